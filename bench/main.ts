@@ -9,6 +9,8 @@ import { describeMachine } from "#harness/report/Machine.ts"
 import { chosenTransport, type TransportChoice, transportLine } from "#transport/server/TransportChoice.ts"
 import { accessSuite } from "./access/Suite.ts"
 import { chaosSuite } from "./chaos/Suite.ts"
+import { conversationSizes } from "./conversation/Models.ts"
+import { conversationSuite } from "./conversation/Suite.ts"
 import { hostileSuite } from "./hostile/Suite.ts"
 import { liveSizes } from "./live/Sized.ts"
 import { liveSuite } from "./live/Suite.ts"
@@ -192,6 +194,12 @@ const bench = Command.make("bench").pipe(
     command("access", "Routing callers, checking tokens, limiting rates", accessSuite),
     command("chaos", "Engine processes killed, crashed, stopped and starved under load", chaosSuite),
     command("control", "The event loop while models are loaded, unloaded and purged", controlSuite),
+    sizedCommand(
+      "conversation",
+      "Conversations: end of a turn to the first audio, beside the engines alone",
+      conversationSizes,
+      conversationSuite,
+    ),
     command(
       "cycles",
       "Every built-in model loaded and unloaded 100 times: what stays in memory",

@@ -23,6 +23,7 @@ export const modelPaths = [
   "models/catalog.json",
   "models/kokoro-demo",
   "models/llama-demo",
+  "models/turns-demo",
   "models/whisper-demo-en",
   "models/vision-demo",
 ]

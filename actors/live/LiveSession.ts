@@ -59,7 +59,9 @@ export class LiveSession<E> {
   private readonly news = new Signal()
   private readonly plan = new PreviewPlan()
   /** The newest result of a preview, and the number of samples that it covers. */
-  private foreseen: { readonly hypothesis: LiveHypothesis; readonly until: number } | undefined
+  private foreseen:
+    | { readonly hypothesis: LiveHypothesis; readonly until: number; readonly pause: Pause }
+    | undefined
   private readonly previewed = new Signal()
   /** A preview of this silence is due or being made. */
   private pause: Pause | undefined
@@ -240,7 +242,7 @@ export class LiveSession<E> {
       const coveredAtMs = this.frameAtMs
       const known = this.foreseen
       const hypothesis =
-        known !== undefined && this.isNearlyAll(known.until)
+        known !== undefined && this.isEnough(known.pause, known.until)
           ? { ...known.hypothesis, audioMs: Math.floor(samplesToMs(total, LISTEN_RATE_HZ)) }
           : yield* this.transcriber.open(total, true)
       yield* this.tell(hypothesis, coveredAtMs, true)
@@ -272,7 +274,7 @@ export class LiveSession<E> {
       const tookMs = (yield* monotonicMs) - beganMs
       this.plan.made({ quietMs: pause.quietMs, tookMs })
       if (hypothesis === undefined) return
-      this.foreseen = { hypothesis, until }
+      this.foreseen = { hypothesis, until, pause }
       yield* this.tell(hypothesis, coveredAtMs, false)
       this.previewed.set()
     })
@@ -283,14 +285,15 @@ export class LiveSession<E> {
     return Effect.gen({ self: this }, function* (this: LiveSession<E>) {
       for (;;) {
         yield* this.urgent.wait
-        if (this.pause !== pause || (this.end !== undefined && !this.isNearlyAll(until))) return
+        if (this.pause !== pause || (this.end !== undefined && !this.isEnough(pause, until))) return
         this.urgent.clear()
       }
     })
   }
 
-  private isNearlyAll(until: number): boolean {
-    return this.audio.total - until <= msToSamples(unheardMs, LISTEN_RATE_HZ)
+  /** Whether the first `until` samples are all but a part of the silence that a final result need not have heard. */
+  private isEnough({ endsAtMs }: Pause, until: number): boolean {
+    return this.audio.total - until <= msToSamples(unheardMs(endsAtMs), LISTEN_RATE_HZ)
   }
 
   /** The next caption is due at the end of the window that `until` samples have begun, or later if captions cost much. */

@@ -1,13 +1,19 @@
 // When a live session transcribes its audio ahead of the end of a turn, so that the result is there when the silence is long enough.
 // A first preview comes early in a silence; a second one shortly before the silence ends the turn, by the time that the first
-// one took. The second covers nearly all of the silence, and is the final result. Pure.
+// one took. One that has heard most of the silence is the final result. Pure.
 import type { Pause } from "#domain/audio/TurnDetector.ts"
 
 /** Silence before the first preview. Shorter ones stand within words: stops like "p" and "t" last up to this. A guess. */
 export const firstPreviewMs = 80
 
-/** Silence at the end of a turn that the final result need not have heard: it holds no speech. A guess, 3 frames of speech. */
-export const unheardMs = 100
+/**
+ * Silence at the end of a turn that the final result need not have heard, because it holds no speech: half of it, and never less
+ * than this. A guess; a recogniser needs some silence to know that the last word is over.
+ */
+const leastUnheardMs = 100
+
+/** How much of a silence that ends a turn the final result need not have heard, milliseconds. */
+export const unheardMs = (endsAtMs: number): number => Math.max(leastUnheardMs, endsAtMs / 2)
 
 /** Time between a preview and the end of the turn, as a share of the time that the last one took, and beside it. Guesses. */
 const spareShare = 1.3
@@ -26,8 +32,10 @@ export class PreviewPlan {
   isDue({ endsAtMs, quietMs }: Pause): boolean {
     if (quietMs < firstPreviewMs) return false
     if (this.newest === undefined) return true
-    const isEnough = endsAtMs - this.newest.quietMs <= unheardMs
-    return !isEnough && endsAtMs - quietMs <= this.newest.tookMs * spareShare + spareMs
+    const unheard = unheardMs(endsAtMs)
+    const isEnough = endsAtMs - this.newest.quietMs <= unheard
+    // Not before it would be enough.
+    return !isEnough && endsAtMs - quietMs <= Math.min(unheard, this.newest.tookMs * spareShare + spareMs)
   }
 
   made(preview: Preview): void {

@@ -9,7 +9,8 @@ import { errorResponse } from "#http/ErrorBody.ts"
 import { idOfModelPath, pathOf, unmatched } from "#http/NotFound.ts"
 import { AuthenticationLive, makeAuthenticate } from "./access/Authentication.ts"
 import { digestOfBytes, idempotent } from "./access/Idempotency.ts"
-import { realtime } from "./conversation/RealtimeConversation.ts"
+import { createClientSecret } from "./conversation/door/ClientSecret.ts"
+import { realtime } from "./conversation/door/RealtimeConversation.ts"
 import { BuiltApi, EdgeApi } from "./declared/EdgeApi.ts"
 import { knownPathsOf } from "./declared/KnownPaths.ts"
 import { PagesGroup } from "./declared/PagesApi.ts"
@@ -135,6 +136,11 @@ const Operations = HttpApiBuilder.group(BuiltApi, "Operations", (handlers) =>
     .handle("nodeTree", () => answered(nodeTree())),
 )
 
+// Raw: the body is read whatever its content type says, as elsewhere.
+const Realtime = HttpApiBuilder.group(BuiltApi, "Realtime", (handlers) =>
+  handlers.handleRaw("createClientSecret", ({ request }) => answered(createClientSecret(request))),
+)
+
 const Usage = HttpApiBuilder.group(BuiltApi, "Usage", (handlers) =>
   handlers.handle("usage", ({ query }) => usage(query)),
 )
@@ -144,7 +150,7 @@ const System = HttpApiBuilder.group(BuiltApi, "System", (handlers) =>
 )
 
 const Api = HttpApiBuilder.layer(BuiltApi).pipe(
-  Layer.provide([Speech, Transcription, Models, Operations, Usage, System]),
+  Layer.provide([Speech, Transcription, Models, Operations, Realtime, Usage, System]),
   Layer.provide([AuthenticationLive, QueryCheckLive]),
 )
 

@@ -2,13 +2,14 @@
 
 import type { Target } from "./client/Exchange.ts"
 import type { SpeechAsk } from "./client/SpeechRequest.ts"
+import type { ConversationPlan } from "./conversation/Conversations.ts"
 import type { Clip } from "./data/Clip.ts"
 import type { PromptSource } from "./data/Prompts.ts"
 import type { DrivePlan } from "./load/Drive.ts"
 import type { Objective } from "./load/Objective.ts"
 
-/** What one request is; a mixed load has several. */
-export const kinds = ["text", "speech", "transcription", "live"] as const
+/** What one request is; a mixed load has several of them, but no conversations: a request of those is a turn. */
+export const kinds = ["text", "speech", "transcription", "live", "conversation"] as const
 export type Kind = (typeof kinds)[number]
 
 export interface TextPlan {
@@ -48,6 +49,7 @@ export interface Plans {
   readonly speech?: SpeechPlan
   readonly transcription?: TranscriptionPlan
   readonly live?: LivePlan
+  readonly conversation?: ConversationPlan
 }
 
 export interface Plan {

@@ -6,6 +6,7 @@ import type { Measured, Outcome } from "./client/Outcome.ts"
 import { speak } from "./client/SpeechRequest.ts"
 import { chat } from "./client/TextRequest.ts"
 import { transcribe } from "./client/TranscriptionRequest.ts"
+import type { Conversations } from "./conversation/Conversations.ts"
 import type { Clip } from "./data/Clip.ts"
 import type { Issue } from "./load/Drive.ts"
 import { type Kind, kinds, type Plans } from "./Plan.ts"
@@ -22,6 +23,8 @@ export interface Requests {
   readonly plans: Plans
   readonly shares: Partial<Readonly<Record<Kind, number>>>
   readonly seed: number
+  /** Where turns of conversations are asked for. */
+  readonly conversations?: Conversations
 }
 
 /** The kind of a request: drawn by the shares, the same for the same index. */
@@ -40,10 +43,10 @@ export const kindOf = ({ seed, shares }: Pick<Requests, "seed" | "shares">, inde
 const clipOf = (clips: ReadonlyArray<Clip>, index: number): Clip => clips[index % clips.length]!
 
 const perform = (
-  { plans, target }: Requests,
+  { conversations, plans, target }: Requests,
   kind: Kind,
   manners: Manners,
-  { index, scheduledAtMs, signal }: Issue,
+  { client, index, scheduledAtMs, signal }: Issue,
 ): Promise<Measured> => {
   switch (kind) {
     case "text": {
@@ -63,6 +66,8 @@ const perform = (
       const { clips, ...rest } = plans.live!
       return runLive(target, { ...rest, clip: clipOf(clips, index) }, scheduledAtMs, signal)
     }
+    case "conversation":
+      return conversations!.turn(client, index, signal)
   }
 }
 

@@ -2,6 +2,8 @@
 // knee.
 import { RequestFailed } from "./client/Failures.ts"
 import type { Outcome } from "./client/Outcome.ts"
+import { Conversations } from "./conversation/Conversations.ts"
+import { TranscriptCheck } from "./conversation/TranscriptCheck.ts"
 import { type DrivePlan, drive, type Load } from "./load/Drive.ts"
 import { findKnee } from "./load/Knee.ts"
 import { type Kind, kinds, type Plan } from "./Plan.ts"
@@ -16,7 +18,7 @@ export interface Running {
   readonly onProgress: (what: string, share: number | undefined) => void
 }
 
-export type RunResult = Pick<Result, "points" | "knee">
+export type RunResult = Pick<Result, "points" | "knee" | "transcripts">
 
 /** Indices of the requests before the run: none of the run's prompts. */
 const preflightIndex = 1_000_000_000
@@ -35,6 +37,7 @@ const preflight = async (
     return request(requests, kind, manners, {
       index: preflightIndex,
       scheduledAtMs: performance.now(),
+      client: 0,
       signal: running.signal,
     })
   }
@@ -57,31 +60,66 @@ const preflight = async (
 const nameOf = (load: Load): string =>
   load.loop === "open" ? `${Number(load.ratePerSecond.toPrecision(3))}/s` : `${load.clients} at once`
 
+/** Runs with the conversations of one point of the load, and ends them. */
+const withConversations = async <A>(
+  { drive, plans, target }: Plan,
+  check: TranscriptCheck,
+  use: (requests: Pick<Requests, "conversations">) => Promise<A>,
+): Promise<A> => {
+  if (plans.conversation === undefined) return use({})
+  const conversations = new Conversations(plans.conversation, target, drive.seed, check)
+  try {
+    return await use({ conversations })
+  } finally {
+    conversations.close()
+  }
+}
+
 /** Fails with RequestFailed if the server does not answer a first request of each kind. */
 export const run = async (running: Running): Promise<RunResult> => {
   const { onProgress, plan, signal } = running
-  const requests: Requests = {
+  const common: Requests = {
     target: plan.target,
     plans: plan.plans,
     shares: plan.shares,
     seed: plan.drive.seed,
   }
   const wanted = kinds.filter((kind) => (plan.shares[kind] ?? 0) > 0)
-  const manners = await preflight(requests, wanted, running)
+  const manners = await withConversations(plan, new TranscriptCheck(0), (requests) =>
+    preflight({ ...common, ...requests }, wanted, running),
+  )
+  const { conversation } = plan.plans
+  const check = new TranscriptCheck(conversation?.compare ?? 0)
 
-  const point = async (drivePlan: DrivePlan): Promise<PointResult> => {
-    const collector = new PointCollector(plan.objective, drivePlan.durationMs)
-    const driven = await drive<Outcome>({
-      plan: drivePlan,
-      issue: (issue) => request(requests, kindOf(requests, issue.index), manners, issue),
-      failed: (outcome) => outcome.failure !== undefined,
-      onOutcome: (sent) => collector.add(sent),
-      onProgress: (share) => onProgress(nameOf(drivePlan.load), share),
-      signal,
+  const point = (drivePlan: DrivePlan): Promise<PointResult> =>
+    withConversations(plan, check, async (more) => {
+      const requests: Requests = { ...common, ...more }
+      const collector = new PointCollector(plan.objective, drivePlan.durationMs)
+      const driven = await drive<Outcome>({
+        plan: drivePlan,
+        issue: (issue) => request(requests, kindOf(requests, issue.index), manners, issue),
+        failed: (outcome) => outcome.failure !== undefined,
+        onOutcome: (sent) => collector.add(sent),
+        onProgress: (share) => onProgress(nameOf(drivePlan.load), share),
+        signal,
+      })
+      return collector.result(drivePlan.load, driven)
     })
-    return collector.result(drivePlan.load, driven)
-  }
 
+  const loads = await pointsOf(plan, point, signal)
+  const { language, transcriptionModel: model } = conversation ?? {}
+  if (model === undefined) return loads
+  onProgress("comparing transcripts", undefined)
+  const transcripts = await check.result(plan.target, { model, language }, signal)
+  return transcripts === undefined ? loads : { ...loads, transcripts }
+}
+
+/** One point, or the points of a search for the knee. */
+const pointsOf = async (
+  plan: Plan,
+  point: (drivePlan: DrivePlan) => Promise<PointResult>,
+  signal: AbortSignal,
+): Promise<RunResult> => {
   if (plan.ramp === undefined) return { points: [await point(plan.drive)] }
   const { load } = plan.drive
   const points: Array<PointResult> = []

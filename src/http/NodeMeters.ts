@@ -2,6 +2,7 @@
 // watchers (access log, traces) register here. Written on the hot path, so it allocates nothing for a request; lives as
 // long as the node.
 import { Context } from "effect"
+import { ConversationMeters } from "#domain/conversation/ConversationMeters.ts"
 import { Histogram } from "#domain/queues/Histogram.ts"
 import type { RegionReading } from "#domain/regions/RegionReading.ts"
 import { idOfModelPath, modelPath, playgroundFiles } from "./NotFound.ts"
@@ -87,6 +88,7 @@ export class NodeMeters implements RequestObserver {
   private readonly playgroundRoute: RouteMeters
   private readonly watchers = new Set<RequestWatcher>()
   readonly listeners: Array<ListenerCounts> = []
+  readonly conversations = new ConversationMeters()
   logLines = 0
   logLinesDropped = 0
   readonly otlpSent: Record<Signal, number> = { traces: 0, logs: 0 }

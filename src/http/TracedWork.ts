@@ -9,6 +9,8 @@ export type WorkName =
   | "live transcription"
   | "realtime transcription"
   | "completions socket"
+  | "conversation"
+  | "answer"
   | "generation"
 
 /** Facts for the span: ids, numbers and constant texts. */

@@ -1,11 +1,13 @@
 // Which deployed model and voice the names in a request mean, aliases included. The rules and tables of the aliases are in
 // domain/models/ModelNames.
 import { Context, Effect } from "effect"
-import type { ModelHandle } from "#actors/model/ModelHandle.ts"
+import { type ModelHandle, wrongKind } from "#actors/model/ModelHandle.ts"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
+import { conversationNamed } from "#domain/conversation/ConversationEntry.ts"
 import { modelNamed, voiceAliases } from "#domain/models/ModelNames.ts"
 import type { InvalidRequest, ModelNotLoaded } from "#domain/wire/Errors.ts"
 import type { EngineKind } from "#engines/protocol/Verbs.ts"
+import { Conversations } from "./Conversations.ts"
 
 /** Whether OpenAI's names of models and voices are understood (`EDGEWISE_OPENAI_ALIASES`). */
 export const OpenAiNames = Context.Reference<boolean>("edgewise/api/OpenAiNames", {
@@ -26,11 +28,14 @@ export const findModel = <K extends EngineKind>(
   name: string,
   kind: K,
 ): Effect.Effect<ModelHandle<K>, InvalidRequest | ModelNotLoaded, ModelRegistry> =>
-  ModelRegistry.use((registry) =>
-    registry.model(name) === undefined
-      ? Effect.flatMap(modelId(name), (id) => registry.get(id, kind, name))
-      : registry.get(name, kind, name),
-  )
+  Effect.gen(function* () {
+    const registry = yield* ModelRegistry
+    if (registry.model(name) !== undefined) return yield* registry.get(name, kind, name)
+    const id = yield* modelId(name)
+    const isConversation =
+      registry.model(id) === undefined && conversationNamed((yield* Conversations).all, name) !== undefined
+    return yield* isConversation ? Effect.fail(wrongKind(name, kind)) : registry.get(id, kind, name)
+  })
 
 /** A model's voices: those of the engine once it has loaded, before that those of the catalog. */
 export const voicesOf = (model: ModelHandle<"speech">): ReadonlyArray<string> =>

@@ -17,6 +17,7 @@ import {
 import type { End, EngineKind, Request, Started, Unit } from "#engines/protocol/Verbs.ts"
 import { CurrentRequest, nowMs, type RequestContext } from "#http/RequestContext.ts"
 import { Accounts, type Principal } from "#store/accounts/Accounts.ts"
+import { CurrentSpendingLimit } from "#store/ledger/SpendingLimit.ts"
 import { type Reservation, UsageLedger } from "#store/ledger/UsageLedger.ts"
 
 export type ModelRunError = RunError | Draining | ModelNotLoaded | PaymentRequired | Unauthorized
@@ -142,9 +143,16 @@ export const beginRun = <K extends EngineKind>(
     const ledger = Context.get(services, UsageLedger)
     const notes = Context.get(services, CurrentRequest)
 
+    const limit = Context.get(services, CurrentSpendingLimit)
+    const leaveLimit = limit?.watch(() => {
+      const usage = spec.used()
+      return usage === undefined ? 0 : costOf(entry.price, usage)
+    })
+    if (leaveLimit !== undefined) yield* Effect.addFinalizer(() => Effect.sync(leaveLimit))
     const reservation = spec.reservation ?? (yield* reserveFor(principal, entry, spec.atMost))
     const settle = (exit?: Exit.Exit<End<K>, ModelRunError>) =>
       Effect.suspend(() => {
+        leaveLimit?.()
         const usage = spec.used(exit)
         if (usage === undefined) return ledger.cancel(reservation)
         const microDollars = costOf(entry.price, usage)

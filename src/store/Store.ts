@@ -3,6 +3,7 @@
 import { Config, Effect, Layer } from "effect"
 import type { SqlClient } from "effect/sql"
 import { Accounts } from "./accounts/Accounts.ts"
+import { ClientSecrets } from "./accounts/ClientSecrets.ts"
 import { databaseFile, dataDirectory } from "./files/DataDir.ts"
 import { StoreSync, syncLog } from "./files/Durable.ts"
 import { StoreUnavailable } from "./files/StoreErrors.ts"
@@ -16,9 +17,15 @@ import { commandConnections, nodeConnections, postgresLayer } from "./sql/Postgr
 import { sqliteLayer } from "./sql/SqliteClient.ts"
 import { heartbeat, nodeIdOf, StoreNode } from "./sql/StoreNode.ts"
 
-export type Store = Accounts | IdempotencyStore | Jobs | UsageLedger | SqlClient.SqlClient
+export type Store = Accounts | ClientSecrets | IdempotencyStore | Jobs | UsageLedger | SqlClient.SqlClient
 
-const all = Layer.mergeAll(Accounts.layer, IdempotencyStore.layer, Jobs.layer, UsageLedger.layer)
+const all = Layer.mergeAll(
+  Accounts.layer,
+  ClientSecrets.layer,
+  IdempotencyStore.layer,
+  Jobs.layer,
+  UsageLedger.layer,
+)
 
 /** Everything above SqlClient. `place` names the database in errors. */
 const services = (place: string) => Layer.provideMerge(all, migrationsLayer(place))

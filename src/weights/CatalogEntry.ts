@@ -87,7 +87,11 @@ const sourceMistakes = (entry: Written): ReadonlyArray<Mistake> =>
     }))
 
 /** The kind of model that each of these keys is for. */
-const keysOfKind = { speech: "speech", transcription: "transcription" } as const
+const keysOfKind = {
+  speech: "speech",
+  transcription: "transcription",
+  conversation: "conversation",
+} as const
 
 const kindMistakes = (entry: Written): ReadonlyArray<Mistake> =>
   Object.entries(keysOfKind)
@@ -97,7 +101,7 @@ const kindMistakes = (entry: Written): ReadonlyArray<Mistake> =>
     .map(([key, kind]) => ({
       path: [key],
       atKey: true,
-      problem: `is for ${kind} models only, and kind is ${JSON.stringify(entry.kind)}`,
+      problem: `is for ${kind === "conversation" ? "entries of kind conversation" : `${kind} models`} only, and kind is ${JSON.stringify(entry.kind)}`,
     }))
 
 const idMistakes = ({ id }: Written): ReadonlyArray<Mistake> =>

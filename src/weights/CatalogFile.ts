@@ -1,8 +1,9 @@
 // Reads the model catalog, a JSON file that may have comments. A catalog with mistakes is refused with the line of each.
 // ModelFiles finds and checks the weights of its entries.
 import { Effect, Result, Schema } from "effect"
+import { ConversationEntry, conversationMistakes } from "#domain/conversation/ConversationEntry.ts"
 import { draftMistakes } from "#domain/models/ModelDrafts.ts"
-import { Catalog, type ModelEntry } from "#domain/models/ModelEntry.ts"
+import { Catalog as ModelCatalog, type ModelEntry } from "#domain/models/ModelEntry.ts"
 import { aliasMistakes } from "#domain/models/ModelNames.ts"
 import type { JsonPlaces } from "#store/files/JsonPlaces.ts"
 import { firstOf, type Owner, readOperatorFile } from "#store/files/OperatorFile.ts"
@@ -23,6 +24,12 @@ export class BadCatalog extends Schema.TaggedError<BadCatalog>()("BadCatalog", {
   get exitStatus(): number {
     return this.lines === undefined ? 1 : 2
   }
+}
+
+/** The entries of a catalog file. */
+export interface Catalog {
+  readonly models: ReadonlyArray<ModelEntry>
+  readonly conversations: ReadonlyArray<ConversationEntry>
 }
 
 /** The entry's id if it can be shown, else its position in the list. */
@@ -58,9 +65,67 @@ const idsTwice = (json: JsonPlaces, entries: ReadonlyArray<unknown>): ReadonlyAr
 const inEntry = (index: number, mistakes: ReadonlyArray<Mistake>): ReadonlyArray<Mistake> =>
   mistakes.map((mistake) => ({ ...mistake, path: ["models", index, ...mistake.path] }))
 
-/** Mistakes in drafts; `beside` are models of another file, which a draft may name too. */
-const draftsOf = (models: ReadonlyArray<ModelEntry>, beside: ReadonlyArray<ModelEntry>) =>
-  draftMistakes([...models, ...beside]).filter(({ path: [, index] }) => Number(index) < models.length)
+const isConversation = (entry: unknown): boolean =>
+  typeof entry === "object" && entry !== null && "kind" in entry && entry.kind === "conversation"
+
+/** Positions in the file of the entries that are models, or conversations. */
+const positions = (entries: ReadonlyArray<unknown>, conversations: boolean): ReadonlyArray<number> =>
+  entries.flatMap((entry, index) => (isConversation(entry) === conversations ? [index] : []))
+
+/** The mistake at the entry's place in the file; `at`: its place by its position among those that were checked. */
+const placed =
+  (at: ReadonlyArray<number>) =>
+  ({ path: [models, index, ...rest], ...mistake }: Mistake): Mistake => ({
+    ...mistake,
+    path:
+      models === "models" && typeof index === "number"
+        ? [models, at[index] ?? index, ...rest]
+        : [models, index, ...rest].filter((key) => key !== undefined),
+  })
+
+/** Models and conversations have schemas of their own. */
+const decode = (value: unknown): Result.Result<Catalog, ReadonlyArray<Mistake>> => {
+  const entries = entriesOf(value)
+  const [models, conversations] = [positions(entries, false), positions(entries, true)]
+  // What is no catalog is reported by its schema.
+  const others =
+    conversations.length === 0
+      ? value
+      : { ...(value as object), models: models.map((index) => entries[index]) }
+  const decoded = decodeStrictly(ModelCatalog, others)
+  const conversing = conversations.map((index) => decodeStrictly(ConversationEntry, entries[index]))
+  const mistakes = [
+    ...(Result.isFailure(decoded) ? decoded.failure.map(placed(models)) : []),
+    ...conversing.flatMap((one, at) =>
+      Result.isFailure(one) ? inEntry(conversations[at]!, one.failure) : [],
+    ),
+  ]
+  if (mistakes.length > 0 || Result.isFailure(decoded)) return Result.fail(mistakes)
+  return Result.succeed({
+    models: decoded.success.models,
+    conversations: conversing.flatMap((one) => (Result.isSuccess(one) ? [one.success] : [])),
+  })
+}
+
+/** What is wrong with entries that name each other; `beside` are models of another file, which they may name too. */
+const betweenEntries = (
+  entries: ReadonlyArray<unknown>,
+  { conversations, models }: Catalog,
+  beside: ReadonlyArray<ModelEntry>,
+): ReadonlyArray<Mistake> => {
+  const [atModels, atConversations] = [positions(entries, false), positions(entries, true)]
+  const all = [...models, ...beside]
+  const inOrder: Array<ModelEntry | ConversationEntry> = []
+  for (const [at, index] of atModels.entries()) inOrder[index] = models[at]!
+  for (const [at, index] of atConversations.entries()) inOrder[index] = conversations[at]!
+  return [
+    ...aliasMistakes(inOrder),
+    ...draftMistakes(all)
+      .filter(({ path: [, index] }) => Number(index) < models.length)
+      .map(placed(atModels)),
+    ...conversations.flatMap((entry, at) => inEntry(atConversations[at]!, conversationMistakes(entry, all))),
+  ]
+}
 
 const check =
   (path: string, { beside, regions }: CatalogTerms) =>
@@ -68,14 +133,13 @@ const check =
     Effect.promise(async (): Promise<Result.Result<Catalog, ReadonlyArray<Mistake>>> => {
       const entries = entriesOf(json.value)
       const folders = await folderMistakes(path, entries)
-      const decoded = decodeStrictly(Catalog, json.value)
+      const decoded = decode(json.value)
       const isEmpty = Result.isSuccess(decoded) && entries.length === 0 && beside === undefined
       const mistakes = [
         ...(Result.isFailure(decoded) ? decoded.failure : []),
         ...(isEmpty ? [{ path: ["models"], problem: "the catalog has no model" }] : []),
         ...idsTwice(json, entries),
-        ...(Result.isSuccess(decoded) ? aliasMistakes(decoded.success.models) : []),
-        ...(Result.isSuccess(decoded) ? draftsOf(decoded.success.models, beside ?? []) : []),
+        ...(Result.isSuccess(decoded) ? betweenEntries(entries, decoded.success, beside ?? []) : []),
         ...entries.flatMap((entry, index) =>
           inEntry(index, [...entryMistakes(entry, regions), ...(folders[index] ?? [])]),
         ),

@@ -4,6 +4,7 @@ import { createHash } from "node:crypto"
 import { dirname, isAbsolute, join } from "node:path"
 import { Effect } from "effect"
 import type { Deployment, FileVersion } from "#actors/model/ModelRegistry.ts"
+import type { ConversationEntry } from "#domain/conversation/ConversationEntry.ts"
 import {
   type FolderMember,
   type HubFile,
@@ -14,7 +15,7 @@ import {
 import { isDeployedIn, type ModelEntry } from "#domain/models/ModelEntry.ts"
 import { BadCatalog } from "./CatalogFile.ts"
 import { frontEndLack } from "./FrontEnd.ts"
-import { type CatalogSettings, readModels } from "./NodeCatalog.ts"
+import { type CatalogSettings, readEntries, readModels } from "./NodeCatalog.ts"
 import type { ExpectedFile } from "./PullFile.ts"
 import { checkWeight } from "./WeightCheck.ts"
 import { keptPath, pulled, weightsDir } from "./Weights.ts"
@@ -106,6 +107,15 @@ export const locate = (
     const problem = problems.join("; ")
     return { entry, files, versions, sizeBytes, missing, ...(problem === "" ? {} : { problem }) }
   })
+
+/** The conversations of a node in its region. */
+export const deployedConversations = (
+  settings: CatalogSettings & { readonly region: string },
+  regions?: ReadonlyArray<string>,
+): Effect.Effect<ReadonlyArray<ConversationEntry>, BadCatalog> =>
+  Effect.map(readEntries(settings, regions), ({ conversations }) =>
+    conversations.map(({ entry }) => entry).filter((entry) => isDeployedIn(entry, settings.region)),
+  )
 
 /**
  * The deployments of a node in its region. `regions` are the codes that entries may name; without it they are not

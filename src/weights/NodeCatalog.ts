@@ -5,6 +5,7 @@ import { existsSync } from "node:fs"
 import { isAbsolute, join } from "node:path"
 import { Effect } from "effect"
 import { builtInCatalog } from "#config/settings/NodeSettings.ts"
+import type { ConversationEntry } from "#domain/conversation/ConversationEntry.ts"
 import { hubScheme } from "#domain/models/HubFile.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { type BadCatalog, readCatalog } from "./CatalogFile.ts"
@@ -45,16 +46,22 @@ const withPaths = (entry: ModelEntry, folder: string): ModelEntry => ({
   ),
 })
 
-/** All names of the added models. A built-in model with one of them is not deployed. */
-const namesOf = (entries: ReadonlyArray<ModelEntry>): ReadonlySet<string> =>
+/** All names of the added entries. A built-in one with one of them is not deployed. */
+const namesOf = (entries: ReadonlyArray<Named>): ReadonlySet<string> =>
   new Set(entries.flatMap(({ aliases = [], id }) => [id, ...aliases]))
 
-/** What a node deploys of added and built-in models, in this order. */
-export const withBuiltIn = (
-  added: ReadonlyArray<ModelEntry>,
-  builtIn: ReadonlyArray<ModelEntry>,
-): ReadonlyArray<ModelEntry> => {
-  const names = namesOf(added)
+type Named = Pick<ModelEntry, "aliases" | "id">
+
+/**
+ * What a node deploys of added and built-in entries, in this order.
+ * @param others further entries that were added
+ */
+export const withBuiltIn = <A extends Named>(
+  added: ReadonlyArray<A>,
+  builtIn: ReadonlyArray<A>,
+  others: ReadonlyArray<Named> = [],
+): ReadonlyArray<A> => {
+  const names = namesOf([...added, ...others])
   return [...added, ...builtIn.filter(({ id }) => !names.has(id))]
 }
 
@@ -64,20 +71,49 @@ export const besideIt = ({
 }: CatalogSettings): Effect.Effect<ReadonlyArray<ModelEntry>, BadCatalog> =>
   Effect.map(readCatalog(catalog), ({ models }) => models)
 
+export interface CatalogConversation {
+  readonly entry: ConversationEntry
+  /** The file that the entry stands in. */
+  readonly file: string
+}
+
+/** The entries of a node's catalog, in the order in which they are listed. */
+export const readEntries = (
+  settings: CatalogSettings,
+  regions?: ReadonlyArray<string>,
+): Effect.Effect<
+  {
+    readonly models: ReadonlyArray<CatalogModel>
+    readonly conversations: ReadonlyArray<CatalogConversation>
+  },
+  BadCatalog
+> =>
+  Effect.gen(function* () {
+    const { catalog, dataDir } = settings
+    const { conversations, models } = yield* readCatalog(catalog, { regions })
+    const file = addedModels(dataDir)
+    const from =
+      (file: string) =>
+      <A>(entry: A) => ({ entry, file })
+    if (!isBuiltIn(settings) || !existsSync(file)) {
+      return { models: models.map(from(catalog)), conversations: conversations.map(from(catalog)) }
+    }
+    const added = yield* readCatalog(file, { regions, beside: models })
+    const entries = added.models.map((entry) => withPaths(entry, dataDir))
+    const fileOf = (isAdded: boolean) => (isAdded ? file : catalog)
+    return {
+      models: withBuiltIn(entries, models, added.conversations).map((entry) =>
+        from(fileOf(entries.includes(entry)))(entry),
+      ),
+      conversations: withBuiltIn(added.conversations, conversations, entries).map((entry) =>
+        from(fileOf(added.conversations.includes(entry)))(entry),
+      ),
+    }
+  })
+
 /** The models of a node's catalog, in the order in which they are listed. */
 export const readModels = (
   settings: CatalogSettings,
   regions?: ReadonlyArray<string>,
 ): Effect.Effect<ReadonlyArray<CatalogModel>, BadCatalog> =>
-  Effect.gen(function* () {
-    const { catalog, dataDir } = settings
-    const { models } = yield* readCatalog(catalog, { regions })
-    const file = addedModels(dataDir)
-    if (!isBuiltIn(settings) || !existsSync(file)) return models.map((entry) => ({ entry, file: catalog }))
-    const added = yield* readCatalog(file, { regions, beside: models })
-    const entries = added.models.map((entry) => withPaths(entry, dataDir))
-    return withBuiltIn(entries, models).map((entry) => ({
-      entry,
-      file: entries.includes(entry) ? file : catalog,
-    }))
-  })
+  Effect.map(readEntries(settings, regions), ({ models }) => models)

@@ -98,7 +98,7 @@ const operations = Object.entries(OpenApi.fromApi(EdgeApi).paths).flatMap(([path
 
 describe("endpoints", () => {
   it("of the edge are those of its API, its sockets and its pages, each once", () => {
-    const documented = endpointsOf([5, 6, 7, 8, 9, 10, 11, 12, 13, 18])
+    const documented = endpointsOf([5, 6, 7, 8, 9, 10, 11, 12, 13, 18, 19])
     expect(documented.toSorted()).toEqual(
       sorted([...operations.map(({ endpoint }) => endpoint), ...endpointsIn(edgePaths)]),
     )

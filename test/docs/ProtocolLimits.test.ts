@@ -4,8 +4,9 @@ import { Effect, Schema } from "effect"
 import { expect, it } from "vitest"
 import { idleMs, limitSeconds } from "#actors/live/LiveSession.ts"
 import { sessionFailuresAMinute } from "#api/access/Sessions.ts"
+import { idleMinutes } from "#api/conversation/door/RealtimeConversation.ts"
+import { longestSeconds } from "#api/conversation/door/SessionEnds.ts"
 import { mostBeside } from "#api/conversation/Floor.ts"
-import { idleMinutes, longestMinutes } from "#api/conversation/RealtimeConversation.ts"
 import { decodeJson } from "#api/http/JsonBody.ts"
 import { maxKeys } from "#api/http/JsonPieces.ts"
 import { maxJsonBytes, parseJson } from "#api/http/JsonText.ts"
@@ -16,6 +17,7 @@ import { DEFAULT_LIMITS } from "#audio/Decoder.ts"
 import { settings } from "#config/Settings.ts"
 import { builtInCatalog } from "#config/settings/NodeSettings.ts"
 import { clockSkewMs, keySetAgeSeconds, maxSessionMs } from "#domain/access/SigningSchedule.ts"
+import { maxTermsCharacters, secretSeconds } from "#domain/conversation/ClientSecretTerms.ts"
 import { maxCharacters, maxItems } from "#domain/conversation/History.ts"
 import { Catalog, Runtime } from "#domain/models/ModelEntry.ts"
 import { allowance } from "#domain/pictures/Allowance.ts"
@@ -39,6 +41,7 @@ import {
 import { maxTools } from "#domain/wire/text/Tools.ts"
 import { maxPictureBytes } from "#pictures/PictureUrl.ts"
 import { maxFileBytes } from "#services/TranscriptionUpload.ts"
+import { maxLiveSecrets } from "#store/accounts/ClientSecrets.ts"
 import { AnswerBounds, answerLifeMs } from "#store/idempotency/IdempotencyStore.ts"
 import { maxUnfinished, maxUnfinishedOfOrg } from "#store/ledger/Jobs.ts"
 import { lostMs } from "#store/sql/StoreNode.ts"
@@ -125,6 +128,9 @@ const limits: Readonly<Record<string, string>> = {
   "session token": `${n(settings.sessionSeconds.fallback)} s`,
   "longest session token": s(maxSessionMs),
   "tolerance for clocks": s(clockSkewMs),
+  "client secret": `${secretSeconds.default} s`,
+  "valid client secrets of an organization": n(maxLiveSecrets),
+  "session of a client secret": `${n(maxTermsCharacters)} characters of JSON`,
   "key set at an edge": `${keySetAgeSeconds} s`,
   "answer for an `Idempotency-Key`": s(answerLifeMs),
   "size of such an answer": `${n(Effect.runSync(AnswerBounds).answerBytes)} bytes`,
@@ -135,7 +141,7 @@ const limits: Readonly<Record<string, string>> = {
   "silence of an engine that does not compute": s(runtime.hangDeadlineMs),
   "audio of a live session": `${limitSeconds} s`,
   "silence of a live client": s(idleMs),
-  "duration of a conversation": `${longestMinutes} minutes`,
+  "duration of a conversation": `${longestSeconds / 60} minutes`,
   "silence of a conversation's client": `${idleMinutes} minutes`,
   "items of a conversation": `${n(maxItems)}, with ${n(maxCharacters)} characters`,
   "answers outside of a conversation at a time": n(mostBeside),

@@ -19,6 +19,7 @@ const plans = { text: { model: "m", prompts: sizedPrompts(5, 1), maxTokens: 8, t
 const issue = (signal = new AbortController().signal): Issue => ({
   index: 0,
   scheduledAtMs: performance.now(),
+  client: 0,
   signal,
 })
 

@@ -45,7 +45,7 @@ const talk = (target: Target, protocol: LiveProtocolName, signal = new AbortCont
     },
     "live",
     { usage: true },
-    { index: 0, scheduledAtMs: performance.now(), signal },
+    { index: 0, scheduledAtMs: performance.now(), client: 0, signal },
   )
 
 const say = (socket: WebSocket, event: object) => socket.send(JSON.stringify(event))

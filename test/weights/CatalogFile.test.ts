@@ -247,3 +247,64 @@ it("what is not there is not the catalog's mistake", async () => {
   const files = { weights: { source: "missing.gguf" } }
   expect(await refused(entry({ ...llama, files }))).toEqual([])
 })
+
+describe("conversations", () => {
+  const voice = {
+    ...entry({ id: "voice", kind: "speech", adapter: "fake-speech" }),
+    speech: { maxCharacters: 10, voices: ["v"] },
+  }
+  const models = [
+    entry({ id: "text", aliases: ["other"] }),
+    voice,
+    entry({ id: "ears", kind: "transcription", adapter: "fake-transcription", regions: ["nyc-01"] }),
+  ]
+  const conversation = { transcription: "ears", text: "text", speech: "voice" }
+  const talk = (parts: object = {}, more: object = {}) => ({
+    id: "talk",
+    kind: "conversation",
+    ownedBy: "t",
+    created: 1,
+    regions: ["nyc-01"],
+    conversation: { ...conversation, ...parts },
+    ...more,
+  })
+
+  it("join models of the catalog, in every position of it", async () => {
+    expect(await refused(...models, talk({ voice: "v", session: { instructions: "Be brief." } }))).toEqual([])
+    expect(await refused(talk({ voice: "alloy" }), ...models)).toEqual([])
+  })
+
+  it.each([
+    [{ text: "txet" }, {}, 'conversation.text: "txet" is not a model of this catalog; did you mean "text"?'],
+    [{ text: "other" }, {}, "conversation.text: other is an alias; name the id, text"],
+    [{ text: "voice" }, {}, "conversation.text: voice is a speech model; a text model is needed here"],
+    [{ voice: "w" }, {}, "conversation.voice: w is not one of the voices v"],
+    [{ session: { audio: { output: { voice: "v" } } } }, {}, "voice: stands in conversation.voice"],
+    [{ session: { instruction: "" } }, {}, "conversation.session.instruction: is not a known key"],
+    [{ session: { audio: { output: { speed: 9 } } } }, {}, "conversation.session.audio.output.speed: 9"],
+    [{ speech: undefined }, {}, "conversation.speech: is missing"],
+    [{}, { regions: ["*"] }, "conversation.transcription: ears is not deployed in all regions"],
+    [{}, { aliases: ["text"] }, "aliases[0]: text already names text"],
+    [{}, { adapter: "fake" }, "adapter: is not a known key"],
+    [{}, { id: "text" }, '"text" is also the id of the model on line'],
+  ])("are refused with %j %j", async (parts, more, problem) => {
+    for (const entries of [
+      [talk(parts, more), ...models],
+      [...models, talk(parts, more)],
+    ]) {
+      const lines = await refused(...entries)
+      expect(lines.join("\n")).toContain(problem)
+      // At its place in the file, or, of two entries with one name, at the second.
+      const at = entries.findIndex(({ kind }) => kind === "conversation") + 2
+      expect(lines.every((line) => line.startsWith(`:${at}:`) || line.includes("the model on line"))).toBe(
+        true,
+      )
+    }
+  })
+
+  it("are the only entries with a conversation in them", async () => {
+    expect((await refused(entry({ conversation }))).join()).toContain(
+      "conversation: is for entries of kind conversation only",
+    )
+  })
+})

@@ -3,6 +3,7 @@
 import { Context, Effect, Layer, Redacted } from "effect"
 import { HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
+import { looksLikeSecret } from "#domain/access/ClientSecret.ts"
 import { type AuthUnavailable, type RateLimited, Unauthorized } from "#domain/wire/Errors.ts"
 import { errors } from "#http/Declared.ts"
 import { errorResponse } from "#http/ErrorBody.ts"
@@ -42,35 +43,31 @@ const maxCredentialLength = 4_096
 /** The services that identify a caller. */
 export type IdentityServices = Accounts | AuthFailures | RateLimit | SessionTokens
 
-type Identify = (
-  credential: string,
-) => Effect.Effect<
+type Identified = Effect.Effect<
   Principal,
   Unauthorized | AuthUnavailable | RateLimited,
   HttpServerRequest.HttpServerRequest
 >
 
-const missing = Effect.fail(new Unauthorized({ reason: "missing" }))
+type Identify = (credential: string) => Identified
 
-/** Services are looked up once and not on every request. */
-const makeIdentify: Effect.Effect<Identify, never, IdentityServices> = Effect.gen(function* () {
-  const accounts = yield* Accounts
+/** Finds the principal of one credential. */
+export type FindPrincipal = Effect.Effect<Principal, Unauthorized | AuthUnavailable>
+
+const missing = Effect.fail(new Unauthorized({ reason: "missing" }))
+const secretElsewhere = Effect.fail(new Unauthorized({ reason: "secret-elsewhere" }))
+
+/** Counts failures and, against the rate of its user, a principal that was found. */
+const makeAdmit = Effect.gen(function* () {
   const failures = yield* AuthFailures
   const limit = yield* RateLimit
-  const tokens = yield* SessionTokens
   const developmentKeyCheck = yield* DevelopmentKeyCheck
-  const authenticate = (credential: string): Effect.Effect<Principal, Unauthorized | AuthUnavailable> => {
-    if (credential === "") return missing
-    return credential.startsWith("svc_") || credential.length > maxCredentialLength
-      ? accounts.authenticate(credential)
-      : tokens.verify(credential)
-  }
   const admitted = (principal: Principal) => Effect.as(limit.admit(principal.userId), principal)
-  return (credential) =>
+  return (found: FindPrincipal): Identified =>
     Effect.withFiber((fiber) => {
       const notes = fiber.getRef(CurrentRequest)
       const known = failures
-        .guard(Effect.flatMap(authenticate(credential), developmentKeyCheck))
+        .guard(Effect.flatMap(found, developmentKeyCheck))
         .pipe(Effect.tapError(() => Effect.sync(() => notes.authenticated())))
       return Effect.flatMap(known, (principal) => {
         notes.authenticated()
@@ -78,6 +75,24 @@ const makeIdentify: Effect.Effect<Identify, never, IdentityServices> = Effect.ge
         return admitted(principal)
       })
     })
+})
+
+/** The principal of a credential that another service knows, under the same rules as an API key's. */
+export const identifyBy = (found: FindPrincipal) => Effect.flatMap(makeAdmit, (admit) => admit(found))
+
+/** Services are looked up once and not on every request. */
+const makeIdentify: Effect.Effect<Identify, never, IdentityServices> = Effect.gen(function* () {
+  const accounts = yield* Accounts
+  const tokens = yield* SessionTokens
+  const admit = yield* makeAdmit
+  const authenticate = (credential: string): FindPrincipal => {
+    if (credential === "") return missing
+    if (looksLikeSecret(credential)) return secretElsewhere
+    return credential.startsWith("svc_") || credential.length > maxCredentialLength
+      ? accounts.authenticate(credential)
+      : tokens.verify(credential)
+  }
+  return (credential) => admit(authenticate(credential))
 })
 
 /** The principal of a credential from any place. A valid one counts against the user's rate limit. */

@@ -13,7 +13,7 @@ import {
   type ResponseStatus,
   type StatusDetails,
 } from "#domain/conversation/Answers.ts"
-import { type AnswerStep, type AnswerTimes, latencyObject } from "#domain/conversation/AnswerTimes.ts"
+import type { AnswerStep, AnswerTimes } from "#domain/conversation/AnswerTimes.ts"
 import { Clauses } from "#domain/conversation/Clauses.ts"
 import { type ConversationSettings, outputOf } from "#domain/conversation/Settings.ts"
 import { monotonicMs, monotonicMsOf } from "#domain/queues/Monotonic.ts"
@@ -21,22 +21,24 @@ import type { ChatRequest } from "#domain/wire/Chat.ts"
 import { type EdgeError, errorType } from "#domain/wire/Failures.ts"
 import { detailOf } from "#http/ErrorBody.ts"
 import { CurrentRequest, RequestContext } from "#http/RequestContext.ts"
+import type { TracedWork } from "#http/TracedWork.ts"
 import { reportFailure } from "#services/AnswerFailures.ts"
 import type { Principal } from "#store/accounts/Accounts.ts"
 import { beginChat } from "../text/ChatCompletions.ts"
+import { type AnswerAccountTerms, accountFor } from "./AnswerAccount.ts"
 import { AnswerItems, type AnswerItemsTerms, type Written, writtenOf } from "./AnswerItems.ts"
+import type { ConversationMeter } from "./ConversationSessions.ts"
 import type { VoiceServices } from "./Voice.ts"
 
-export interface AnswerTerms extends AnswerItemsTerms {
+export interface AnswerTerms extends AnswerItemsTerms, AnswerAccountTerms {
   readonly caller: Principal
   readonly conversationId: string
   readonly settings: AnswerItemsTerms["settings"] &
     Pick<ConversationSettings, "modality" | "maxOutputTokens" | "voice" | "speed" | "pacing">
   readonly metadata: Readonly<Record<string, string>> | null
+  readonly meter: Pick<ConversationMeter, "answered" | "writes">
   /** Whether it waits for its release. */
   readonly isHeld: boolean
-  /** Whether the client gets `response.latency`. */
-  readonly tellsLatency: boolean
   /** What the model reads; shorter prompts follow where one does not fit into its context. */
   readonly prompts: ReadonlyArray<ChatRequest>
 }
@@ -54,6 +56,7 @@ export class Answer {
   private hasText = false
   private readonly written: Array<Written> = []
   private readonly news = new Signal()
+  private readonly work: TracedWork | undefined
   private counts = noCounts
   private hasWritten = false
   private hasFinished = false
@@ -63,6 +66,7 @@ export class Answer {
     this.terms = terms
     this.id = `resp_${terms.newId()}`
     this.items = new AnswerItems(this.id, terms)
+    this.work = terms.trace?.work.begin("answer")
     this.isReleased = !terms.isHeld
     if (this.isReleased) this.released.set()
   }
@@ -102,7 +106,7 @@ export class Answer {
     return true
   }
 
-  /** Ends an answer that is held: nobody learns of it. */
+  /** Ends an answer that is held, without an event. */
   readonly discard: Effect.Effect<void> = Effect.suspend(() => {
     this.hasFinished = true
     return this.fiber === undefined ? Effect.void : Fiber.interrupt(this.fiber)
@@ -156,7 +160,7 @@ export class Answer {
     // Its times count from its own beginning, not from the socket's.
     Effect.provideServiceEffect(
       CurrentRequest,
-      Effect.sync(() => new RequestContext(undefined, this.terms.newId)),
+      Effect.sync(() => this.work?.notes ?? new RequestContext(undefined, this.terms.newId)),
     ),
   )
 
@@ -171,7 +175,8 @@ export class Answer {
   private readonly answer = Effect.gen({ self: this }, function* (this: Answer) {
     const { voice } = this.terms
     const write = Effect.gen({ self: this }, function* (this: Answer) {
-      const finish = yield* this.generate
+      const ended = this.terms.meter.writes()
+      const finish = yield* Effect.ensuring(this.generate, Effect.sync(ended))
       yield* this.items.endWriting
       this.hasWritten = true
       return finish
@@ -260,22 +265,14 @@ export class Answer {
         if (this.hasFinished) return
         this.hasFinished = true
         if (!this.isReleased) return
+        this.terms.meter.answered(this.items.audioMs)
         yield* this.tellCreated
         yield* this.items.endAll(status)
         yield* this.terms.tell("response.done", { response: this.object(status, details) })
-        yield* this.tellLatency
+        yield* accountFor(this.terms, { id: this.id, status, counts: this.counts, work: this.work })
       }),
     )
   }
-
-  private readonly tellLatency: Effect.Effect<void, SocketError> = Effect.gen(
-    { self: this },
-    function* (this: Answer) {
-      const { tell, tellsLatency, times } = this.terms
-      const latency = times.latency(yield* monotonicMs)
-      if (tellsLatency) yield* tell("response.latency", { response_id: this.id, ...latencyObject(latency) })
-    },
-  )
 
   private object(status: ResponseStatus, details: StatusDetails | null): ResponseObject {
     const { conversationId, history, metadata, settings } = this.terms

@@ -1,9 +1,13 @@
-// Which models a conversation joins: one that hears, one that writes and one that speaks.
+// Which models a conversation joins: one that hears, one that writes and one that speaks. A conversation of the catalog names them;
+// without one it is the named text model, or the node's first of each kind.
 import { Effect } from "effect"
 import type { ModelHandle } from "#actors/model/ModelHandle.ts"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
+import { type ConversationEntry, conversationNamed, earsOf } from "#domain/conversation/ConversationEntry.ts"
+import { type ConversationSettings, defaultSettings, withChange } from "#domain/conversation/Settings.ts"
 import { isConversationName } from "#domain/models/ModelNames.ts"
-import { InvalidRequest } from "#domain/wire/Errors.ts"
+import { InvalidRequest, type ModelNotLoaded } from "#domain/wire/Errors.ts"
+import { Conversations } from "#services/Conversations.ts"
 import { findModel, modelId, OpenAiNames, voiceAliasesOf, voicesOf } from "#services/ModelLookup.ts"
 
 export interface ConversationModels {
@@ -11,35 +15,71 @@ export interface ConversationModels {
   readonly asked: string
   readonly writes: ModelHandle<"text">
   readonly speaks: ModelHandle<"speech">
+  /** The entry of the catalog; undefined where a text model was asked for, or the catalog has no conversation. */
+  readonly entry: ConversationEntry | undefined
 }
 
-/** True if a socket for this model converses: it names a text model, or one of OpenAI's that converse. */
+/** The conversation of the catalog with this name; one of OpenAI's names means the first. */
+const entryOf = Effect.fnUntraced(function* (asked: string) {
+  const { all } = yield* Conversations
+  const named = conversationNamed(all, asked)
+  if (named !== undefined) return named
+  const isModel = (yield* ModelRegistry).model(yield* modelId(asked)) !== undefined
+  return !isModel && isConversationName(asked) && (yield* OpenAiNames) ? all[0] : undefined
+})
+
+/** True if a socket for this model converses: it names a conversation, a text model, or one of OpenAI's that converse. */
 export const converses = (name: string): Effect.Effect<boolean, never, ModelRegistry> =>
   Effect.gen(function* () {
-    const registry = yield* ModelRegistry
-    const id = yield* modelId(name)
-    const entry = registry.all().find((one) => one.entry.id === id)?.entry
-    if (entry !== undefined) return entry.kind === "text"
+    if (conversationNamed((yield* Conversations).all, name) !== undefined) return true
+    const kind = (yield* ModelRegistry).model(yield* modelId(name))?.kind
+    if (kind !== undefined) return kind === "text"
     return isConversationName(name) && (yield* OpenAiNames)
   })
 
-export const conversationModels = Effect.fnUntraced(function* (asked: string) {
-  const registry = yield* ModelRegistry
-  const entries = registry.all().map(({ entry }) => entry)
-  const firstText = entries.find(({ kind }) => kind === "text")?.id
-  const firstVoice = entries.find(({ kind, speech }) => kind === "speech" && speech?.cloning !== true)?.id
-  const isNamed = registry.model(yield* modelId(asked)) !== undefined
-  const writes = isNamed ? asked : (firstText ?? asked)
-  if (firstVoice === undefined) {
-    const problem = "converses only on a node with a model that speaks with preset voices"
-    return yield* new InvalidRequest({ field: "model", problem })
-  }
-  return {
-    asked,
-    writes: yield* findModel(writes, "text"),
-    speaks: yield* findModel(firstVoice, "speech"),
-  } satisfies ConversationModels
-})
+export const conversationModels = (
+  asked: string,
+): Effect.Effect<ConversationModels, InvalidRequest | ModelNotLoaded, ModelRegistry> =>
+  Effect.gen(function* () {
+    const entry = yield* entryOf(asked)
+    if (entry !== undefined) {
+      const { speech, text } = entry.conversation
+      const writes = yield* findModel(text, "text")
+      return { asked, entry, writes, speaks: yield* findModel(speech, "speech") }
+    }
+    const registry = yield* ModelRegistry
+    const entries = registry.all().map((model) => model.entry)
+    const firstText = entries.find(({ kind }) => kind === "text")?.id
+    const speaks = entries.find(({ kind, speech }) => kind === "speech" && speech?.cloning !== true)?.id
+    const isModel = registry.model(yield* modelId(asked)) !== undefined
+    const isOpenAis = !isModel && isConversationName(asked) && (yield* OpenAiNames)
+    const writes = isOpenAis ? (firstText ?? asked) : asked
+    if (speaks === undefined) {
+      const problem = "converses only on a node with a model that speaks with preset voices"
+      return yield* new InvalidRequest({ field: "model", problem })
+    }
+    return {
+      asked,
+      entry,
+      writes: yield* findModel(writes, "text"),
+      speaks: yield* findModel(speaks, "speech"),
+    }
+  })
+
+/** The name of the model that hears; undefined: the node's first. `asked`: that of `transcription.model`. */
+export const hearingModel = (
+  { entry }: ConversationModels,
+  asked: string | undefined,
+): Effect.Effect<string | undefined, never, ModelRegistry> =>
+  ModelRegistry.useSync((registry) => {
+    const hears = entry?.conversation.transcription
+    if (hears === undefined) return asked
+    return earsOf(
+      registry.all().map((model) => model.entry),
+      asked,
+      hears,
+    )
+  })
 
 /** The preset that a voice's name means. */
 export const presetOf = Effect.fnUntraced(function* (model: ModelHandle<"speech">, voice: string) {
@@ -52,5 +92,8 @@ export const presetOf = Effect.fnUntraced(function* (model: ModelHandle<"speech"
   })
 })
 
-/** The voice that a session begins with. */
-export const firstVoice = (model: ModelHandle<"speech">): string => voicesOf(model)[0] ?? "alloy"
+/** The session that a client begins with. */
+export const firstSettings = ({ entry, speaks }: ConversationModels): ConversationSettings => {
+  const { session, voice = voicesOf(speaks)[0] ?? "alloy" } = entry?.conversation ?? {}
+  return withChange(defaultSettings(voice), { type: "realtime", ...session })
+}

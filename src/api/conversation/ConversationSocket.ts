@@ -60,6 +60,9 @@ export interface ConversationTerms extends Omit<FloorTerms, "settings" | "heardM
 
 const turnTerms = (turns: Turns | null): TurnTerms => turns
 
+const rateOf = ({ hears }: ConversationSettings): number =>
+  hears === "pcm" ? CONVERSATION_RATE_HZ : G711_RATE_HZ
+
 /** The settings that decide which lease hears. */
 const earsOf = ({ transcription }: ConversationSettings): string => {
   const { language, languages, model, prompt } = transcription ?? {}
@@ -98,6 +101,7 @@ export class ConversationSocket {
       },
       turnTerms(settings.turns),
     )
+    this.hearing.setRate(rateOf(settings))
   }
 
   get heardMs(): number {
@@ -221,7 +225,7 @@ export class ConversationSocket {
         )
       }
       this.hearing.setTurns(turnTerms(next.turns))
-      this.hearing.setRate(next.hears === "pcm" ? CONVERSATION_RATE_HZ : G711_RATE_HZ)
+      this.hearing.setRate(rateOf(next))
     },
   )
 

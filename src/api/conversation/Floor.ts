@@ -5,6 +5,7 @@ import type { SocketError } from "effect/socket/Socket"
 import { SPEECH_RATE_HZ } from "#domain/audio/Audio.ts"
 import { type AnswerCause, AnswerTimes } from "#domain/conversation/AnswerTimes.ts"
 import type { ResponseCreate } from "#domain/conversation/ClientEvents.ts"
+import type { ConversationMeters } from "#domain/conversation/ConversationMeters.ts"
 import type { History } from "#domain/conversation/History.ts"
 import { answerItem, type Item, itemOf, spokenItem } from "#domain/conversation/Items.ts"
 import type { PlayClock } from "#domain/conversation/PlayClock.ts"
@@ -14,8 +15,10 @@ import { InvalidRequest, type RateLimited } from "#domain/wire/Errors.ts"
 import type { EdgeError } from "#domain/wire/Failures.ts"
 import type { Principal } from "#store/accounts/Accounts.ts"
 import type { Tell } from "../live/RealtimeItems.ts"
+import type { SessionTrace } from "../tracing/SessionTrace.ts"
 import type { Answer, AnswerServices } from "./Answer.ts"
 import type { ConversationModels } from "./ConversationModels.ts"
+import type { ConversationMeter } from "./ConversationSessions.ts"
 import { newAnswer } from "./NewAnswer.ts"
 import { Preparation } from "./Preparation.ts"
 import { answerIsActive, noActiveAnswer, noItem, type ProtocolError, tellError } from "./ProtocolError.ts"
@@ -32,10 +35,14 @@ export interface FloorTerms {
   readonly conversationId: string
   readonly history: History
   readonly settings: () => ConversationSettings
+  readonly meters: ConversationMeters
+  /** Undefined where no traces are exported. */
+  readonly trace: SessionTrace | undefined
   /** Audio of the user so far, milliseconds. */
   readonly heardMs: () => number
   /** Counts an answer as a request of the caller. */
   readonly admit: Effect.Effect<void, RateLimited>
+  readonly meter: ConversationMeter
 }
 
 export class Floor {
@@ -55,10 +62,11 @@ export class Floor {
   constructor(terms: FloorTerms, clock: PlayClock) {
     this.terms = terms
     this.clock = clock
-    const { history, scope, settings } = terms
+    const { history, meters, scope, settings } = terms
     this.preparation = new Preparation({
       history,
       settings,
+      meters,
       isFree: () => settings().turns?.creates === true && !this.isTaken && this.transcripts.size === 0,
       start: (items) =>
         Effect.gen({ self: this }, function* (this: Floor) {
@@ -86,6 +94,7 @@ export class Floor {
   /** A turn of the user gets its place; the id of the item before it. */
   readonly heardTurn = (id: string): string | null => {
     this.stirred()
+    this.terms.meter.hears()
     this.transcripts.set(id, Deferred.makeUnsafe())
     const previous = this.terms.history.add(spokenItem(id, null))
     return typeof previous === "string" ? previous : null
@@ -227,6 +236,7 @@ export class Floor {
     return Effect.gen({ self: this }, function* (this: Floor) {
       this.active = answer
       this.stirred()
+      this.terms.meter.answers()
       const afterwards = Effect.andThen(answer.ended, this.awaitSilence(answer))
       this.silence = yield* Effect.forkIn(afterwards, this.terms.scope, { startImmediately: true })
     })

@@ -3,6 +3,7 @@
 // has read is different by then; otherwise it is dropped, unseen and not charged, and the answer is made anew.
 import { Effect } from "effect"
 import { Signal } from "#actors/live/Signal.ts"
+import type { ConversationMeters } from "#domain/conversation/ConversationMeters.ts"
 import type { History } from "#domain/conversation/History.ts"
 import { type Item, spokenItem } from "#domain/conversation/Items.ts"
 import type { ConversationSettings } from "#domain/conversation/Settings.ts"
@@ -25,6 +26,8 @@ interface Prepared extends Foreseen {
 export interface PreparationTerms {
   readonly history: History
   readonly settings: () => ConversationSettings
+  /** Counts the answers that were prepared, and those that were released. */
+  readonly meters: Pick<ConversationMeters, "prepared" | "released">
   /** Whether an answer may be prepared now. */
   readonly isFree: () => boolean
   /** Starts an answer that is held, to these items. */
@@ -39,8 +42,6 @@ export class Preparation {
   private readonly news = new Signal()
   private foreseen: Foreseen | undefined
   private prepared: Prepared | undefined
-  /** Answers that were prepared, and those of them that were sent. */
-  counts = { prepared: 0, released: 0 }
 
   constructor(terms: PreparationTerms) {
     this.terms = terms
@@ -58,7 +59,7 @@ export class Preparation {
       yield* this.news.wait
       this.news.clear()
       const { foreseen } = this
-      if (foreseen !== undefined && this.prepared !== undefined && isSame(this.prepared, foreseen)) return
+      if (foreseen !== undefined && this.stands(foreseen, this.terms.history.version + changesOfTurn)) return
       yield* this.discard
       if (foreseen === undefined || foreseen.transcript.trim() === "" || !this.terms.isFree()) return
       yield* Effect.ignore(this.prepare(foreseen))
@@ -73,22 +74,27 @@ export class Preparation {
       const present = settings()
       const answer = yield* start(items)
       this.prepared = { ...foreseen, answer, settings: present, version }
-      this.counts.prepared++
+      this.terms.meters.prepared++
     })
   }
 
   /** The answer to this turn, once it has joined the history, if one is prepared. The caller releases it. */
   take(itemId: string, transcript: string): Answer | undefined {
-    const { history, settings } = this.terms
-    const prepared = this.prepared
-    if (prepared === undefined || this.foreseen === undefined) return undefined
-    const isSo = isSame(prepared, { itemId, transcript }) && isSame(prepared, this.foreseen)
-    if (!isSo || prepared.version !== history.version || prepared.settings !== settings()) return undefined
-    if (prepared.answer.isOver) return undefined
+    const prepared = this.stands({ itemId, transcript }, this.terms.history.version)
+    if (prepared === undefined || this.foreseen === undefined || !isSame(prepared, this.foreseen))
+      return undefined
     this.prepared = undefined
     this.foreseen = undefined
-    this.counts.released++
+    this.terms.meters.released++
     return prepared.answer
+  }
+
+  /** What is prepared, if it is the answer to this turn in a history of this version. */
+  private stands(turn: Foreseen, version: number): Prepared | undefined {
+    const prepared = this.prepared
+    if (prepared === undefined || prepared.answer.isOver || !isSame(prepared, turn)) return undefined
+    const isSo = prepared.version === version && prepared.settings === this.terms.settings()
+    return isSo ? prepared : undefined
   }
 
   /** Drops what is prepared. */

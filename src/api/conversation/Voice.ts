@@ -98,6 +98,8 @@ export class Voice {
   private isPaced: boolean
   private hasEnded = false
   private isComplete = false
+  /** Why not all of it was made. */
+  private failure: EdgeError | undefined
 
   constructor(terms: VoiceTerms) {
     this.terms = terms
@@ -129,10 +131,25 @@ export class Voice {
     this.hurried.set()
   }
 
-  /** Speaks until everything has been sent. */
+  /** Speaks until everything has been sent. Where a piece fails, what was made of it and before it is sent first. */
   speak(reader: VoiceReader): Effect.Effect<void, EdgeError | SocketError, VoiceServices> {
-    const making = Effect.andThen(this.makeAll, Effect.never)
-    return Effect.scoped(Effect.raceFirst(making, this.sendAll(reader)))
+    const making = this.makeAll.pipe(
+      Effect.catch((error) => (this.isOpen ? Effect.sync(() => this.giveUp(error)) : Effect.fail(error))),
+      Effect.andThen(Effect.never),
+    )
+    const sending = Effect.andThen(
+      this.sendAll(reader),
+      Effect.suspend(() => (this.failure === undefined ? Effect.void : Effect.fail(this.failure))),
+    )
+    return Effect.scoped(Effect.raceFirst(making, sending))
+  }
+
+  /** No more audio is made. */
+  private giveUp(failure: EdgeError): void {
+    this.failure = failure
+    for (const piece of this.pieces) piece.isMade = true
+    this.isComplete = true
+    this.made.set()
   }
 
   private readonly makeAll: Effect.Effect<void, EdgeError, VoiceServices | Scope.Scope> = Effect.gen(

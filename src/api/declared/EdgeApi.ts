@@ -4,7 +4,8 @@ import { HttpApi, OpenApi } from "effect/http-api"
 import { ModelsGroup, SystemGroup } from "./ModelsApi.ts"
 import { OperationsGroup } from "./OperationsApi.ts"
 import { PagesGroup } from "./PagesApi.ts"
-import { SocketsGroup } from "./SocketsApi.ts"
+
+import { RealtimeGroup, SocketsGroup } from "./SocketsApi.ts"
 import { SpeechGroup } from "./SpeechApi.ts"
 import { TextGroup } from "./TextApi.ts"
 import { TranscriptionGroup } from "./TranscriptionApi.ts"
@@ -16,6 +17,7 @@ export class BuiltApi extends HttpApi.make("edgewise")
   .add(TranscriptionGroup)
   .add(ModelsGroup)
   .add(OperationsGroup)
+  .add(RealtimeGroup)
   .add(UsageGroup)
   .add(SystemGroup) {}
 

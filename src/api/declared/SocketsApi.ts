@@ -1,13 +1,16 @@
-// The three WebSockets (protocol 7.6, 10, 11). The OpenAPI document leaves them out: it has no word for frames.
+// The three WebSockets (protocol 7.6, 10, 11), which the OpenAPI document leaves out, because it has no word for frames; and the
+// client secrets with which browsers open conversations (protocol 19.6).
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { ClientSecretReply, ClientSecretRequest } from "#domain/conversation/ClientSecretTerms.ts"
 import { ConversationEvent } from "#domain/conversation/ServerEvents.ts"
 import { RealtimeClientEvent, RealtimeEvent } from "#domain/wire/events/RealtimeEvents.ts"
 import { completionsCloses, liveCloses, realtimeCloses } from "#domain/wire/events/SocketCloses.ts"
 import { CompletionClientFrame, CompletionServerFrame } from "#domain/wire/events/TextEvents.ts"
 import { LiveEvent, StopFrame } from "#domain/wire/events/TranscriptEvents.ts"
 import { errors, SocketFrames, switchingProtocols } from "#http/Declared.ts"
-import { ofModels, ofRuns, text } from "./SharedReplies.ts"
+import { Authentication } from "../access/Authentication.ts"
+import { ofJson, ofModels, ofRuns, text } from "./SharedReplies.ts"
 
 /** Refused before the handshake is answered, as over HTTP. Credentials may stand in the query here (protocol 2.2). */
 const ofCallers = ["InvalidRequest", "Unauthorized", "AuthUnavailable", "RateLimited", "StoreDown"] as const
@@ -55,3 +58,13 @@ export class SocketsGroup extends HttpApiGroup.make("Sockets")
     }),
   )
   .annotate(OpenApi.Exclude, true) {}
+
+export class RealtimeGroup extends HttpApiGroup.make("Realtime")
+  .add(
+    HttpApiEndpoint.post("createClientSecret", "/v1/realtime/client_secrets", {
+      payload: ClientSecretRequest,
+      success: HttpApiSchema.WithHeaders(ClientSecretReply, { "cache-control": Schema.String }),
+      error: errors(...ofJson, ...ofModels, "RateLimited", "Draining"),
+    }),
+  )
+  .middleware(Authentication) {}

@@ -6,8 +6,9 @@ import type { LiveSessions, SessionLease } from "#actors/live/LiveSessions.ts"
 import type { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import { fromG711, type G711 } from "#audio/G711.ts"
 import { Resampler } from "#audio/Resampler.ts"
+import { speechWeights } from "#audio/SpeechWeights.ts"
 import { bytesToS16, LISTEN_RATE_HZ, samplesToMs } from "#domain/audio/Audio.ts"
-import { TurnDetector } from "#domain/audio/TurnDetector.ts"
+import { TurnDetector, type TurnRules } from "#domain/audio/TurnDetector.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import { InvalidRequest, type RateLimited } from "#domain/wire/Errors.ts"
@@ -63,7 +64,7 @@ export interface HearingTerms<R = never> {
 }
 
 /** How silence divides the audio; null: the client does. */
-export type TurnTerms = { readonly silenceMs: number; readonly prefixMs: number } | null
+export type TurnTerms = TurnRules | null
 
 export class Hearing<R = never> {
   private readonly terms: HearingTerms<R>
@@ -85,12 +86,16 @@ export class Hearing<R = never> {
 
   private findTurns(): void {
     const { turnTerms } = this
-    this.turns = turnTerms === null ? undefined : new TurnDetector(turnTerms.silenceMs, turnTerms.prefixMs)
+    this.turns =
+      turnTerms === null ? undefined : new TurnDetector(speechWeights, turnTerms, this.heardSamples)
   }
 
   /** From now on turns are found like this. */
   setTurns(turns: TurnTerms): void {
-    if (turns?.silenceMs === this.turnTerms?.silenceMs && turns?.prefixMs === this.turnTerms?.prefixMs) return
+    const same = (["silenceMs", "prefixMs", "threshold"] as const).every(
+      (rule) => turns?.[rule] === this.turnTerms?.[rule],
+    )
+    if (same) return
     this.turnTerms = turns
     this.findTurns()
   }

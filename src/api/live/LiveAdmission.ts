@@ -15,6 +15,7 @@ import { CurrentRequest } from "#http/RequestContext.ts"
 import { findModel } from "#services/ModelLookup.ts"
 import { checkLanguage } from "#services/TranscriptionRun.ts"
 import type { Principal } from "#store/accounts/Accounts.ts"
+import { CurrentSpendingLimit } from "#store/ledger/SpendingLimit.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { credentialOf, identify } from "../access/Authentication.ts"
 
@@ -32,14 +33,18 @@ const protocolsOf = (request: Request): ReadonlyArray<string> =>
 export const isWebSocket = (request: Request): boolean =>
   (request.headers.upgrade ?? "").toLowerCase() === "websocket"
 
-/** Token, bearer or subprotocol, in this order; a valid one counts against the caller's rate. */
+/** The credential of a socket: token, bearer or subprotocol, in this order; empty without one. */
+export const liveCredential = (request: Request, url: URL): string => {
+  const offered = protocolsOf(request).find((protocol) => protocol.startsWith(keyProtocol))
+  return credentialOf(request, url) || (offered?.slice(keyProtocol.length) ?? "")
+}
+
+/** The caller of a socket; a valid credential counts against its rate. */
 export const identifyLive = Effect.fnUntraced(function* (request: Request, url: URL) {
   if (!isWebSocket(request)) {
     return yield* new InvalidRequest({ field: "upgrade", problem: "this address speaks WebSocket only" })
   }
-  const offered = protocolsOf(request).find((protocol) => protocol.startsWith(keyProtocol))
-  const credential = credentialOf(request, url) || (offered?.slice(keyProtocol.length) ?? "")
-  return yield* identify(credential)
+  return yield* identify(liveCredential(request, url))
 })
 
 /** Answers the handshake. A client that offers subprotocols expects one of them back: the key only if there is no other. */
@@ -77,10 +82,12 @@ export const payFor = Effect.fnUntraced(function* (
   const notes = yield* CurrentRequest
   const reservation = yield* ledger.reserve(caller, most)
   notes.reserved(reservation)
+  const used = () => audioUsage("transcription", charged(), LISTEN_RATE_HZ)
+  const leaveLimit = (yield* CurrentSpendingLimit)?.watch(() => costOf(entry.price, used()))
   yield* Effect.addFinalizer(() => {
-    const samples = charged()
-    if (samples === 0) return ledger.cancel(reservation)
-    const usage = audioUsage("transcription", samples, LISTEN_RATE_HZ)
+    leaveLimit?.()
+    if (charged() === 0) return ledger.cancel(reservation)
+    const usage = used()
     const microDollars = costOf(entry.price, usage)
     return ledger.settle(reservation, { model: entry.id, usage, microDollars })
   })

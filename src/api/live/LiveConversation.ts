@@ -5,6 +5,7 @@ import { CloseEvent, type Reader, type SocketError, type Writer } from "effect/s
 import { type FinalResult, type LiveEnd, type LiveSession, remainingMs } from "#actors/live/LiveSession.ts"
 import type { LiveError } from "#actors/live/LiveSessions.ts"
 import { Signal } from "#actors/live/Signal.ts"
+import { speechWeights } from "#audio/SpeechWeights.ts"
 import { bytesToS16, LISTEN_RATE_HZ, samplesToSeconds } from "#domain/audio/Audio.ts"
 import { deltaOf } from "#domain/audio/LiveTranscript.ts"
 import { type SpeechEvent, VoiceActivityDetector } from "#domain/audio/VoiceActivityDetector.ts"
@@ -104,7 +105,7 @@ const takeText = (session: LiveSession<LiveError>, frame: string): Effect.Effect
 
 /** Detected speech in a session's audio: the reader puts audio in, a fiber of its own sends events. */
 class SpeechNews {
-  private readonly detector = new VoiceActivityDetector(LISTEN_RATE_HZ)
+  private readonly detector = new VoiceActivityDetector(speechWeights)
   /** Bounded by the session's audio: speech starts and stops at most twice a second. */
   private events: Array<SpeechEvent> = []
   private readonly filled = new Signal()

@@ -38,7 +38,7 @@ export interface ItemPlaces {
   readonly add: (id: string) => string | null
   /** Whether the client gets transcripts. */
   readonly tellsTranscripts: () => boolean
-  /** What the open item's transcript would be if the silence went on; undefined if speech goes on. Absent: nobody asks. */
+  /** What the open item's transcript would be if the silence went on; undefined if speech goes on. Absent where no answers are prepared. */
   readonly foreseen?: (id: string, transcript: string | undefined) => void
   /** Its transcript; undefined if there is none, because it failed. */
   readonly transcribed: (id: string, transcript: string | undefined) => void

@@ -121,7 +121,7 @@ const tellOn =
   }
 
 /** The same lease, with its items recorded in the socket's span. */
-const followed = (trace: SessionTrace | undefined, seat: Seat): Seat => {
+export const followed = (trace: SessionTrace | undefined, seat: Seat): Seat => {
   if (trace === undefined) return seat
   trace.work.notes.model = seat.entry.id
   const leave = Effect.andThen(

@@ -85,6 +85,25 @@ const requestFamilies = (meters: NodeMeters): ReadonlyArray<Family> => [
   ]),
 ]
 
+const conversationFamilies = ({ conversations }: NodeMeters): ReadonlyArray<Family> => [
+  {
+    name: "conversation_answer_ms",
+    help: "Where the time of the answers in conversations went, by step.",
+    type: "histogram",
+    samples: [...conversations.stepMs]
+      .filter(([, { count }]) => count > 0)
+      .map(([step, histogram]) => [{ step }, histogram]),
+  },
+  counter(
+    "conversation_answers_prepared_total",
+    "Answers made before the turn had ended, by what became of them.",
+    [
+      [{ outcome: "sent" }, conversations.released],
+      [{ outcome: "dropped" }, conversations.prepared - conversations.released],
+    ],
+  ),
+]
+
 const telemetryFamilies = (meters: NodeMeters): ReadonlyArray<Family> => [
   counter("log_lines_total", "Log lines written.", alone(meters.logLines)),
   counter(
@@ -174,6 +193,7 @@ export const families = Effect.gen(function* () {
     ...modelFamilies(views),
     ...usageFamilies(views, yield* UsageLedger),
     ...requestFamilies(meters),
+    ...conversationFamilies(meters),
     ...telemetryFamilies(meters),
     ...regionFamilies(meters, yield* Clock.currentTimeMillis),
   ]

@@ -5,11 +5,14 @@ import { Drain } from "#actors/Drain.ts"
 import { LiveSessions } from "#actors/live/LiveSessions.ts"
 import { type Deployment, ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import { type Redeployed, Redeployment } from "#actors/model/Redeployment.ts"
+import type { ConversationEntry } from "#domain/conversation/ConversationEntry.ts"
 import { Draining } from "#domain/wire/Errors.ts"
+import { type ConversationChanges, Conversations } from "#services/Conversations.ts"
 import { SpeechAdmission } from "#services/SpeechAdmission.ts"
 import type { BadRegions } from "#store/files/RegionsFile.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import type { BadCatalog } from "#weights/CatalogFile.ts"
+import { ConversationSessions } from "../conversation/ConversationSessions.ts"
 
 const ids = Schema.Array(Schema.String)
 
@@ -24,6 +27,12 @@ export const ReloadRecord = Schema.Struct({
 })
 export type ReloadRecord = typeof ReloadRecord.Type
 
+/** What a catalog deploys. */
+export interface CatalogNow {
+  readonly deployments: ReadonlyArray<Deployment>
+  readonly conversations: ReadonlyArray<ConversationEntry>
+}
+
 export class CatalogReload extends Context.Service<
   CatalogReload,
   {
@@ -32,26 +41,29 @@ export class CatalogReload extends Context.Service<
   }
 >()("edgewise/api/CatalogReload") {
   /** `read` returns what the catalog deploys now; the regions file has the regions that the catalog may name. */
-  static readonly layer = (read: Effect.Effect<ReadonlyArray<Deployment>, BadCatalog | BadRegions>) =>
+  static readonly layer = (read: Effect.Effect<CatalogNow, BadCatalog | BadRegions>) =>
     Layer.effect(
       CatalogReload,
       Effect.suspend(() => make(read)),
     )
 }
 
-const recordOf = ({ added, changed, failed, removed, unchanged }: Redeployed): ReloadRecord => ({
+const recordOf = (
+  { added, changed, failed, removed, unchanged }: Redeployed,
+  conversations: ConversationChanges,
+): ReloadRecord => ({
   status: failed.length === 0 ? "success" : "partial",
-  added,
-  removed,
-  changed,
-  unchanged,
+  added: [...added, ...conversations.added],
+  removed: [...removed, ...conversations.removed],
+  changed: [...changed, ...conversations.changed],
+  unchanged: unchanged + conversations.unchanged,
   failed,
 })
 
-const make = Effect.fnUntraced(function* (
-  read: Effect.Effect<ReadonlyArray<Deployment>, BadCatalog | BadRegions>,
-) {
+const make = Effect.fnUntraced(function* (read: Effect.Effect<CatalogNow, BadCatalog | BadRegions>) {
   const admission = yield* SpeechAdmission
+  const conversations = yield* Conversations
+  const conversing = yield* ConversationSessions
   const drain = yield* Drain
   const ledger = yield* UsageLedger
   const live = yield* LiveSessions
@@ -63,6 +75,7 @@ const make = Effect.fnUntraced(function* (
     const others = new Set(replaced)
     const isGone = (id: string) => registry.model(id) === undefined
     admission.forget((id) => others.has(id) || isGone(id))
+    conversing.forget((id) => others.has(id) || isGone(id))
     live.forget((id) => others.has(id) || isGone(id))
     ledger.forgetSettled(isGone)
   }
@@ -70,9 +83,10 @@ const make = Effect.fnUntraced(function* (
   return CatalogReload.of({
     reload: Effect.gen(function* () {
       if (drain.isClosed()) return yield* new Draining()
-      const done = yield* redeployment.apply(yield* read)
+      const now = yield* read
+      const done = yield* redeployment.apply(now.deployments)
       forget(done)
-      const record = recordOf(done)
+      const record = recordOf(done, conversations.replace(now.conversations))
       const { added, changed, failed, removed, unchanged } = record
       yield* Effect.logInfo("the catalog was read again").pipe(
         Effect.annotateLogs({

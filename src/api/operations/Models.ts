@@ -4,11 +4,13 @@ import { Context, Effect, Schema } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import type { ModelSnapshot } from "#actors/model/ModelState.ts"
+import type { ConversationEntry } from "#domain/conversation/ConversationEntry.ts"
 import { ModelKind, seesPictures } from "#domain/models/ModelEntry.ts"
 import { ThreadChoice, ThreadWork } from "#domain/threads/ThreadChoice.ts"
 import { ModelNotLoaded } from "#domain/wire/Errors.ts"
 import { idOfModelPath, pathOf } from "#http/NotFound.ts"
 import { Caller } from "#services/Caller.ts"
+import { Conversations } from "#services/Conversations.ts"
 
 export const ModelListEntry = Schema.Struct({
   id: Schema.String,
@@ -18,8 +20,8 @@ export const ModelListEntry = Schema.Struct({
   permission: Schema.Tuple([]),
   root: Schema.String,
   parent: Schema.Null,
-  /** What it makes; with it a client knows which endpoint takes the model. */
-  kind: ModelKind,
+  /** What it makes; with it a client knows which endpoint takes the model. A conversation joins three models. */
+  kind: Schema.Literals([...ModelKind.literals, "conversation"]),
   /** Text models: what messages may hold. */
   input_modalities: Schema.optionalKey(Schema.Array(Schema.Literals(["text", "image"]))),
 })
@@ -72,8 +74,20 @@ const recordOf = ({ entry, host }: Pick<ModelSnapshot, "entry" | "host">): typeo
   }
 }
 
+const conversationRecord = ({ created, id, ownedBy }: ConversationEntry): typeof ModelListEntry.Type => ({
+  id,
+  object: "model",
+  created,
+  owned_by: ownedBy,
+  permission: [],
+  root: id,
+  parent: null,
+  kind: "conversation",
+})
+
 export const listModels = Effect.gen(function* () {
-  const data = (yield* ModelRegistry).all().map(recordOf)
+  const models = (yield* ModelRegistry).all().map(recordOf)
+  const data = [...models, ...(yield* Conversations).all.map(conversationRecord)]
   const list: typeof ModelList.Type = { object: "list", data }
   return list
 })
@@ -99,7 +113,12 @@ const threadsOf = (views: ReadonlyArray<ModelSnapshot>): Readonly<Record<string,
 export const oneModel = Effect.fn("Models.one")(function* (request: HttpServerRequest.HttpServerRequest) {
   const id = idOfModelPath(pathOf(request.url)) ?? ""
   const model = (yield* ModelRegistry).find(id)
-  if (model === undefined) return yield* new ModelNotLoaded({ model: id })
+  if (model === undefined) {
+    const conversation = (yield* Conversations).all.find((entry) => entry.id === id)
+    return conversation === undefined
+      ? yield* new ModelNotLoaded({ model: id })
+      : conversationRecord(conversation)
+  }
   return recordOf(model)
 })
 

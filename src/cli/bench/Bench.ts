@@ -25,6 +25,7 @@ import { compare } from "./BenchCompare.ts"
 import { suiteFlags } from "./BenchFlags.ts"
 import {
   baseOf,
+  conversationPlan,
   fieldsOf,
   headersOf,
   type ListenOptions,
@@ -147,7 +148,7 @@ const settingsOf = ({
   target,
 }: Plan): Readonly<Record<string, unknown>> => {
   const { load: _, ...limits } = drive
-  const { live, speech, text, transcription } = plans
+  const { conversation, live, speech, text, transcription } = plans
   return {
     ...limits,
     timeoutMs: target.timeoutMs,
@@ -160,6 +161,9 @@ const settingsOf = ({
       ? {}
       : { transcription: { ...transcription, clips: transcription.clips.length } }),
     ...(live === undefined ? {} : { live: { ...live, clips: live.clips.length } }),
+    ...(conversation === undefined
+      ? {}
+      : { conversation: { ...conversation, clips: conversation.clips.length } }),
   }
 }
 
@@ -223,6 +227,23 @@ const live = Command.make("live", suiteFlags.live, (options) =>
   Command.withDescription("Live sessions in real time: caption lag, flicker, time to final, word errors"),
 )
 
+const conversation = Command.make("conversation", suiteFlags.conversation, (options) =>
+  bench("conversation", { ...options, rate: Option.none(), maxInFlight: 1 }, (report) =>
+    Effect.gen(function* () {
+      const model = yield* modelOf("conversation", options.model, report)
+      const ears = Option.contains(options.transcriptionModel, "none")
+        ? undefined
+        : yield* modelOf("transcription", options.transcriptionModel, report)
+      const plan = yield* withDecoder(conversationPlan(options, model, ears, options.seed))
+      return only("conversation", { conversation: plan })
+    }),
+  ),
+).pipe(
+  Command.withDescription(
+    "Spoken conversations in real time: voice to voice, interruptions, order of events",
+  ),
+)
+
 const mixed = Command.make("mixed", suiteFlags.mixed, (options) =>
   bench("mixed", options, (report) =>
     Effect.gen(function* () {
@@ -273,5 +294,5 @@ const mixed = Command.make("mixed", suiteFlags.mixed, (options) =>
 
 export const benchCommand = Command.make("bench").pipe(
   Command.withDescription("Measure any OpenAI-style server under a load, and compare results"),
-  Command.withSubcommands([text, speech, transcription, live, mixed, compare]),
+  Command.withSubcommands([text, speech, transcription, live, conversation, mixed, compare]),
 )

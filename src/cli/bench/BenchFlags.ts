@@ -189,6 +189,54 @@ const liveOwn = {
   ),
 }
 
+const conversationOwn = {
+  turnDetection: Flag.Literals("turn-detection", ["server_vad", "semantic_vad", "none"]).pipe(
+    Flag.withDescription(
+      "Who ends a turn: a silence, the server's judgement, or (none) a commit of the client; default: server_vad",
+    ),
+    Flag.withDefault("server_vad" as const),
+  ),
+  silence: withDefault(
+    integer("silence", 20, 10_000, "Milliseconds of silence that end a turn with server_vad; default: 500"),
+    500,
+  ),
+  eagerness: Flag.Literals("eagerness", ["low", "medium", "high", "auto"]).pipe(
+    Flag.withDescription("Of semantic_vad; default: auto"),
+    Flag.withDefault("auto" as const),
+  ),
+  interrupt: withDefault(
+    number("interrupt", 0, 1, "Share of the answers that the user interrupts by speaking; default: 0"),
+    0,
+  ),
+  turns: withDefault(
+    integer("turns", 1, 1_000, "Turns of a conversation, then the client opens another; default: 10"),
+    10,
+  ),
+  voice: text("voice", "ID", "Voice of the answers; default: the server's"),
+  instructions: text("instructions", "TEXT", "Of the session; default: none are sent"),
+  maxTokens: withDefault(integer("max-tokens", 1, 4_096, "Tokens of an answer, at most; default: 32"), 32),
+  pieceMs: withDefault(
+    integer("piece-ms", 5, 200, "Milliseconds of audio in an event of the client; default: 20"),
+    20,
+  ),
+  transcriptionModel: text(
+    "transcription-model",
+    "ID",
+    "Asked for the user's transcripts, `none` for no transcripts; default: the server's first that fits by name",
+  ),
+  compare: withDefault(
+    integer(
+      "compare",
+      0,
+      500,
+      "Turns whose transcripts are compared afterwards with those of files with the same audio; default: 20",
+    ),
+    20,
+  ),
+}
+
+const { maxInFlight: _, rate: __, ...closedLoop } = loadFlags
+
 const shared = { ...targetFlags, ...loadFlags, ...outputFlags }
 
 export const suiteFlags = {
@@ -202,6 +250,14 @@ export const suiteFlags = {
   speech: { ...shared, model: model(""), ...speechOwn, field },
   transcription: { ...shared, model: model(""), ...listenOwn, ...transcriptionOwn, field },
   live: { ...shared, model: model(""), ...listenOwn, ...liveOwn },
+  conversation: {
+    ...targetFlags,
+    ...closedLoop,
+    ...outputFlags,
+    model: model(""),
+    ...listenOwn,
+    ...conversationOwn,
+  },
   mixed: {
     ...shared,
     mix: withDefault(

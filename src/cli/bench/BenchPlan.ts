@@ -3,6 +3,8 @@ import { Data, Effect, Option } from "effect"
 import type { Decoder } from "#audio/Decoder.ts"
 import type { Target } from "#harness/client/Exchange.ts"
 import type { SelfReport } from "#harness/client/SelfReport.ts"
+import type { ConversationPlan } from "#harness/conversation/Conversations.ts"
+import type { TurnDetection } from "#harness/conversation/Session.ts"
 import { clipSet } from "#harness/data/ClipFolder.ts"
 import { type PromptSize, promptSizes, sizedPrompts, spokenSentence } from "#harness/data/Prompts.ts"
 import { shareGptPrompts } from "#harness/data/ShareGpt.ts"
@@ -103,9 +105,12 @@ export const mixOf = Effect.fnUntraced(function* (text: string) {
   const shares: Partial<Record<Kind, number>> = {}
   for (const part of text.split(",")) {
     const [name = "", value = ""] = part.trim().split("=")
-    const kind = kinds.find((each) => each === name)
+    const kind = kinds.find((each) => each === name && each !== "conversation")
     const share = Number(value)
-    if (kind === undefined) return yield* wrong(`--mix: "${name}" is none of ${kinds.join(", ")}`)
+    if (kind === undefined)
+      return yield* wrong(
+        `--mix: "${name}" is none of ${kinds.filter((each) => each !== "conversation").join(", ")}`,
+      )
     if (value === "" || !Number.isFinite(share) || share < 0 || share > 1e6) {
       return yield* wrong(`--mix: "${part.trim()}" is not of the form KIND=NUMBER`)
     }
@@ -121,6 +126,7 @@ const hints: Readonly<Record<Kind, RegExp>> = {
   speech: /tts|speech|kokoro|voice|chatterbox|piper|orpheus/i,
   transcription: /stt|whisper|transcri|asr|parakeet|canary/i,
   live: /stt|whisper|transcri|asr|parakeet|canary/i,
+  conversation: /realtime|convers|omni/i,
 }
 
 /** The first model that is for this kind by its name, else the first. */
@@ -133,7 +139,12 @@ export const modelOf = (
   const others = kinds.filter((each) => each !== kind).map((each) => hints[each])
   const byName = models.find((id) => hints[kind].test(id))
   const unnamed = models.find((id) => !others.some((hint) => hint.test(id)))
-  const found = byName ?? unnamed ?? (models.length === 1 ? models[0] : undefined)
+  const found =
+    byName ??
+    // A server that converses may call the conversation by its text model's name.
+    (kind === "conversation" ? models.find((id) => hints.text.test(id)) : undefined) ??
+    unnamed ??
+    (models.length === 1 ? models[0] : undefined)
   return found === undefined
     ? Effect.fail(
         wrong(
@@ -211,6 +222,53 @@ export const listenPlan = (
       fields,
     })),
   )
+
+export interface ConversationOptions extends ListenOptions {
+  readonly turnDetection: "server_vad" | "semantic_vad" | "none"
+  readonly silence: number
+  readonly eagerness: "low" | "medium" | "high" | "auto"
+  readonly interrupt: number
+  readonly turns: number
+  readonly voice: Option.Option<string>
+  readonly instructions: Option.Option<string>
+  readonly maxTokens: number
+  readonly pieceMs: number
+  readonly compare: number
+}
+
+const detectionOf = ({ eagerness, silence, turnDetection }: ConversationOptions): TurnDetection => {
+  switch (turnDetection) {
+    case "server_vad":
+      return { type: turnDetection, silence_duration_ms: silence }
+    case "semantic_vad":
+      return { type: turnDetection, eagerness }
+    case "none":
+      return { type: turnDetection }
+  }
+}
+
+/** @param transcriptionModel undefined: no transcripts are asked for */
+export const conversationPlan = (
+  options: ConversationOptions,
+  model: string,
+  transcriptionModel: string | undefined,
+  seed: number,
+): Effect.Effect<ConversationPlan, WrongBench, Decoder> =>
+  Effect.map(listenPlan(options, model, {}, seed), ({ clips, dataset, language }) => ({
+    model,
+    clips,
+    dataset,
+    language,
+    turns: detectionOf(options),
+    voice: Option.getOrUndefined(options.voice),
+    instructions: Option.getOrUndefined(options.instructions),
+    transcriptionModel,
+    maxTokens: options.maxTokens,
+    pieceMs: options.pieceMs,
+    interrupt: options.interrupt,
+    turnsEach: options.turns,
+    compare: options.compare,
+  }))
 
 /** The server's address without its `/v1`. */
 export const baseOf = (text: string): Effect.Effect<string, WrongBench> => {

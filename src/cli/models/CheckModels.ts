@@ -7,13 +7,20 @@ import { claimOf, processBytes, tooLargeProblem } from "#actors/model/MemoryClai
 import type { Deployment } from "#actors/model/ModelRegistry.ts"
 import { load } from "#config/Config.ts"
 import type { Config } from "#config/Settings.ts"
+import { partKinds } from "#domain/conversation/ConversationEntry.ts"
 import { isDeployedIn, type ModelEntry } from "#domain/models/ModelEntry.ts"
 import { suggestion } from "#domain/models/NearestName.ts"
 import { isOnProcessor } from "#domain/models/Placement.ts"
 import { checkGguf } from "#weights/formats/GgufCheck.ts"
 import { bytesOf } from "#weights/found/FoundModel.ts"
 import { locate } from "#weights/ModelFiles.ts"
-import { type CatalogModel, originOf, readModels, writtenCatalog } from "#weights/NodeCatalog.ts"
+import {
+  type CatalogConversation,
+  type CatalogModel,
+  originOf,
+  readEntries,
+  writtenCatalog,
+} from "#weights/NodeCatalog.ts"
 import { sumProblems } from "#weights/PulledSums.ts"
 import { weightsDir } from "#weights/Weights.ts"
 import { AlreadyReported } from "../shared/CommandLine.ts"
@@ -120,11 +127,19 @@ const chosen = (all: ReadonlyArray<CatalogModel>, ids: ReadonlyArray<string>, pa
   return Effect.succeed(ids.length === 0 ? all : all.filter(({ entry }) => ids.includes(entry.id)))
 }
 
+/** The models of a conversation: it has no weights of its own. */
+const partsOf = (conversations: ReadonlyArray<CatalogConversation>, id: string) => {
+  const found = conversations.find(({ entry }) => entry.id === id)?.entry
+  return found === undefined ? undefined : partKinds.map((kind) => found.conversation[kind])
+}
+
 export const checkModels = Command.make(
   "check",
   {
     ids: Argument.String("ID").pipe(
-      Argument.withDescription("Models of the catalog; without any, all that this region deploys"),
+      Argument.withDescription(
+        "Models of the catalog, or a conversation, which stands for its models; without any, all that this region deploys",
+      ),
       Argument.variadic({ min: 0, max: 100 }),
     ),
     sums: Flag.Boolean("sums").pipe(
@@ -143,8 +158,10 @@ export const checkModels = Command.make(
   },
   Effect.fn(function* ({ catalog, dataDir, ids, json, memoryMb, sums }) {
     const config = yield* load(textsOf({ catalog, dataDir, memoryMb }))
-    const all = (yield* readModels(config)).filter(({ entry }) => isDeployedIn(entry, config.region))
-    const models = yield* chosen(all, ids, writtenCatalog(config))
+    const entries = yield* readEntries(config)
+    const all = entries.models.filter(({ entry }) => isDeployedIn(entry, config.region))
+    const named = ids.flatMap((id) => partsOf(entries.conversations, id) ?? [id])
+    const models = yield* chosen(all, named, writtenCatalog(config))
     const { checked, modelBytes } = yield* withDevice(
       config,
       Effect.gen(function* () {

@@ -3,8 +3,10 @@
 import { Console, Effect } from "effect"
 import { Command } from "effect/cli"
 import { load } from "#config/Config.ts"
+import { partKinds } from "#domain/conversation/ConversationEntry.ts"
+import { isDeployedIn } from "#domain/models/ModelEntry.ts"
 import { deployments } from "#weights/ModelFiles.ts"
-import { originOf, readModels } from "#weights/NodeCatalog.ts"
+import { originOf, readEntries } from "#weights/NodeCatalog.ts"
 import { nodeFlags } from "../shared/NodeClient.ts"
 import { jsonFlag, printJson, table } from "../shared/Output.ts"
 import { textsOf } from "../shared/SettingFlags.ts"
@@ -21,9 +23,10 @@ const list = Command.make(
   { json: jsonFlag, ...catalogFlags, ...nodeFlags },
   Effect.fn(function* ({ catalog, dataDir, json, key, url }) {
     const config = yield* load(textsOf({ catalog, dataDir }))
-    const from = new Map((yield* readModels(config)).map(({ entry, file }) => [entry.id, originOf(file)]))
+    const { conversations, models } = yield* readEntries(config)
+    const from = new Map(models.map(({ entry, file }) => [entry.id, originOf(file)]))
     const states = yield* loadStates({ url, key, dataDir })
-    const rows = (yield* deployments(config)).map(({ entry, missing = [], problem, sizeBytes }) => ({
+    const modelRows = (yield* deployments(config)).map(({ entry, missing = [], problem, sizeBytes }) => ({
       id: entry.id,
       kind: entry.kind,
       adapter: entry.adapter,
@@ -35,12 +38,26 @@ const list = Command.make(
       /** Why it failed on the node, else what is wrong with its files here. */
       reason: states?.failures?.[entry.id] ?? problem ?? null,
     }))
+    const joined = conversations
+      .filter(({ entry }) => isDeployedIn(entry, config.region))
+      .map(({ entry: { conversation, id, kind, ownedBy }, file }) => ({
+        id,
+        kind,
+        adapter: null,
+        size_bytes: 0,
+        owned_by: ownedBy,
+        from: originOf(file),
+        weights: null,
+        status: `joins ${partKinds.map((part) => conversation[part]).join(", ")}`,
+        reason: null,
+      }))
+    const rows = [...modelRows, ...joined]
     if (json) return yield* printJson({ region: config.region, models: rows })
     const heading = ["id", "kind", "adapter", "size_bytes", "owned_by", "from", "weights", "status"]
     yield* Console.log(
       table(
         heading,
-        rows.map(({ reason: _, ...row }) => Object.values(row).map(String)),
+        rows.map(({ reason: _, ...row }) => Object.values(row).map((value) => String(value ?? ""))),
       ),
     )
     for (const { id, reason } of rows) if (reason !== null) yield* Console.log(`${id}: ${reason}`)

@@ -3,13 +3,20 @@ import { rm } from "node:fs/promises"
 import { Console, Effect } from "effect"
 import { Command, Flag } from "effect/cli"
 import { load } from "#config/Config.ts"
+import type { Config } from "#config/Settings.ts"
+import type { ConversationEntry } from "#domain/conversation/ConversationEntry.ts"
 import { type HubFile, hubScheme, membersOf, parseHubFile, sourceOf } from "#domain/models/HubFile.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { suggestion } from "#domain/models/NearestName.ts"
 import { fileLock } from "#store/files/FileLock.ts"
 import { indexOfEntry, withoutEntry } from "#weights/edit/CatalogText.ts"
 import { CatalogUnchanged, editCatalog } from "#weights/edit/CatalogWrite.ts"
-import { type CatalogModel, readModels, writtenCatalog } from "#weights/NodeCatalog.ts"
+import {
+  type CatalogConversation,
+  type CatalogModel,
+  readEntries,
+  writtenCatalog,
+} from "#weights/NodeCatalog.ts"
 import { besidePath, keptPath, weightsDir } from "#weights/Weights.ts"
 import { modelArgument } from "../shared/ModelOptions.ts"
 import { nodeFlags } from "../shared/NodeClient.ts"
@@ -19,8 +26,8 @@ import { catalogFlags } from "./CatalogFlags.ts"
 import { noticeOfNode } from "./NodeNotice.ts"
 
 /** The files of an entry that were or would be pulled. */
-const hubFiles = ({ files }: ModelEntry): ReadonlyArray<HubFile> =>
-  Object.values(files).flatMap(({ files: members, source }) => {
+const hubFiles = (entry: ModelEntry | ConversationEntry): ReadonlyArray<HubFile> =>
+  Object.values("files" in entry ? entry.files : {}).flatMap(({ files: members, source }) => {
     const file = source.startsWith(hubScheme) ? parseHubFile(source) : undefined
     if (file === undefined) return []
     return members === undefined ? [file] : membersOf(file, members).map((one) => one.file)
@@ -44,7 +51,9 @@ const deleteFile = (dir: string, file: HubFile) =>
     })
   }).pipe(Effect.scoped)
 
-const missing = (path: string, id: string, models: ReadonlyArray<CatalogModel>): CatalogUnchanged => {
+type Written = CatalogModel | CatalogConversation
+
+const missing = (path: string, id: string, models: ReadonlyArray<Written>): CatalogUnchanged => {
   const known = models.filter(({ file }) => file === path).map(({ entry }) => entry.id)
   const isBuiltIn = models.some(({ entry, file }) => entry.id === id && file !== path)
   const problem = isBuiltIn
@@ -52,6 +61,12 @@ const missing = (path: string, id: string, models: ReadonlyArray<CatalogModel>):
     : `has no model ${id}${known.length === 0 ? "; nothing was added to the built-in models" : suggestion(id, known)}`
   return new CatalogUnchanged({ path, problem })
 }
+
+const allEntries = (config: Config) =>
+  Effect.map(
+    readEntries(config),
+    ({ conversations, models }): ReadonlyArray<Written> => [...models, ...conversations],
+  )
 
 export const removeModel = Command.make(
   "remove",
@@ -68,7 +83,7 @@ export const removeModel = Command.make(
   Effect.fn(function* ({ catalog, dataDir, files, id, json, key, url }) {
     const config = yield* load(textsOf({ catalog, dataDir }))
     const path = writtenCatalog(config)
-    const before = yield* readModels(config)
+    const before = yield* allEntries(config)
     const model = before.find(({ entry, file }) => entry.id === id && file === path)
     if (model === undefined) return yield* missing(path, id, before)
     yield* editCatalog(config, {
@@ -79,7 +94,7 @@ export const removeModel = Command.make(
       },
       keep: true,
     })
-    const after = yield* readModels(config)
+    const after = yield* allEntries(config)
     const present = after.some(({ entry }) => entry.id === id)
     const names = [id, ...(model.entry.aliases ?? [])]
     const back = after

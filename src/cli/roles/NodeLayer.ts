@@ -19,6 +19,7 @@ import { Idempotency } from "#api/access/Idempotency.ts"
 import { PublicKeys } from "#api/access/PublicKeys.ts"
 import { RateLimit } from "#api/access/RateLimit.ts"
 import { sessionVerifier } from "#api/access/SessionVerifier.ts"
+import { ConversationSessions } from "#api/conversation/ConversationSessions.ts"
 import { EdgeRoutes, knownPaths as edgePaths } from "#api/EdgeRoutes.ts"
 import { standardHeaders } from "#api/http/StandardHeaders.ts"
 import { EventLoopDelay } from "#api/metrics/EventLoopDelay.ts"
@@ -41,6 +42,7 @@ import { NodeIdentity } from "#http/NodeIdentity.ts"
 import { CurrentNodeMeters, NodeMeters } from "#http/NodeMeters.ts"
 import { PictureUrl } from "#pictures/PictureUrl.ts"
 import { answerFailures } from "#services/AnswerFailures.ts"
+import { ConversationList, Conversations } from "#services/Conversations.ts"
 import { TranscriptionJobs } from "#services/jobs/TranscriptionJobs.ts"
 import { OpenAiNames } from "#services/ModelLookup.ts"
 import { SpeechAdmission } from "#services/SpeechAdmission.ts"
@@ -55,7 +57,7 @@ import { type Store, storeLayer } from "#store/Store.ts"
 import { SigningKeys } from "#store/signing/SigningKeys.ts"
 import * as TransportServer from "#transport/server/TransportServer.ts"
 import type { TransportSettings } from "#transport/TransportSettings.ts"
-import { deployments, locate } from "#weights/ModelFiles.ts"
+import { deployedConversations, deployments, locate } from "#weights/ModelFiles.ts"
 import { weightsDir } from "#weights/Weights.ts"
 import { tlsFiles } from "../shared/NodeCertificate.ts"
 import { version } from "../shared/Version.ts"
@@ -131,6 +133,10 @@ export const nodeMeters = (): NodeMeters =>
 export const deployedNow = (config: Config) =>
   Effect.flatMap(catalogRegions(config), (regions) => deployments(config, regions))
 
+/** The conversations that the catalog deploys here now. */
+const conversationsNow = (config: Config) =>
+  Effect.flatMap(catalogRegions(config), (regions) => deployedConversations(config, regions))
+
 /** The present location of an entry's weights. A wrong file is a problem of its model only. */
 const relocate =
   ({ catalog, dataDir }: Config) =>
@@ -163,8 +169,13 @@ export const nodeLayer = (
   Layer.merge(edge(config, settings, meters), answerFailures).pipe(
     Layer.provide(MetricsPage.layer({ maxAgeMs: config.metricsAgeMs, restricted: config.metricsAuth })),
     Layer.provideMerge(modelPulls(config)),
-    Layer.provideMerge(CatalogReload.layer(deployedNow(config))),
+    Layer.provideMerge(
+      CatalogReload.layer(
+        Effect.all({ deployments: deployedNow(config), conversations: conversationsNow(config) }),
+      ),
+    ),
     Layer.provideMerge(part("transcription jobs", Specifications.part(), TranscriptionJobs.layer)),
+    Layer.provideMerge(part("conversations", Specifications.part(), ConversationSessions.layer)),
     Layer.provideMerge(part("live sessions", Specifications.part(), LiveSessions.layer)),
     Layer.provideMerge(part("memory", Specifications.part(), memoryWatch({ evicts: config.evictIdle }))),
     Layer.provideMerge(
@@ -209,6 +220,11 @@ export const nodeLayer = (
         Layer.succeed(NodeIdentity, { name: config.region, version }),
         Layer.succeed(Repository, config.catalog),
         Layer.succeed(OpenAiNames, config.openaiAliases),
+        // The catalog has been read before, for its models: a mistake in it has been reported then.
+        Layer.effect(
+          Conversations,
+          Effect.map(Effect.orDie(conversationsNow(config)), (all) => new ConversationList(all)),
+        ),
         Layer.succeed(UploadDir, uploadFolder(config)),
       ),
     ),

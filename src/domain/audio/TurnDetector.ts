@@ -1,8 +1,16 @@
 // Splits audio into speakers' turns: a turn begins with a little audio from before the speech, and a silence ends it.
 // Pure except for the audio that it holds back. 16 kHz s16.
-import { LISTEN_RATE_HZ } from "./Audio.ts"
-import { ONSET_FRAMES, VoiceActivityDetector } from "./VoiceActivityDetector.ts"
+import { HOP_SAMPLES } from "../activity/BandEnergies.ts"
+import type { SpeechWeights } from "../activity/SpeechNetwork.ts"
+import { LISTEN_RATE_HZ, samplesToMs } from "./Audio.ts"
+import {
+  ONSET_LAG_HOPS,
+  type SpeechDoubt,
+  type SpeechRules,
+  VoiceActivityDetector,
+} from "./VoiceActivityDetector.ts"
 
+/** `audioMs`: position of the turn's first sample, and behind its last one: OpenAI's `audio_start_ms` and `audio_end_ms`. */
 export type TurnStep =
   | { readonly step: "started"; readonly audioMs: number; readonly samples: Int16Array }
   | { readonly step: "samples"; readonly samples: Int16Array }
@@ -16,23 +24,34 @@ export interface Pause {
   readonly endsAtMs: number
 }
 
-/** The detector's frame. */
-const sliceSamples = LISTEN_RATE_HZ / 50
+/** How speech is told from silence, and how much audio before it belongs to a turn. */
+export interface TurnRules extends SpeechRules {
+  readonly prefixMs: number
+}
 
 export class TurnDetector {
   private readonly detector: VoiceActivityDetector
   private readonly silenceMs: number
   /** Length of the newest silence that is kept: the audio that a turn starts with, before its speech. */
   private readonly heldSamples: number
+  private readonly prefixSamples: number
+  /** Samples before the first one that this detector gets. */
+  private readonly startsAt: number
+  /** Samples so far, with those. */
+  private total: number
   private held = new Int16Array(0)
   private rest = new Int16Array(0)
   private speaking = false
 
-  constructor(silenceMs: number, prefixMs: number) {
-    this.silenceMs = silenceMs
-    this.detector = new VoiceActivityDetector(LISTEN_RATE_HZ, { silenceMs })
-    // Speech is detected some frames after it began.
-    this.heldSamples = Math.ceil((prefixMs * LISTEN_RATE_HZ) / 1000) + (ONSET_FRAMES - 1) * sliceSamples
+  /** `startsAt`: position in the audio of the first sample that it gets. */
+  constructor(weights: SpeechWeights, rules: TurnRules, startsAt = 0, doubt?: SpeechDoubt) {
+    this.startsAt = startsAt
+    this.total = startsAt
+    this.silenceMs = rules.silenceMs
+    this.detector = new VoiceActivityDetector(weights, rules, doubt)
+    // Speech is detected some hops after it began.
+    this.prefixSamples = Math.ceil((rules.prefixMs * LISTEN_RATE_HZ) / 1000)
+    this.heldSamples = this.prefixSamples + ONSET_LAG_HOPS * HOP_SAMPLES
   }
 
   /** The silence with which the open turn ends so far; undefined where no turn is open. */
@@ -44,12 +63,16 @@ export class TurnDetector {
     const all = joined(this.rest, samples)
     const steps: Array<TurnStep> = []
     let at = 0
-    for (; at + sliceSamples <= all.length; at += sliceSamples) {
-      const slice = all.slice(at, at + sliceSamples)
+    for (; at + HOP_SAMPLES <= all.length; at += HOP_SAMPLES) {
+      const slice = all.slice(at, at + HOP_SAMPLES)
+      this.total += HOP_SAMPLES
       const [event] = this.detector.push(slice)
       if (event?.type === "started") {
         this.speaking = true
-        steps.push({ step: "started", audioMs: event.audioMs, samples: joined(this.held, slice) })
+        const from = this.startsAt + (event.audioMs * LISTEN_RATE_HZ) / 1000 - this.prefixSamples
+        const turn = joined(this.held, slice).slice(-(this.total - from))
+        const audioMs = samplesToMs(this.total - turn.length, LISTEN_RATE_HZ)
+        steps.push({ step: "started", audioMs, samples: turn })
         this.held = new Int16Array(0)
         continue
       }
@@ -57,7 +80,8 @@ export class TurnDetector {
       else this.held = joined(this.held, slice).slice(-this.heldSamples)
       if (event?.type === "stopped") {
         this.speaking = false
-        steps.push({ step: "ended", audioMs: event.audioMs, quietMs: this.detector.quietMs })
+        const audioMs = samplesToMs(this.total, LISTEN_RATE_HZ)
+        steps.push({ step: "ended", audioMs, quietMs: this.detector.quietMs })
       }
     }
     this.rest = all.slice(at)

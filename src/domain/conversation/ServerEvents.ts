@@ -26,7 +26,7 @@ const TurnDetection = Schema.NullOr(
   ]),
 )
 
-const Session = Schema.Struct({
+export const ConversationSession = Schema.Struct({
   type: Schema.Literal("realtime"),
   object: Schema.Literal("realtime.session"),
   id: Schema.String,
@@ -75,7 +75,7 @@ const Part = Schema.Union([
 
 /** Those that only a conversation has; audio of the user and transcripts are in RealtimeEvents. */
 export const ConversationEvent = Schema.Union([
-  event(["session.created", "session.updated"], { session: Session }),
+  event(["session.created", "session.updated"], { session: ConversationSession }),
   event(["conversation.item.added", "conversation.item.done"], {
     previous_item_id: NullableText,
     item: Item,

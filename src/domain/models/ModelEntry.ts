@@ -158,7 +158,7 @@ export const Catalog = Schema.Struct({ models: Schema.Array(ModelEntry) })
 export type Catalog = typeof Catalog.Type
 
 /** True if a node of the region deploys the entry. */
-export const isDeployedIn = (entry: ModelEntry, region: string): boolean =>
+export const isDeployedIn = (entry: Pick<ModelEntry, "regions">, region: string): boolean =>
   region === "local" || entry.regions.includes("*") || entry.regions.includes(region)
 
 /** Whether a model takes pictures: what its engine says once it has loaded, and before that the entry. */

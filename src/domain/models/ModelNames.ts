@@ -100,8 +100,11 @@ export interface AliasMistake {
   readonly problem: string
 }
 
+/** An entry with its names. */
+type Named = Pick<ModelEntry, "aliases" | "id" | "speech">
+
 /** All mistakes in the aliases of a catalog. */
-export const aliasMistakes = (entries: ReadonlyArray<ModelEntry>): ReadonlyArray<AliasMistake> => {
+export const aliasMistakes = (entries: ReadonlyArray<Named>): ReadonlyArray<AliasMistake> => {
   const takenBy = new Map(entries.map(({ id }) => [id, id]))
   const mistakes: Array<AliasMistake> = []
   for (const [index, { aliases = [], id, speech }] of entries.entries()) {

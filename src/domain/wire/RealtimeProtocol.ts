@@ -25,6 +25,7 @@ const Turns = Schema.NullOr(
     type: Schema.Literal("server_vad").annotate({ message: "must be server_vad or null" }),
     silence_duration_ms: milliseconds(10_000),
     prefix_padding_ms: milliseconds(5_000),
+    threshold: Schema.optionalKey(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))),
   }),
 )
 
@@ -61,11 +62,18 @@ export interface RealtimeSettings {
   /** From the query: the protocol has no field for it. */
   readonly punctuation: PunctuationChoice
   /** Turn detection. null: the client ends each turn. */
-  readonly turns: { readonly silenceMs: number; readonly prefixMs: number } | null
+  readonly turns: TurnSettings | null
+}
+
+export interface TurnSettings {
+  readonly silenceMs: number
+  readonly prefixMs: number
+  /** Probability of speech that counts as speech, 0 to 1. */
+  readonly threshold: number
 }
 
 /** The protocol's defaults. */
-export const defaultTurns = { silenceMs: 500, prefixMs: 300 } as const
+export const defaultTurns: TurnSettings = { silenceMs: 500, prefixMs: 300, threshold: 0.5 }
 
 type Change = typeof Input.Type
 
@@ -90,6 +98,7 @@ export const withChange = (settings: RealtimeSettings, change: Change): Realtime
           : {
               silenceMs: turns.silence_duration_ms ?? defaultTurns.silenceMs,
               prefixMs: turns.prefix_padding_ms ?? defaultTurns.prefixMs,
+              threshold: turns.threshold ?? defaultTurns.threshold,
             },
   }
 }
@@ -105,7 +114,12 @@ export const changeOf = (session: (typeof TranscriptionSessionUpdate.Type)["sess
 const turnDetection = ({ turns }: RealtimeSettings) =>
   turns === null
     ? null
-    : { type: "server_vad", silence_duration_ms: turns.silenceMs, prefix_padding_ms: turns.prefixMs }
+    : {
+        type: "server_vad",
+        threshold: turns.threshold,
+        silence_duration_ms: turns.silenceMs,
+        prefix_padding_ms: turns.prefixMs,
+      }
 
 const transcription = ({ language, model, prompt }: RealtimeSettings) => ({
   model,

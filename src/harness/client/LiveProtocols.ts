@@ -1,7 +1,7 @@
 // The two protocols of live transcription: OpenAI's realtime events (`/v1/realtime?intent=transcription`), and edgewise's own
 // socket (protocol 10). A value of this module serves one session.
 import { s16ToBytes } from "#domain/audio/Audio.ts"
-import { PolyphaseFilter } from "#domain/audio/PolyphaseFilter.ts"
+import { atRealtimeRate, listenHz, realtimeHz } from "./RealtimeRate.ts"
 
 /** What a frame of the server means; all absent for a frame that the harness does not need. */
 export interface LiveEvent {
@@ -61,25 +61,6 @@ const edgewise = ({ language, model }: LiveOptions): LiveProtocol => {
       }
     },
   }
-}
-
-/** Rate of the realtime protocol's audio. */
-const realtimeHz = 24_000
-const listenHz = 16_000
-const filter = new PolyphaseFilter(listenHz, realtimeHz, { halfCrossings: 16, beta: 8, rollOff: 0.92 })
-
-/** Clips at the higher rate, each computed once. */
-const resampled = new WeakMap<Int16Array, Int16Array>()
-
-const atRealtimeRate = (samples: Int16Array): Int16Array => {
-  const known = resampled.get(samples)
-  if (known !== undefined) return known
-  const out = new Int16Array(Math.floor((samples.length * realtimeHz) / listenHz))
-  for (let at = 0; at < out.length; at++) {
-    out[at] = Math.max(-32_768, Math.min(32_767, Math.round(filter.sampleAt(at, samples, 0))))
-  }
-  resampled.set(samples, out)
-  return out
 }
 
 const transcriptionEvents = "conversation.item.input_audio_transcription."

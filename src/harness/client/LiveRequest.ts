@@ -10,6 +10,7 @@ import type { Target } from "./Exchange.ts"
 import { oneLine, RequestFailed } from "./Failures.ts"
 import { type LiveEvent, type LiveProtocolName, liveProtocol } from "./LiveProtocols.ts"
 import type { Measured } from "./Outcome.ts"
+import { openSocket, socketUrl } from "./Socket.ts"
 
 export interface LiveAsk {
   readonly model: string
@@ -22,41 +23,8 @@ export interface LiveAsk {
 const frameSeconds = 0.04
 const rateHz = 16_000
 const frameSamples = frameSeconds * rateHz
-const mostMessageBytes = 2 ** 20
 /** Characters of captions and final text, at most. */
 const mostText = 2 ** 20
-
-/** Opens the socket. Fails with RequestFailed. Frames may come with the answer to the handshake. */
-const open = (
-  url: string,
-  target: Target,
-  onMessage: (data: WebSocket.RawData, isBinary: boolean) => void,
-): Promise<WebSocket> =>
-  new Promise((resolve, reject) => {
-    const socket = new WebSocket(url, {
-      headers: target.headers,
-      perMessageDeflate: false,
-      maxPayload: mostMessageBytes,
-      handshakeTimeout: target.timeoutMs,
-    })
-    socket.on("message", onMessage)
-    socket.once("open", () => resolve(socket))
-    socket.once("unexpected-response", (_request, response) => {
-      socket.terminate()
-      reject(
-        new RequestFailed(
-          `${response.statusCode ?? 0}`,
-          `the session was refused with ${response.statusCode}`,
-        ),
-      )
-    })
-    // Also after the failure: ws emits one for a socket that is ended while it connects.
-    socket.on("error", (cause: NodeJS.ErrnoException) =>
-      reject(new RequestFailed("unreachable", oneLine(`${target.base}: ${cause.message || cause.code}`))),
-    )
-  })
-
-const socketUrl = (target: Target, path: string): string => `${target.base.replace(/^http/, "ws")}${path}`
 
 /** Fails with RequestFailed. */
 export const runLive = async (
@@ -101,7 +69,7 @@ export const runLive = async (
         over.resolve(event.final)
       }
     }
-    const opening = open(socketUrl(target, protocol.path), target, (data, isBinary) => {
+    const opening = openSocket(socketUrl(target, protocol.path), target, (data, isBinary) => {
       const atMs = performance.now()
       const event = isBinary ? undefined : objectOf(String(data))
       if (event === undefined) return fail(new RequestFailed("wrong reply", "a frame that is not JSON"))

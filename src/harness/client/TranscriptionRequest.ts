@@ -44,13 +44,20 @@ const formOf = ({ clip, fields, language, model, stream }: TranscriptionAsk) => 
 /** A runaway transcript, some times as long as the reference, must not make the comparison slow. */
 const comparable = (text: string, reference: string): string => text.slice(0, 10 * reference.length + 1_000)
 
+interface Transcribed {
+  readonly text: string
+  readonly sentAtMs: number
+  /** When the first text of a stream came. */
+  readonly firstAtMs: number | undefined
+  readonly endAtMs: number
+}
+
 /** Fails with RequestFailed. */
-export const transcribe = async (
+export const transcriptOf = async (
   target: Target,
   ask: TranscriptionAsk,
-  scheduledAtMs: number,
   signal: AbortSignal,
-): Promise<Measured> => {
+): Promise<Transcribed> => {
   let first: number | undefined
   let text = ""
   let done: string | undefined
@@ -96,11 +103,22 @@ export const transcribe = async (
     if (typeof found !== "string") throw new RequestFailed("wrong reply", `no text in: ${oneLine(body)}`)
     done = found
   }
-  const transcribed = done ?? text
+  return { text: done ?? text, sentAtMs, firstAtMs: first, endAtMs }
+}
+
+/** Fails with RequestFailed. */
+export const transcribe = async (
+  target: Target,
+  ask: TranscriptionAsk,
+  scheduledAtMs: number,
+  signal: AbortSignal,
+): Promise<Measured> => {
+  const transcript = await transcriptOf(target, ask, signal)
+  const { endAtMs, firstAtMs, sentAtMs, text: transcribed } = transcript
   const words = wordErrorsOf({ spoken: ask.clip.text, transcribed: comparable(transcribed, ask.clip.text) })
   return {
     figures: {
-      ...(first === undefined ? {} : { ttft: first - scheduledAtMs }),
+      ...(firstAtMs === undefined ? {} : { ttft: firstAtMs - scheduledAtMs }),
       e2e: endAtMs - scheduledAtMs,
       final: endAtMs - scheduledAtMs,
       audio: ask.clip.seconds,

@@ -57,6 +57,12 @@ const wavHeader = (sampleBytes: number, rateHz: number): Buffer => {
   return header
 }
 
+/** A WAV file of 16-bit mono samples. */
+export const wavOf = (samples: Int16Array, rateHz: number): Uint8Array => {
+  const pcm = s16ToBytes(samples)
+  return Buffer.concat([wavHeader(pcm.length, rateHz), pcm])
+}
+
 /** @param segments the times of its parts; where they are unknown, the text is taken to fill the recording */
 export const makeClip = (
   name: string,
@@ -65,10 +71,9 @@ export const makeClip = (
   segments?: ReadonlyArray<TimedText>,
 ): Clip => {
   const seconds = samples.length / LISTEN_RATE_HZ
-  const pcm = s16ToBytes(samples)
   return {
     name,
-    bytes: Buffer.concat([wavHeader(pcm.length, LISTEN_RATE_HZ), pcm]),
+    bytes: wavOf(samples, LISTEN_RATE_HZ),
     fileName: `${name}.wav`,
     type: "audio/wav",
     seconds,

@@ -117,6 +117,55 @@ export const figures = {
     meaning:
       "Words of captions that a later caption changed or took back, divided by the words of the final text.",
   },
+  voice_to_voice: {
+    unit: "ms",
+    label: "voice to voice",
+    meaning:
+      "From the moment at which the last sample of the user's speech was spoken until the first audible sample of the answer is played.",
+  },
+  beyond_silence: {
+    unit: "ms",
+    label: "voice to voice beyond the silence",
+    meaning: "Voice to voice without the silence for which the server was told to wait.",
+  },
+  stop_to_sound: {
+    unit: "ms",
+    label: "end of turn to sound",
+    meaning: "From speech_stopped until the first audible sample of the answer is played.",
+  },
+  commit_to_sound: {
+    unit: "ms",
+    label: "commit to sound",
+    meaning:
+      "From the client's commit until the first audible sample of the answer is played; only where the client ends the turns.",
+  },
+  early_ends: {
+    unit: "count",
+    label: "early ends",
+    meaning: "How often the server ended the turn before the speech was over.",
+  },
+  interrupt_last: {
+    unit: "ms",
+    label: "interruption to last audio",
+    meaning:
+      "From the first sample of speech over an answer until the last audio of that answer arrives; 0 if all had come before.",
+  },
+  interrupt_stop: {
+    unit: "ms",
+    label: "interruption to silence",
+    meaning: "From the first sample of speech over an answer until the client stops playing it.",
+  },
+  late_audio: {
+    unit: "count",
+    label: "audio after the interruption",
+    meaning: "Pieces of audio of an answer that came after the server had heard speech over it.",
+  },
+  order_errors: {
+    unit: "count",
+    label: "broken orders",
+    meaning:
+      "Events out of order: something that begins or ends twice, comes after its end, or an end without usage.",
+  },
 } as const satisfies Readonly<Record<string, FigureFacts>>
 
 export type FigureName = keyof typeof figures

@@ -52,6 +52,8 @@ export interface Issue {
   readonly index: number
   /** On the clock of performance.now(). */
   readonly scheduledAtMs: number
+  /** Which client of a closed loop sends it; 0 in an open one. */
+  readonly client: number
   /** Ends the request: the run is over or was interrupted. */
   readonly signal: AbortSignal
 }
@@ -96,14 +98,14 @@ export const drive = async <Outcome>(running: Running<Outcome>): Promise<Driven>
   const pending = new Set<Promise<boolean>>()
 
   /** Returns whether the request failed. */
-  const start = (scheduledAtMs: number): Promise<boolean> => {
+  const start = (scheduledAtMs: number, client = 0): Promise<boolean> => {
     const isCounted = scheduledAtMs >= countedFromMs
     if (isCounted) counted++
     else warmupRequests++
     inFlight++
     mostInFlight = Math.max(mostInFlight, inFlight)
     const at = index++
-    const one = issue({ index: at, scheduledAtMs, signal: ending.signal }).then((outcome) => {
+    const one = issue({ index: at, scheduledAtMs, client, signal: ending.signal }).then((outcome) => {
       inFlight--
       pending.delete(one)
       const nowMs = performance.now()
@@ -174,7 +176,8 @@ export const drive = async <Outcome>(running: Running<Outcome>): Promise<Driven>
     const client = async (_: unknown, nth: number): Promise<void> => {
       await until(startMs + (nth * spreadMs) / clients, ending.signal)
       while (!ending.signal.aborted && performance.now() < lastMs && counted < plan.requests) {
-        if (await start(performance.now())) await until(performance.now() + afterFailureMs, ending.signal)
+        if (await start(performance.now(), nth))
+          await until(performance.now() + afterFailureMs, ending.signal)
       }
     }
     const stopAt = setTimeout(() => ending.abort(), plan.warmupMs + plan.durationMs + plan.drainMs)

@@ -163,7 +163,7 @@ const pointSection = (point: PointResult): string => {
 
 const firstFigure = (point: PointResult): readonly [FigureName, FigureResult] | undefined => {
   const all = Object.values(point.kinds).flatMap(figuresOf)
-  return (["ttft", "first_sound", "final", "e2e"] as const)
+  return (["ttft", "first_sound", "commit_to_sound", "voice_to_voice", "final", "e2e"] as const)
     .map((name) => all.find(([each]) => each === name))
     .find((one) => one !== undefined)
 }
@@ -221,6 +221,23 @@ const rampSection = ({ knee, points }: Result): string => {
   ].join("")
 }
 
+const transcriptSection = ({ transcripts }: Result): string => {
+  if (transcripts === undefined) return ""
+  const { compared, differences, equal, failure } = transcripts
+  return [
+    `<h2>Transcripts</h2><p>${equal} of ${compared} turns have the transcript of a file with the same audio.</p>`,
+    ...(failure === undefined
+      ? []
+      : [`<p class="warn">The comparison ended early: ${escaped(failure)}.</p>`]),
+    differences.length === 0
+      ? ""
+      : tableOf(
+          ["in the conversation", "of the file"],
+          differences.map(({ conversation, file }) => [escaped(conversation), escaped(file)]),
+        ),
+  ].join("")
+}
+
 const flat = (value: unknown, prefix = ""): ReadonlyArray<readonly [string, string]> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
     ? Object.entries(value).flatMap(([name, inner]) =>
@@ -244,6 +261,7 @@ export const pageOf = (result: Result): string => {
       `<p class="soft">${escaped(machine.startedAt)} · edgewise bench ${escaped(tool.version)} (${escaped(tool.commit)})</p>`,
       rampSection(result),
       ...result.points.map(pointSection),
+      transcriptSection(result),
       "<h2>How it was measured</h2>",
       "<p>Times begin when a request was due (open loop) or sent (closed loop). Small numbers below a figure are its 95 % interval.</p>",
       factsList([...meanings]),

@@ -1,5 +1,7 @@
 // The result of a run: a JSON document whose form is versioned, so that reports and comparisons of other versions can
 // refuse what they do not understand.
+
+import type { TranscriptsResult } from "../conversation/TranscriptCheck.ts"
 import type { Interval } from "../figures/Bootstrap.ts"
 import type { FigureName } from "../figures/Figures.ts"
 import type { ClientCost } from "../load/ClientLag.ts"
@@ -81,6 +83,8 @@ export interface Result {
   }
   readonly settings: Readonly<Record<string, unknown>>
   readonly points: ReadonlyArray<PointResult>
+  /** Of conversations: transcripts of turns against those of files with the same audio. */
+  readonly transcripts?: TranscriptsResult
   readonly knee?: {
     readonly unit: "requests per second" | "clients"
     readonly held: number | null

@@ -176,7 +176,8 @@ const kindResult = (
 }
 
 /** A first piece, by kind: of text, or an audible sample. */
-const firstOf = ({ figures }: Kept): number | undefined => figures.ttft ?? figures.first_sound
+const firstOf = ({ figures }: Kept): number | undefined =>
+  figures.ttft ?? figures.first_sound ?? figures.commit_to_sound ?? figures.voice_to_voice
 
 const timelineOf = (kept: ReadonlyArray<Kept>): ReadonlyArray<TimelinePoint> => {
   const step = Math.max(1, Math.ceil(kept.length / longestTimeline))

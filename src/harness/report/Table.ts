@@ -1,4 +1,6 @@
 // A result as lines for a terminal. Pure.
+import { oneLine } from "../client/Failures.ts"
+import type { TranscriptsResult } from "../conversation/TranscriptCheck.ts"
 import { type FigureName, factsOf } from "../figures/Figures.ts"
 import { digits, loadName, shown, withInterval } from "./Format.ts"
 import { machineLine } from "./Machine.ts"
@@ -64,9 +66,23 @@ const kneeLine = ({ broke, held, unit }: NonNullable<Result["knee"]>): string =>
   return `knee: ${digits(held)} ${unit} held the objective${above}`
 }
 
+const transcriptLines = ({
+  compared,
+  differences,
+  equal,
+  failure,
+}: TranscriptsResult): ReadonlyArray<string> => [
+  `transcripts: ${equal} of ${compared} are those of a file with the same audio`,
+  ...differences
+    .slice(0, 3)
+    .map(({ conversation, file }) => `  "${oneLine(conversation)}" instead of "${oneLine(file)}"`),
+  ...(failure === undefined ? [] : [`  the comparison ended early: ${failure}`]),
+]
+
 export const linesOf = (result: Result): ReadonlyArray<string> => [
   `${result.suite} on ${result.target.url}`,
   machineLine(result.machine),
   ...result.points.flatMap(pointLines),
+  ...(result.transcripts === undefined ? [] : transcriptLines(result.transcripts)),
   ...(result.knee === undefined ? [] : [kneeLine(result.knee)]),
 ]

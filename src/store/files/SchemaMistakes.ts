@@ -55,7 +55,7 @@ const typeWords: Readonly<Record<string, string>> = {
 /** What a value must be, in words: `a value between 1 and 256`. */
 const expected = (issue: SchemaIssue.Issue): string => {
   const all = format(issue).issues.map(({ message }) => {
-    const text = message.replace(/^Expected /, "")
+    const text = message.replace(/^(Expected|must be) /, "")
     return text.includes(" | ") ? `one of ${text.replaceAll(" | ", ", ")}` : (typeWords[text] ?? text)
   })
   return [...new Set(all)].join(" or ")
@@ -84,6 +84,12 @@ const mistakesOf = (issue: SchemaIssue.Issue, path: JsonPath, value: unknown): R
       return mistakesOf(issue.issue, path, value)
     case "Composite":
       return issue.issues.flatMap((inner) => mistakesOf(inner, path, value))
+    case "AnyOf": {
+      // One of several forms can be meant: an object, where null is the other.
+      const [only] = issue.issues
+      if (issue.issues.length === 1 && only !== undefined) return mistakesOf(only, path, value)
+      return [{ path, problem: wrongValue(issue, value) }]
+    }
     case "MissingKey":
       return [{ path, problem: "is missing" }]
     default:

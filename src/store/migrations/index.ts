@@ -10,6 +10,7 @@ import transcriptionJobs from "./2_transcription_jobs.ts"
 import answers from "./3_answers.ts"
 import nodes from "./4_nodes.ts"
 import developmentKey from "./5_development_key.ts"
+import clientSecrets from "./6_client_secrets.ts"
 
 const migrations = {
   "1_accounts": accounts,
@@ -17,6 +18,7 @@ const migrations = {
   "3_answers": answers,
   "4_nodes": nodes,
   "5_development_key": developmentKey,
+  "6_client_secrets": clientSecrets,
 }
 
 const run = Migrator.make({})({

@@ -10,6 +10,7 @@ import type { LiveError } from "#actors/live/LiveSessions.ts"
 import type { CredentialEnd } from "#api/access/CredentialEnd.ts"
 import { converse } from "#api/live/LiveConversation.ts"
 import { captionAfter } from "#domain/audio/LiveTranscript.ts"
+import { voice } from "../../support/audio/Voice.ts"
 import {
   bytesOf,
   fileAnswer,
@@ -192,7 +193,7 @@ describe("speech events", () => {
       const quiet = new Uint8Array(2 * rateHz)
       for (const speechEvents of [true, false]) {
         const { events, fiber, send } = yield* talk({ speechEvents })
-        yield* send(quiet, pcm(0, 2), quiet, quiet, stop)
+        yield* send(quiet, voice(2, 1, 16_000), quiet, quiet, stop)
         yield* Fiber.join(fiber)
         const told = events.filter(({ type }) => String(type).startsWith("speech_"))
         if (!speechEvents) expect(told).toEqual([])

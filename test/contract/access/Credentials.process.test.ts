@@ -49,6 +49,7 @@ const endpoints: ReadonlyArray<Endpoint> = [
   { method: "POST", path: transcriptions, file, standard: 202, unpaid: 402 },
   { method: "GET", path: "/v1/audio/transcriptions?job_id=job_transcription_0", standard: 404 },
   { method: "DELETE", path: "/v1/audio/transcriptions?job_id=job_transcription_0", standard: 404 },
+  { method: "POST", path: "/v1/realtime/client_secrets", body: {}, standard: 200 },
   { method: "GET", path: "/v1/models", standard: 200 },
   { method: "GET", path: "/v1/models/none", documented: "/v1/models/{id}", standard: 404 },
   { method: "GET", path: "/v1/models/no/ne", documented: "/v1/models/{id}", standard: 404 },
@@ -103,6 +104,11 @@ beforeAll(async () => {
   const token = credentials["standard session"]!
   const claims = decodeJwt(token)
   const past = { ...claims, iat: claims.iat! - 7_200, exp: claims.exp! - 7_200 }
+  const made = await fetch(`${node.base.edge}/v1/realtime/client_secrets`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${credentials["standard key"]}` },
+  })
+  credentials["client secret"] = ((await made.json()) as { value: string }).value
   credentials["expired session"] = signedWith(privateKeyOf(stored), decodeProtectedHeader(token), past)
 })
 afterAll(() => node.stop())
@@ -143,6 +149,11 @@ describe("every endpoint", () => {
     ["a revoked key", () => `Bearer ${credentials["revoked key"]}`, "Invalid API key"],
     ["a revoked key's session", () => `Bearer ${credentials["revoked session"]}`, "Invalid API key"],
     ["a word", () => "Bearer word", "Invalid token: Not enough segments"],
+    [
+      "a client secret",
+      () => `Bearer ${credentials["client secret"]}`,
+      "Client secrets open /v1/realtime only",
+    ],
     ["an expired session", () => `Bearer ${credentials["expired session"]}`, "Token has expired"],
     [
       "a session that was changed",

@@ -6,6 +6,7 @@ import { toG711 } from "#audio/G711.ts"
 import { bytesToS16 } from "#domain/audio/Audio.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
+import { voice } from "../../support/audio/Voice.ts"
 import { ConversationClient } from "../../support/clients/ConversationClient.ts"
 import { listener, noise } from "../../support/clients/LiveClient.ts"
 import { fakeVoice } from "../../support/nodes/SpeechNode.ts"
@@ -297,7 +298,7 @@ describe("turns", () => {
       code: "input_audio_buffer_commit_empty",
       event_id: "empty",
     })
-    await client.speak(noise(3, 5))
+    await client.speak(voice(2))
     client.send({ type: "input_audio_buffer.commit" })
     const { item_id, transcript } = await client.nth("conversation.item.input_audio_transcription.completed")
     expect(transcript).not.toBe("")
@@ -318,7 +319,7 @@ describe("turns", () => {
         input: { turn_detection: { type: "server_vad", silence_duration_ms: 300 } },
       },
     })
-    await client.speak(Buffer.concat([noise(3, 5), silence(1)]))
+    await client.speak(Buffer.concat([voice(2), silence(1)]))
     const { response } = await client.nth("response.done")
     expect(response.status).toBe("completed")
     const types = client.types
@@ -343,8 +344,7 @@ describe("turns", () => {
     client.say(script({ tokens: 1, text }))
     client.send({ type: "response.create" })
     await client.nth("response.output_audio.delta", 5)
-    // The detector learns from the silence how loud the room is.
-    await client.speak(Buffer.concat([silence(1), noise(1, 5)]))
+    await client.speak(Buffer.concat([silence(1), voice(1)]))
     await client.nth("input_audio_buffer.speech_started")
     const { response } = await client.nth("response.done")
     expect(response).toMatchObject({
@@ -398,7 +398,7 @@ describe("a silence of the user", () => {
     ])
     expect(client.of("input_audio_buffer.committed")).toMatchObject([{ item_id }])
     // Speech ends the next wait.
-    await client.speak(Buffer.concat([silence(1), noise(1, 5)]))
+    await client.speak(Buffer.concat([silence(1), voice(1)]))
     await client.nth("input_audio_buffer.speech_started")
     expect(brokenOrders(client.client.frames, false)).toEqual([])
     client.close()

@@ -2,8 +2,9 @@
 // history is what was said.
 import fc from "fast-check"
 import { afterAll, beforeAll, expect, it } from "vitest"
+import { voice } from "../../support/audio/Voice.ts"
 import { ConversationClient } from "../../support/clients/ConversationClient.ts"
-import { listener, noise } from "../../support/clients/LiveClient.ts"
+import { listener } from "../../support/clients/LiveClient.ts"
 import { fakeVoice } from "../../support/nodes/SpeechNode.ts"
 import { fakeModel } from "../../support/nodes/TestCatalog.ts"
 import { startNode, type TestNode, untilLoaded } from "../../support/nodes/TestNode.ts"
@@ -76,7 +77,7 @@ const perform = async (client: ConversationClient, step: Action): Promise<void> 
       return client.send({ type: "response.cancel" })
     case "speak":
       return client.speak(
-        Buffer.concat([Buffer.alloc(4_800), noise(step.tenths / 10, step.seed), Buffer.alloc(24_000)]),
+        Buffer.concat([Buffer.alloc(4_800), voice(step.tenths / 15, step.seed), Buffer.alloc(24_000)]),
       )
     case "commit":
       return client.send({ type: "input_audio_buffer.commit" })

@@ -6,7 +6,8 @@ import { OpenAIRealtimeWS } from "openai/realtime/ws"
 import type { RealtimeServerEvent } from "openai/resources/realtime/realtime"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { z } from "zod"
-import { listener, noise } from "../../support/clients/LiveClient.ts"
+import { voice } from "../../support/audio/Voice.ts"
+import { listener } from "../../support/clients/LiveClient.ts"
 import { fakeVoice } from "../../support/nodes/SpeechNode.ts"
 import { fakeModel } from "../../support/nodes/TestCatalog.ts"
 import { eventually, startNode, type TestNode, untilLoaded } from "../../support/nodes/TestNode.ts"
@@ -29,8 +30,7 @@ const agent = script({
     { tokens: 1, text: "It is noon there." },
   ],
 })
-/** The detector learns from the silence how loud the room is. */
-const speech = Buffer.concat([Buffer.alloc(48_000), noise(2, 5), Buffer.alloc(48_000)])
+const speech = Buffer.concat([Buffer.alloc(48_000), voice(1.3), Buffer.alloc(48_000)])
 
 const pieces = function* (pcm: Buffer) {
   for (let at = 0; at < pcm.length; at += 960) yield pcm.subarray(at, at + 960)

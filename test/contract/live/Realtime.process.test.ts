@@ -8,6 +8,7 @@ import { Drain } from "#actors/Drain.ts"
 import { Resampler } from "#audio/Resampler.ts"
 import { bytesToS16, s16ToBytes } from "#domain/audio/Audio.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
+import { voice } from "../../support/audio/Voice.ts"
 import { listener, noise, syncAnswer } from "../../support/clients/LiveClient.ts"
 import { type Refused, SocketClient } from "../../support/clients/SocketClient.ts"
 import { metered } from "../../support/clients/TranscriptionClient.ts"
@@ -81,7 +82,12 @@ describe("a session", () => {
             input: {
               format: { type: "audio/pcm", rate: 24_000 },
               transcription: { model: "listener" },
-              turn_detection: { type: "server_vad", silence_duration_ms: 500, prefix_padding_ms: 300 },
+              turn_detection: {
+                type: "server_vad",
+                threshold: 0.5,
+                silence_duration_ms: 500,
+                prefix_padding_ms: 300,
+              },
             },
           },
         },
@@ -145,20 +151,22 @@ describe("a session", () => {
   it("detects turns: two utterances are two items", async () => {
     const client = await open()
     const quiet = Buffer.alloc(2 * 24_000 * 2)
-    const loud = (seed: number) => noise(1.5, seed)
+    const loud = (seed: number) => voice(1, seed)
     append(client, Buffer.concat([quiet, loud(1), quiet, loud(2), quiet]))
     await client.until(() => of(client, completed).length === 2)
     const started = of(client, "input_audio_buffer.speech_started")
     const stopped = of(client, "input_audio_buffer.speech_stopped")
-    expect(started.map(({ audio_start_ms }) => Math.round(audio_start_ms / 100))).toEqual([20, 50])
-    expect(stopped.map(({ audio_end_ms }) => Math.round(audio_end_ms / 100))).toEqual([30, 60])
+    // With 300 ms before the speech, and with the silence of 500 ms behind it. The ends of words are faint.
+    expect(started.map(({ audio_start_ms }) => Math.round(audio_start_ms / 100))).toEqual([17, 47])
+    const lateness = stopped.map(({ audio_end_ms }, at) => Math.abs(audio_end_ms - [3_500, 6_500][at]!))
+    expect(Math.max(...lateness)).toBeLessThan(250)
     const ids = of(client, completed).map(({ item_id }) => item_id)
     expect(new Set(ids).size).toBe(2)
     expect(started.map(({ item_id }) => item_id)).toEqual(stopped.map(({ item_id }) => item_id))
     expect(new Set(started.map(({ item_id }) => item_id))).toEqual(new Set(ids))
     for (const { transcript, usage } of of(client, completed)) {
       expect(transcript.split(" ").length).toBeGreaterThan(5)
-      // A second of sound, 300 ms before it and 500 ms behind.
+      // A second of speech, 300 ms before it and 500 ms behind.
       expect(usage).toMatchObject({ type: "duration", seconds: expect.closeTo(1.8, 0) })
     }
     client.socket.close()

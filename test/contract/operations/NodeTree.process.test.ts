@@ -38,6 +38,7 @@ it("shows the parts of the node in the order of their start, with what each hold
     "models",
     "memory",
     "live sessions",
+    "conversations",
     "transcription jobs",
   ])
   const model = childOf(childOf(tree, "models"), "model fake")
@@ -59,8 +60,8 @@ it("counts all live sessions and lists those that have sent audio, which are act
   const { children, holds } = await live()
   expect(holds).toEqual({ sessions: 3 })
   expect(children.filter(({ kind }) => kind === "session")).toMatchObject([
-    { state: "waiting", restarts: 0, mailbox: { depth: 0, bound: 2 } },
-    { state: "waiting", restarts: 0, mailbox: { depth: 0, bound: 2 } },
+    { state: "waiting", restarts: 0, mailbox: { depth: 0, bound: 3 } },
+    { state: "waiting", restarts: 0, mailbox: { depth: 0, bound: 3 } },
   ])
   for (const client of clients) client.vanish()
   await eventually(async () => {

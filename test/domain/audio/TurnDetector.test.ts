@@ -2,26 +2,29 @@
 // for audio in pieces of any size.
 import * as fc from "fast-check"
 import { expect, it } from "vitest"
+import { speechWeights } from "#audio/SpeechWeights.ts"
+import { bytesToS16 } from "#domain/audio/Audio.ts"
 import { TurnDetector, type TurnStep } from "#domain/audio/TurnDetector.ts"
+import { voice } from "../../support/audio/Voice.ts"
 
 const rateHz = 16_000
+const spoken = bytesToS16(voice(10, 1, 16_000))
 const silenceMs = 300
 const prefixMs = 200
 
-/** Loud and quiet stretches alternately, in tenths of a second. */
-const stretches = fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 8 }).map((tenths) => {
+/** Speech and silence alternately, in tenths of a second. */
+const stretches = fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 8 })
+const audioOf = (tenths: ReadonlyArray<number>): Int16Array => {
   const total = tenths.reduce((sum, tenth) => sum + tenth, 0)
   const samples = new Int16Array((total * rateHz) / 10)
   let at = 0
-  let state = 7
   tenths.forEach((tenth, i) => {
-    for (const end = at + (tenth * rateHz) / 10; at < end; at++) {
-      state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-      samples[at] = i % 2 === 0 ? (state >>> 28) - 8 : (state >>> 19) - 4_096
-    }
+    const length = (tenth * rateHz) / 10
+    if (i % 2 === 0) samples.set(spoken.subarray(0, length), at)
+    at += length
   })
   return samples
-})
+}
 
 interface Turn {
   readonly startMs: number
@@ -30,13 +33,16 @@ interface Turn {
 }
 
 const turnsOf = (samples: Int16Array, sizes: ReadonlyArray<number>): ReadonlyArray<Turn> => {
-  const finder = new TurnDetector(silenceMs, prefixMs)
+  const finder = new TurnDetector(speechWeights, { silenceMs, prefixMs, threshold: 0.5 })
   const turns: Array<Turn> = []
   const take = (step: TurnStep) => {
     if (step.step === "started") {
       turns.push({ startMs: step.audioMs, samples: [...step.samples], endMs: undefined })
     } else if (step.step === "samples") turns.at(-1)!.samples.push(...step.samples)
-    else turns.at(-1)!.endMs = step.audioMs
+    else {
+      expect(step.quietMs).toBe(silenceMs)
+      turns.at(-1)!.endMs = step.audioMs
+    }
   }
   for (let at = 0, i = 0; at < samples.length; i++) {
     const size = sizes[i % sizes.length]!
@@ -52,24 +58,38 @@ it("a turn is a stretch of the audio, from a little before its start to the sile
     fc.property(
       stretches,
       fc.array(fc.integer({ min: 1, max: 4_000 }), { minLength: 1, maxLength: 4 }),
-      (samples, sizes) => {
+      (tenths, sizes) => {
+        const samples = audioOf(tenths)
         const turns = turnsOf(samples, [samples.length])
         expect(JSON.stringify(turnsOf(samples, sizes))).toBe(JSON.stringify(turns))
         let before = 0
         for (const { endMs, samples: heard, startMs } of turns) {
           seen++
-          const from = Math.max(0, (startMs - prefixMs) * 16)
-          const at = Math.max(from, before)
+          const at = startMs * 16
           // The audio held before a turn never overlaps the turn before it.
+          expect(at).toBeGreaterThanOrEqual(before)
           expect(heard.every((sample, i) => sample === samples[at + i])).toBe(true)
           before = at + heard.length
           if (endMs === undefined) continue
           expect(endMs).toBeGreaterThan(startMs)
-          expect(before).toBe((endMs + silenceMs) * 16)
+          expect(before).toBe(endMs * 16)
         }
       },
     ),
     { numRuns: 60 },
   )
   expect(seen).toBeGreaterThan(40)
+})
+
+it("positions count from the beginning of the audio, also for a detector that begins later", () => {
+  const samples = audioOf([0, 5, 9, 6])
+  const startsAt = 48_000
+  const rules = { silenceMs, prefixMs, threshold: 0.5 }
+  const [first, later] = [0, startsAt].map((from) =>
+    new TurnDetector(speechWeights, rules, from)
+      .push(samples)
+      .flatMap((step) => ("audioMs" in step ? [step.audioMs] : [])),
+  )
+  expect(first!.length).toBeGreaterThan(1)
+  expect(later).toEqual(first!.map((ms) => ms + startsAt / 16))
 })

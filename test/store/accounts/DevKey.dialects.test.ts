@@ -28,6 +28,7 @@ const asEarlierVersion = ({ credits, registeredMs }: { credits: number; register
       UPDATE api_keys SET created_at_ms = (SELECT created_at_ms FROM orgs WHERE name = 'dev')
         + CASE WHEN id = ${other.keyId} THEN 60000 ELSE CAST(${registeredMs} AS BIGINT) END`
     yield* sql`ALTER TABLE api_keys DROP COLUMN development`
+    yield* sql`DROP TABLE client_secrets`
     yield* sql`DELETE FROM migrations WHERE migration_id >= 5`
     return other.apiKey
   })

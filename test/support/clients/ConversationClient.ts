@@ -18,9 +18,15 @@ export class ConversationClient {
     model = "gpt-realtime",
     token = node.keys.dev,
   ): Promise<ConversationClient> {
-    const client = await SocketClient.open(
-      `${node.socketBase}/v1/realtime?model=${encodeURIComponent(model)}&token=${token}`,
+    return ConversationClient.over(
+      await SocketClient.open(
+        `${node.socketBase}/v1/realtime?model=${encodeURIComponent(model)}&token=${token}`,
+      ),
     )
+  }
+
+  /** A conversation on this socket, once it has begun. */
+  static async over(client: SocketClient): Promise<ConversationClient> {
     await client.until((events) => events.length === 1)
     return new ConversationClient(client)
   }

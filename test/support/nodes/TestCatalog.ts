@@ -15,6 +15,8 @@ export interface TestModel {
   readonly options?: Readonly<Record<string, unknown>>
   readonly runtime?: Readonly<Record<string, unknown>>
   readonly price?: Readonly<Record<string, number>>
+  /** Of an entry of kind conversation, which has neither adapter, nor files, nor price. */
+  readonly conversation?: Readonly<Record<string, unknown>>
 }
 
 /** The price of `llm-3.5-27b`, micro-dollars a million tokens. */
@@ -43,11 +45,9 @@ export const writeCatalog = (path: string, models: ReadonlyArray<TestModel>): vo
     JSON.stringify({
       models: models.map((model) => ({
         kind: "text",
-        adapter: "fake",
         ownedBy: "test",
         created: 1_700_000_000,
-        files: {},
-        price,
+        ...(model.kind === "conversation" ? {} : { adapter: "fake", files: {}, price }),
         ...model,
       })),
     }),

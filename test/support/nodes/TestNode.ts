@@ -4,6 +4,7 @@
 import { join } from "node:path"
 import { Context, Effect, Exit, Layer, Logger, References, Scope } from "effect"
 import { HttpServer } from "effect/http"
+import type { SqlClient } from "effect/sql"
 import type { Drain } from "#actors/Drain.ts"
 import type { Device } from "#actors/device/Device.ts"
 import type { HostGauges } from "#actors/engine/HostOptions.ts"
@@ -54,6 +55,7 @@ export interface TestNodeOptions {
 
 type Services =
   | Accounts
+  | SqlClient.SqlClient
   | Device
   | Drain
   | Jobs

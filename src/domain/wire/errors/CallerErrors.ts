@@ -49,6 +49,9 @@ export class PromptTooLong extends Schema.TaggedError<PromptTooLong>()("PromptTo
 const unauthorized = {
   missing: "Missing bearer token",
   "invalid-key": "Invalid API key",
+  "invalid-secret": "Invalid client secret",
+  "expired-secret": "Client secret has expired",
+  "secret-elsewhere": "Client secrets open /v1/realtime only",
   "malformed-token": "Invalid token: Not enough segments",
   "invalid-token": "Invalid token: Signature verification failed",
   "expired-token": "Token has expired",
@@ -65,6 +68,9 @@ export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthoriz
   reason: Schema.Literals([
     "missing",
     "invalid-key",
+    "invalid-secret",
+    "expired-secret",
+    "secret-elsewhere",
     "malformed-token",
     "invalid-token",
     "expired-token",

@@ -5,6 +5,7 @@ import * as Errors from "../Errors.ts"
 const TurnDetection = Schema.NullOr(
   Schema.Struct({
     type: Schema.Literal("server_vad"),
+    threshold: Schema.Finite,
     silence_duration_ms: Schema.Finite,
     prefix_padding_ms: Schema.Finite,
   }),

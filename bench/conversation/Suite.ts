@@ -1,0 +1,182 @@
+// The conversation suite: what a node needs from the end of a turn to the first audio of the answer, beside the sum of the times
+// of its three engines alone for the same turn.
+import { availableParallelism } from "node:os"
+import { Effect, type Scope } from "effect"
+import { pairedRatios } from "#harness/figures/Statistics.ts"
+import { type Child, ChildFailed, startChild } from "../support/Child.ts"
+import { type Finding, finding, type Section } from "../support/Findings.ts"
+import { type Gateway, startGateway } from "../support/Gateway.ts"
+import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
+import type { BareCommands, BareTimes } from "./bareMain.ts"
+import { type ConversationSize, catalogOf, engineWeights, spokenClips } from "./Models.ts"
+import { type NodeTurn, turnAt } from "./Turns.ts"
+
+interface Plan {
+  readonly turns: RoundsPlan
+  readonly silences: ReadonlyArray<number>
+}
+
+const full: Plan = { turns: { rounds: 16, withinMs: 80_000 }, silences: [500, 200] }
+const quick: Plan = { turns: { rounds: 3, withinMs: 20_000 }, silences: [500] }
+
+/** Tokens of an answer. Generated weights never end a clause, so this is their first piece: that of a short clause. */
+const answerTokens = 12
+
+/** The goals: at most this times the engines' sum, plus milliseconds. */
+const allowedRatio = 1.15
+const allowedMs = { demonstration: 10, generated: 30 }
+
+interface Reading {
+  readonly node: NodeTurn
+  readonly bare: BareTimes
+}
+
+const sumOf = ({ speechMs, textMs, transcriptionMs }: BareTimes): number =>
+  transcriptionMs + textMs + speechMs
+
+const bareFindings = (readings: ReadonlyArray<Reading>): ReadonlyArray<Finding> => {
+  const of = (what: string, part: (times: BareTimes) => number) =>
+    finding(
+      what,
+      "ms",
+      readings.map(({ bare }) => part(bare)),
+    )
+  return [
+    of("engines alone: transcript of the whole turn", (times) => times.transcriptionMs),
+    of("engines alone: text of the first piece", (times) => times.textMs),
+    of("engines alone: first audio of the piece", (times) => times.speechMs),
+    of("engines alone: sum", sumOf),
+  ]
+}
+
+const beyond = (readings: ReadonlyArray<Reading>, ms: (turn: NodeTurn) => number) =>
+  readings.map(({ bare, node }) => ms(node) - allowedRatio * sumOf(bare))
+
+/** Rounds of one turn through the node and the same turn with the engines alone. */
+const readingsOf = (
+  gateway: Gateway,
+  bare: Child<BareCommands>,
+  plan: RoundsPlan,
+  silenceMs: number | undefined,
+): Effect.Effect<ReadonlyArray<Reading>, ChildFailed> => {
+  const clips = spokenClips(8)
+  const round = (nth: number) =>
+    Effect.gen(function* () {
+      const clip = clips[nth % clips.length]!
+      const node = yield* Effect.tryPromise({
+        try: (signal) => turnAt(gateway.target, { clip, silenceMs, maxTokens: answerTokens }, signal),
+        catch: (cause) => new ChildFailed({ child: "edgewise serve", detail: String(cause) }),
+      })
+      const { piece, transcript } = node
+      const times = yield* bare.ask("turn", {
+        samples: clip.samples,
+        transcript,
+        piece,
+        maxTokens: answerTokens,
+      })
+      return { node, bare: times }
+    })
+  // A silence inside of the speech that ends the turn makes two turns of it.
+  const isWhole = ({ node }: Reading) => node.earlyEnds === 0
+  return Effect.map(repeatRounds(plan, round), (readings) => readings.filter(isWhole))
+}
+
+const committed = (readings: ReadonlyArray<Reading>, extraMs: number): Section => {
+  const node = readings.map((reading) => reading.node.audioMs)
+  const sums = readings.map(({ bare }) => sumOf(bare))
+  const of = (what: string, part: (turn: NodeTurn) => number) =>
+    finding(
+      what,
+      "ms",
+      readings.map((reading) => part(reading.node)),
+    )
+  return {
+    title: "From the client's commit to the first audio: nothing can be prepared before",
+    method:
+      "each round a new conversation of one turn, said in real time, then the same turn with the engines alone, one after the " +
+      `other in one process: the whole audio, as much text as the node's first piece, the same piece; answers of ${answerTokens} tokens`,
+    findings: [
+      ...bareFindings(readings),
+      of("node: commit to transcript", (turn) => turn.transcriptMs),
+      of("node: transcript to response.created", (turn) => turn.createdMs - turn.transcriptMs),
+      of("node: response.created to first audio", (turn) => turn.audioMs - turn.createdMs),
+      of("node: commit to first audio", (turn) => turn.audioMs),
+      finding("  over the engines' sum", "x", pairedRatios(node, sums)),
+      finding(
+        `  beyond ${allowedRatio} x the sum`,
+        "ms",
+        beyond(readings, (turn) => turn.audioMs),
+        { is: "at most", value: extraMs },
+      ),
+    ],
+  }
+}
+
+const voiced = (readings: ReadonlyArray<Reading>, silenceMs: number, extraMs: number): Section => {
+  const of = (what: string, part: (turn: NodeTurn) => number, goal?: Finding["goal"]) =>
+    finding(
+      what,
+      "ms",
+      readings.map((reading) => part(reading.node)),
+      goal,
+    )
+  return {
+    title: `Voice to voice, server_vad of ${silenceMs} ms`,
+    method:
+      "from the last sample of speech that was spoken to the first audible sample that is played, client in real time, pieces of " +
+      "20 ms; the same turns with the engines alone as above",
+    findings: [
+      ...bareFindings(readings).slice(-1),
+      of("voice to voice", (turn) => turn.voiceMs),
+      of("  beyond the silence", (turn) => turn.voiceMs - silenceMs, { is: "at most", value: 20 }),
+      of("  speech_stopped to first audio", (turn) => turn.audioMs),
+      finding(
+        `  beyond the silence and ${allowedRatio} x the engines' sum`,
+        "ms",
+        beyond(readings, (turn) => turn.voiceMs - silenceMs),
+        { is: "at most", value: extraMs },
+      ),
+      // Work can begin once the silence has lasted for some frames.
+      finding(
+        `engines fit inside the silence on a machine faster by`,
+        "x",
+        readings.map(({ bare }) => sumOf(bare) / (silenceMs - preparedAfterMs)),
+      ),
+    ],
+  }
+}
+
+/** Silence after which a node can begin to prepare an answer, milliseconds. */
+const preparedAfterMs = 80
+
+export const conversationSuite = (options: {
+  readonly quick: boolean
+  readonly profileDir: string | undefined
+  readonly size: ConversationSize | undefined
+  readonly threads: number | undefined
+}): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
+  Effect.gen(function* () {
+    const { profileDir, quick: short, size } = options
+    const plan = short ? quick : full
+    const threads = options.threads ?? (size === undefined ? 1 : availableParallelism())
+    const weights = yield* Effect.tryPromise({
+      try: () => engineWeights(size, threads),
+      catch: (cause) => new ChildFailed({ child: "generated weights", detail: String(cause) }),
+    })
+    const bare = yield* startChild<BareCommands>({
+      name: "bare engines",
+      entry: new URL("./bareMain.ts", import.meta.url),
+    })
+    yield* bare.ask("open", weights)
+    const gateway = yield* startGateway({ models: catalogOf(weights), profileDir })
+    const extraMs = size === undefined ? allowedMs.demonstration : allowedMs.generated
+    const sections = Effect.gen(function* () {
+      // Until the code of both is compiled.
+      yield* readingsOf(gateway, bare, { rounds: short ? 1 : 4, withinMs: 20_000 }, undefined)
+      const found = [committed(yield* readingsOf(gateway, bare, plan.turns, undefined), extraMs)]
+      for (const silenceMs of plan.silences)
+        found.push(voiced(yield* readingsOf(gateway, bare, plan.turns, silenceMs), silenceMs, extraMs))
+      return found
+    })
+    return yield* Effect.raceAllFirst([sections, bare.died, gateway.child.died])
+  })

@@ -1,0 +1,35 @@
+// What a conversation takes before its handshake is answered: a lease of the model that hears.
+import { Effect, Exit, Scope } from "effect"
+import { LiveSessions, type SessionLease } from "#actors/live/LiveSessions.ts"
+import type { ConversationSettings } from "#domain/conversation/Settings.ts"
+import { windowSeconds } from "#domain/wire/LiveParameters.ts"
+import { liveModel } from "../../live/LiveAdmission.ts"
+import { type ConversationModels, hearingModel } from "../ConversationModels.ts"
+
+/** A lease of the model that hears, in a scope of its own, so that it can be exchanged. */
+export const takeSeat = Effect.fnUntraced(function* (
+  models: ConversationModels,
+  { transcription }: ConversationSettings,
+  outer: Scope.Scope,
+  replaces?: SessionLease,
+) {
+  const { language, languages, model, prompt } = transcription ?? {}
+  const asked = language ?? (languages?.length === 1 ? languages[0] : undefined)
+  const entry = yield* liveModel(yield* hearingModel(models, model ?? undefined), asked)
+  const scope = yield* Scope.fork(outer)
+  const place = yield* (yield* LiveSessions)
+    .open({
+      model: entry.id,
+      language: asked ?? entry.transcription?.defaultLanguage,
+      prompt: prompt ?? "",
+      punctuation: undefined,
+      windowSeconds: windowSeconds.default,
+      fromScratch: false,
+      ...(replaces === undefined ? {} : { replaces }),
+    })
+    .pipe(
+      Scope.provide(scope),
+      Effect.onError(() => Scope.close(scope, Exit.void)),
+    )
+  return { entry, place, leave: Scope.close(scope, Exit.void) }
+})

@@ -1,0 +1,32 @@
+// What a node counts of its conversations. Lives as long as the node.
+import { Histogram } from "../queues/Histogram.ts"
+import type { AnswerLatency } from "./AnswerTimes.ts"
+
+/** The steps of an answer whose times are counted; labels of the metric. */
+export const countedSteps = {
+  silence: "silenceMs",
+  transcript: "transcriptMs",
+  first_token: "firstTokenMs",
+  first_clause: "firstClauseMs",
+  first_samples: "firstSamplesMs",
+  first_sent: "firstSentMs",
+  total: "totalMs",
+} as const satisfies Record<string, keyof AnswerLatency>
+export type CountedStep = keyof typeof countedSteps
+
+export class ConversationMeters {
+  readonly stepMs = new Map(
+    Object.keys(countedSteps).map((step) => [step as CountedStep, new Histogram()] as const),
+  )
+  /** Answers that were made before the turn had ended, and those of them that were sent. */
+  prepared = 0
+  released = 0
+
+  /** An answer has ended. */
+  ended(latency: AnswerLatency): void {
+    for (const [step, histogram] of this.stepMs) {
+      const ms = latency[countedSteps[step]]
+      if (ms !== undefined) histogram.record(ms)
+    }
+  }
+}

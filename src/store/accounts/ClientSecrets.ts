@@ -1,0 +1,96 @@
+// Client secrets: made for a key, found by a connection. Of a secret only a digest under the store's secret is kept. All nodes of a
+// store know all secrets.
+import { randomBytes } from "node:crypto"
+import { Clock, Context, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import type { SqlError } from "effect/sql/SqlError"
+import { digestOf, keyBytes } from "#domain/access/ApiKey.ts"
+import { clientSecretFrom, isClientSecret } from "#domain/access/ClientSecret.ts"
+import { notWorking, type StoreUnavailable } from "../files/StoreErrors.ts"
+import { makeAccountRows, type Principal } from "./AccountRows.ts"
+
+/** Secrets of an organization that are valid at a time. A guess: 100 a minute, the default rate, for most of an hour. */
+export const maxLiveSecrets = 5_000
+
+/** How long an expired secret is known as one, milliseconds. A guess. */
+const rememberedMs = 60 * 60_000
+
+export interface NewClientSecret {
+  readonly principal: Principal
+  /** Milliseconds since 1970. */
+  readonly expiresAtMs: number
+  /** What its sessions begin with; a text for the api. */
+  readonly terms: string
+}
+
+export interface FoundSecret {
+  readonly keyId: string
+  readonly expiresAtMs: number
+  readonly terms: string
+}
+
+interface Row {
+  readonly key_id: string
+  readonly terms: string
+  readonly expires_at_ms: number
+}
+
+export class ClientSecrets extends Context.Service<
+  ClientSecrets,
+  {
+    /** The secret, which is returned only once; or, at the organization's limit, when its first one expires. */
+    readonly create: (
+      secret: NewClientSecret,
+    ) => Effect.Effect<{ readonly value: string } | { readonly fullUntilMs: number }>
+    /** Undefined if it was never made, or expired more than an hour ago. If the database cannot be read, the effect dies. */
+    readonly find: (value: string) => Effect.Effect<FoundSecret | undefined>
+  }
+>()("edgewise/store/ClientSecrets") {
+  static readonly layer: Layer.Layer<ClientSecrets, StoreUnavailable, SqlClient.SqlClient> = Layer.effect(
+    ClientSecrets,
+    Effect.suspend(() => make),
+  )
+}
+
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* makeAccountRows
+  const secretHex = yield* Effect.mapError(
+    rows.metaValue("hmac_secret", randomBytes(32).toString("hex")),
+    notWorking,
+  )
+  const secret = Buffer.from(secretHex, "hex")
+
+  const live = (orgId: string, nowMs: number) =>
+    Effect.map(
+      sql<{ readonly n: number; readonly first: number | null }>`
+        SELECT COUNT(*) AS n, MIN(expires_at_ms) AS first FROM client_secrets
+        WHERE org_id = ${orgId} AND expires_at_ms > ${nowMs}`,
+      ([row]) => ({ count: Number(row?.n ?? 0), firstEndMs: Number(row?.first ?? nowMs) }),
+    )
+
+  const create = Effect.fnUntraced(function* ({ expiresAtMs, principal, terms }: NewClientSecret) {
+    const nowMs = yield* Clock.currentTimeMillis
+    yield* sql`DELETE FROM client_secrets WHERE expires_at_ms < ${nowMs - rememberedMs}`
+    const { count, firstEndMs } = yield* live(principal.orgId, nowMs)
+    if (count >= maxLiveSecrets) return { fullUntilMs: firstEndMs }
+    const value = clientSecretFrom(randomBytes(keyBytes))
+    yield* sql`
+      INSERT INTO client_secrets (digest, key_id, org_id, terms, expires_at_ms)
+      VALUES (${digestOf(secret, value)}, ${principal.keyId}, ${principal.orgId}, ${terms}, ${expiresAtMs})`
+    return { value }
+  })
+
+  const find = (value: string): Effect.Effect<FoundSecret | undefined, SqlError> =>
+    isClientSecret(value)
+      ? Effect.map(
+          sql<Row>`SELECT key_id, terms, expires_at_ms FROM client_secrets WHERE digest = ${digestOf(secret, value)}`,
+          ([row]) => row && { keyId: row.key_id, terms: row.terms, expiresAtMs: Number(row.expires_at_ms) },
+        )
+      : Effect.undefined
+
+  return ClientSecrets.of({
+    create: (one) => Effect.orDie(create(one)),
+    find: (value) => Effect.orDie(find(value)),
+  })
+})

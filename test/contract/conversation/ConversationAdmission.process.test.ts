@@ -1,0 +1,56 @@
+// How many conversations a node takes: by the measured cost of their engines, decided before the handshake is answered.
+import { afterAll, beforeAll, expect, it } from "vitest"
+import { ConversationClient } from "../../support/clients/ConversationClient.ts"
+import { listener } from "../../support/clients/LiveClient.ts"
+import { type Refused, SocketClient } from "../../support/clients/SocketClient.ts"
+import { operatorKey } from "../../support/nodes/Reloading.ts"
+import { fakeVoice } from "../../support/nodes/SpeechNode.ts"
+import { fakeModel } from "../../support/nodes/TestCatalog.ts"
+import { eventually, startNode, type TestNode, untilLoaded } from "../../support/nodes/TestNode.ts"
+
+let node: TestNode
+beforeAll(async () => {
+  // A second of speech takes 0.8 s to compute, and conversations are spoken to half of the time: two take 0.8 of the node.
+  const slow = { ...fakeVoice, options: { realTimeFactor: 0.8 } }
+  node = await startNode({ models: [listener(), fakeModel, slow] })
+  await untilLoaded(node, "listener", "fake", "fake-voice")
+  // The measured factor is known once the voice has been used.
+  const client = await ConversationClient.open(node)
+  client.say('fake:{"tokens":1,"text":"Hello."}')
+  client.send({ type: "response.create" })
+  await client.nth("response.done")
+  client.close()
+  await client.client.closed
+})
+afterAll(() => node.stop())
+
+const connect = () =>
+  SocketClient.connect(`${node.socketBase}/v1/realtime?model=gpt-realtime&token=${node.keys.dev}`)
+
+const conversations = async (): Promise<ReadonlyArray<string>> => {
+  const headers = { authorization: `Bearer ${await operatorKey(node)}` }
+  const tree = await (await node.fetch("/v1/node/tree", { headers })).text()
+  return tree.match(/conversation on [a-z-]+/g) ?? []
+}
+
+it("one too many is refused before the upgrade, and admitted once another has ended", async () => {
+  const open: Array<SocketClient> = []
+  let refused: Refused | undefined
+  while (refused === undefined && open.length < 20) {
+    const answer = await connect()
+    if (answer instanceof SocketClient) open.push(answer)
+    else refused = answer
+  }
+  expect(open.length).toBeGreaterThanOrEqual(1)
+  expect(refused).toMatchObject({
+    status: 503,
+    body: '{"detail":"Model is at capacity"}',
+    headers: { "retry-after": "5" },
+  })
+  expect(await conversations()).toHaveLength(open.length)
+  for (const client of open) client.socket.close()
+  await eventually(async () => (await conversations()).length === 0, "they have left the tree")
+  const next = await connect()
+  expect(next).toBeInstanceOf(SocketClient)
+  if (next instanceof SocketClient) next.socket.close()
+})

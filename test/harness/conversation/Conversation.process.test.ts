@@ -1,0 +1,247 @@
+// The harness in conversations with servers whose times are known: what it reports must be what they did.
+import { afterEach, describe, expect, it } from "vitest"
+import { Resampler } from "#audio/Resampler.ts"
+import { bytesToS16 } from "#domain/audio/Audio.ts"
+import { wavLayout } from "#harness/client/AudioReply.ts"
+import { closeConnections } from "#harness/client/Exchange.ts"
+import type { ConversationPlan } from "#harness/conversation/Conversations.ts"
+import type { Plan } from "#harness/Plan.ts"
+import { run } from "#harness/Run.ts"
+import { linesOf } from "#harness/report/Table.ts"
+import {
+  clipOf,
+  rateHz,
+  type Script,
+  type ScriptedConversation,
+  scriptedConversation,
+} from "./ScriptedConversation.ts"
+
+const open: Array<ScriptedConversation> = []
+afterEach(async () => {
+  closeConnections()
+  await Promise.all(open.splice(0).map((server) => server.close()))
+})
+
+const serve = async (script: Script): Promise<ScriptedConversation> => {
+  const server = await scriptedConversation(script)
+  open.push(server)
+  return server
+}
+
+const conversation: ConversationPlan = {
+  model: "m",
+  turns: { type: "server_vad", silence_duration_ms: 200 },
+  voice: undefined,
+  instructions: undefined,
+  transcriptionModel: "t",
+  language: undefined,
+  maxTokens: 8,
+  pieceMs: 20,
+  clips: [clipOf("a", 200), clipOf("b", 300)],
+  dataset: "tones",
+  turnsEach: 100,
+  interrupt: 0,
+  compare: 0,
+}
+
+const measure = (
+  server: ScriptedConversation,
+  more: Partial<ConversationPlan> = {},
+  requests = 2,
+  clients = 1,
+) => {
+  const plan: Plan = {
+    suite: "conversation",
+    target: server.target,
+    plans: { conversation: { ...conversation, ...more } },
+    shares: { conversation: 1 },
+    drive: {
+      load: { loop: "closed", clients },
+      warmupMs: 0,
+      durationMs: 60_000,
+      requests,
+      maxInFlight: 1,
+      drainMs: 10_000,
+      seed: 1,
+    },
+    objective: undefined,
+    ramp: undefined,
+  }
+  return run({ plan, signal: new AbortController().signal, onProgress: () => {} })
+}
+
+const figuresOf = async (...asked: Parameters<typeof measure>) => {
+  const { points } = await measure(...asked)
+  expect(points[0]!.errors).toEqual({})
+  return points[0]!.kinds.conversation!.figures
+}
+
+describe("voice to voice", () => {
+  it("is the silence, the server's time and the silence at the beginning of the answer", async () => {
+    const figures = await figuresOf(await serve({ delayMs: () => 250, leadMs: 150 }))
+    // The server notices the silence with the piece that completes it, up to 20 ms later.
+    for (const [value, least] of [
+      [figures.voice_to_voice!.p50.value, 600],
+      [figures.beyond_silence!.p50.value, 400],
+      [figures.stop_to_sound!.p50.value, 400],
+    ] as const) {
+      expect(value / least).toBeGreaterThan(0.99)
+      expect(value / least).toBeLessThan(1.7)
+    }
+    expect(figures.tokens!.p50.value).toBe(4)
+    expect(figures.prompt_tokens!.p50.value).toBe(5)
+    expect(figures.audio!.p50.value).toBeCloseTo(0.35)
+    expect(figures.early_ends!.max).toBe(0)
+    expect(figures.order_errors!.max).toBe(0)
+    expect(figures.wer!.max).toBe(0)
+  })
+
+  it("shows a stall of one turn", async () => {
+    // The first turn of the first conversation is the look at the server before the load.
+    const figures = await figuresOf(await serve({ delayMs: (turn) => (turn === 1 ? 1_200 : 50) }), {}, 5)
+    const { max, p50 } = figures.voice_to_voice!
+    expect(max).toBeGreaterThan(1_400)
+    expect(max / p50.value).toBeGreaterThan(2)
+  })
+
+  it("from a commit, where the client ends the turns", async () => {
+    const server = await serve({ delayMs: () => 200 })
+    const figures = await figuresOf(server, { turns: { type: "none" } })
+    expect(figures.commit_to_sound!.p50.value / 200).toBeGreaterThan(0.99)
+    expect(figures.commit_to_sound!.p50.value / 200).toBeLessThan(2)
+    expect(figures.beyond_silence).toBeUndefined()
+    expect(server.types.slice(0, 4)).toEqual([
+      "session.update",
+      "input_audio_buffer.append",
+      "input_audio_buffer.commit",
+      "response.create",
+    ])
+  })
+
+  it("counts turns that the server ended before the speech was over", async () => {
+    // A pause of 280 ms in the speech, and a server that waits for 200.
+    const whole = clipOf("pause", 900)
+    whole.samples.fill(0, 6_000, 10_480)
+    // The answer to the first part is sent whole before the second part interrupts it.
+    const server = await serve({ delayMs: () => 20, answerMs: 90 })
+    const figures = await figuresOf(server, { clips: [whole] })
+    expect(figures.early_ends!.max).toBe(1)
+    expect(figures.voice_to_voice!.count).toBe(2)
+  })
+})
+
+describe("interruptions", () => {
+  it("stop the old answer", async () => {
+    const server = await serve({ delayMs: () => 20, answerMs: 4_000 })
+    const figures = await figuresOf(server, { interrupt: 1 }, 4)
+    // The first turn of a conversation interrupts nothing.
+    expect(figures.interrupt_stop!.count).toBe(3)
+    expect(figures.interrupt_stop!.max).toBeLessThan(500)
+    expect(figures.late_audio!.max).toBe(0)
+    expect(server.types).toContain("conversation.item.truncate")
+  })
+
+  it("show audio that comes after them", async () => {
+    const figures = await figuresOf(
+      await serve({ delayMs: () => 20, answerMs: 4_000, latePieces: 3 }),
+      { interrupt: 1 },
+      3,
+    )
+    expect(figures.late_audio!.max).toBe(3)
+    expect(figures.late_audio!.count).toBe(2)
+  })
+})
+
+describe("events out of order", () => {
+  it("are counted", async () => {
+    const twice = (events: ReadonlyArray<object>) => {
+      const part = events.findIndex((event) => "type" in event && event.type === "response.content_part.done")
+      return part < 0 ? events : [...events.slice(0, part + 1), ...events.slice(part)]
+    }
+    const figures = await figuresOf(await serve({ delayMs: () => 20, edit: twice }))
+    expect(figures.order_errors!.mean.value).toBe(1)
+  })
+})
+
+describe("transcripts", () => {
+  it("are compared with those of files with exactly the audio that the server heard", async () => {
+    const server = await serve({ delayMs: () => 20, transcript: "one two", fileTranscript: "one too" })
+    const result = await measure(server, { compare: 2 })
+    expect(result.transcripts).toMatchObject({
+      compared: 2,
+      equal: 0,
+      differences: [{ conversation: "one two", file: "one too" }, {}],
+    })
+    expect(linesOf({ ...result, target: { url: "" }, machine: {}, suite: "" } as never).join("\n")).toContain(
+      'transcripts: 0 of 2 are those of a file with the same audio\n  "one two" instead of "one too"',
+    )
+    for (const [nth, upload] of server.uploads.entries()) {
+      const wav = upload.subarray(upload.indexOf("RIFF"))
+      const end = wav.indexOf("\r\n--")
+      const samples = bytesToS16(wav.subarray(wavLayout(wav)!.at, end))
+      // The first turn was the look at the server before the load.
+      const heard = new Resampler(rateHz, 16_000).push(server.heard[nth + 1]!)
+      // The filter of this test begins with nothing where the conversation's had the audio before.
+      const inside = (all: Int16Array) => [...all.subarray(200, heard.length - 200)]
+      expect(Math.abs(samples.length - (server.heard[nth + 1]!.length * 2) / 3)).toBeLessThanOrEqual(1)
+      expect(inside(samples)).toEqual(inside(heard))
+    }
+    expect(server.uploads).toHaveLength(2)
+  })
+
+  it("that a server has no endpoint for are not compared", async () => {
+    const server = await serve({ delayMs: () => 20 })
+    server.uploads.push = () => {
+      throw new Error("no such endpoint")
+    }
+    const { transcripts } = await measure(server, { compare: 2 })
+    expect(transcripts).toMatchObject({ compared: 0, equal: 0 })
+    expect(transcripts!.failure).toBeDefined()
+  })
+})
+
+it("conversations are closed after their turns, and each client has its own", async () => {
+  const server = await serve({ delayMs: () => 20 })
+  const { points } = await measure(server, { turnsEach: 2 }, 6, 2)
+  expect(points[0]!.most_in_flight).toBe(2)
+  // One before the load; the clients stop after 6 turns, in the middle of a conversation or not.
+  expect(server.sessions).toBeGreaterThanOrEqual(4)
+  expect(server.sessions).toBeLessThanOrEqual(5)
+})
+
+describe("a server that", () => {
+  const why = async (script: Script) => {
+    const server = await serve(script)
+    return measure(server).then(
+      () => "no failure",
+      (cause: Error) => cause.message,
+    )
+  }
+
+  it("never answers", async () => {
+    expect(await why({ delayMs: () => 60_000 })).toBe(
+      "the first conversation request failed: no audible answer to the speech",
+    )
+  })
+
+  it("closes the conversation", async () => {
+    // With the reason, unless the close came with the answer to the handshake.
+    expect(await why({ delayMs: () => 0, onSession: (socket) => socket.close(1011, "no engine") })).toMatch(
+      /^the first conversation request failed: the conversation was closed/,
+    )
+  })
+
+  it("sends an error", async () => {
+    const onSession: Script["onSession"] = (socket) =>
+      socket.send('{"type":"error","error":{"message":"no such model"}}')
+    expect(await why({ delayMs: () => 0, onSession })).toBe(
+      "the first conversation request failed: no such model",
+    )
+  })
+
+  it("sends what is no JSON", async () => {
+    expect(await why({ delayMs: () => 0, onSession: (socket) => socket.send("hello") })).toBe(
+      "the first conversation request failed: a frame that is not JSON",
+    )
+  })
+})

@@ -1,0 +1,65 @@
+import { expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
+import { Accounts } from "#store/accounts/Accounts.ts"
+import { ClientSecrets, maxLiveSecrets } from "#store/accounts/ClientSecrets.ts"
+import { eachDialect } from "../Dialects.ts"
+
+const principal = Effect.gen(function* () {
+  const accounts = yield* Accounts
+  const { apiKey } = yield* accounts.createKey({ org: "acme" })
+  return yield* accounts.authenticate(apiKey)
+})
+
+eachDialect(({ fresh }) => {
+  it.effect("finds a secret by its value, of which the store has only a digest", () =>
+    Effect.gen(function* () {
+      const secrets = yield* ClientSecrets
+      const owner = yield* principal
+      const made = yield* secrets.create({ principal: owner, expiresAtMs: 60_000, terms: '{"a":1}' })
+      const value = "value" in made ? made.value : ""
+      expect(value).toMatch(/^ek_[0-9A-Za-z]{33}$/)
+      expect(yield* secrets.find(value)).toEqual({
+        keyId: owner.keyId,
+        expiresAtMs: 60_000,
+        terms: '{"a":1}',
+      })
+      expect(yield* secrets.find(value.toUpperCase())).toBe(undefined)
+      const sql = yield* SqlClient.SqlClient
+      expect(JSON.stringify(yield* sql`SELECT * FROM client_secrets`)).not.toContain(value.slice(3))
+    }).pipe(Effect.provide(fresh)),
+  )
+
+  it.effect("remembers an expired one for an hour, and then drops it", () =>
+    Effect.gen(function* () {
+      const secrets = yield* ClientSecrets
+      const owner = yield* principal
+      const create = (expiresAtMs: number) => secrets.create({ principal: owner, expiresAtMs, terms: "{}" })
+      const made = yield* create(10_000)
+      const value = "value" in made ? made.value : ""
+      yield* TestClock.adjust("1 hour")
+      yield* create(7_200_000)
+      expect(yield* secrets.find(value)).toMatchObject({ expiresAtMs: 10_000 })
+      yield* TestClock.adjust("11 seconds")
+      yield* create(7_200_000)
+      expect(yield* secrets.find(value)).toBe(undefined)
+    }).pipe(Effect.provide(fresh)),
+  )
+
+  it.effect("of an organization are bounded, and say when there is a place again", () =>
+    Effect.gen(function* () {
+      const secrets = yield* ClientSecrets
+      const owner = yield* principal
+      const sql = yield* SqlClient.SqlClient
+      for (let n = 0; n < maxLiveSecrets; n++)
+        yield* sql`INSERT INTO client_secrets (digest, key_id, org_id, terms, expires_at_ms)
+          VALUES (${String(n)}, ${owner.keyId}, ${owner.orgId}, '{}', ${20_000 + n})`
+      const create = secrets.create({ principal: owner, expiresAtMs: 90_000, terms: "{}" })
+      expect(yield* create).toEqual({ fullUntilMs: 20_000 })
+      yield* TestClock.adjust(20_000)
+      expect(yield* create).toHaveProperty("value")
+      expect(yield* create).toEqual({ fullUntilMs: 20_001 })
+    }).pipe(Effect.provide(fresh)),
+  )
+})
