@@ -1145,6 +1145,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/web/panels/listen",
       "src/web/panels/node",
       "src/web/panels/speak",
+      "src/web/panels/talk",
       "src/web/state",
     ],
   },
@@ -1180,8 +1181,17 @@ export const folders: Readonly<Record<string, Folder>> = {
     holds: "The playground's panel Speak",
     imports: ["src/web/api", "src/web/audio", "src/web/page", "src/web/state"],
   },
+  "src/web/panels/talk": {
+    holds: "The playground's panel Talk",
+    imports: ["src/web/api", "src/web/audio", "src/web/page", "src/web/state", "src/web/talk"],
+  },
   "src/web/state": {
     holds: "Values of the playground that survive a reload",
+    imports: [],
+  },
+  "src/web/talk": {
+    holds:
+      "A conversation by voice in a browser: events, turns, what was played, where an answer's time went",
     imports: [],
   },
   "src/weights": {
