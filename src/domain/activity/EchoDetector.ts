@@ -26,7 +26,7 @@ const enough = 12
 /** A band is louder than the echo by this much, log10 of the power: 6 dB. */
 const margin = 0.6
 /** So many louder bands are the user. */
-const userBands = 4
+const userBands = 5
 /** Bands below -75 dBFS say nothing. */
 const quietest = -7.5
 
