@@ -30,7 +30,6 @@ interface Turn {
   readonly startMs: number
   readonly samples: Array<number>
   endMs: number | undefined
-  quietMs: number | undefined
 }
 
 const turnsOf = (samples: Int16Array, sizes: ReadonlyArray<number>): ReadonlyArray<Turn> => {
@@ -38,11 +37,11 @@ const turnsOf = (samples: Int16Array, sizes: ReadonlyArray<number>): ReadonlyArr
   const turns: Array<Turn> = []
   const take = (step: TurnStep) => {
     if (step.step === "started") {
-      turns.push({ startMs: step.audioMs, samples: [...step.samples], endMs: undefined, quietMs: undefined })
+      turns.push({ startMs: step.audioMs, samples: [...step.samples], endMs: undefined })
     } else if (step.step === "samples") turns.at(-1)!.samples.push(...step.samples)
     else {
+      expect(step.quietMs).toBe(silenceMs)
       turns.at(-1)!.endMs = step.audioMs
-      turns.at(-1)!.quietMs = step.quietMs
     }
   }
   for (let at = 0, i = 0; at < samples.length; i++) {
@@ -64,7 +63,7 @@ it("a turn is a stretch of the audio, from a little before its start to the sile
         const turns = turnsOf(samples, [samples.length])
         expect(JSON.stringify(turnsOf(samples, sizes))).toBe(JSON.stringify(turns))
         let before = 0
-        for (const { endMs, quietMs, samples: heard, startMs } of turns) {
+        for (const { endMs, samples: heard, startMs } of turns) {
           seen++
           const at = startMs * 16
           // The audio held before a turn never overlaps the turn before it.
@@ -74,7 +73,6 @@ it("a turn is a stretch of the audio, from a little before its start to the sile
           if (endMs === undefined) continue
           expect(endMs).toBeGreaterThan(startMs)
           expect(before).toBe(endMs * 16)
-          expect(quietMs).toBe(silenceMs)
         }
       },
     ),

@@ -15,9 +15,14 @@ import { InvalidRequest, RateLimited, Unauthorized } from "#domain/wire/Errors.t
 import { Caller } from "#services/Caller.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { ClientSecrets } from "#store/accounts/ClientSecrets.ts"
-import { identifyBy } from "../access/Authentication.ts"
-import { bodyBytes, decodeValue, parseFrame } from "../http/JsonBody.ts"
-import { type ConversationModels, conversationModels, firstSettings, presetOf } from "./ConversationModels.ts"
+import { identifyBy } from "../../access/Authentication.ts"
+import { bodyBytes, decodeValue, parseFrame } from "../../http/JsonBody.ts"
+import {
+  type ConversationModels,
+  conversationModels,
+  firstSettings,
+  presetOf,
+} from "../ConversationModels.ts"
 
 /** The terms are bounded below; most of a body is their session. */
 const maxBodyBytes = 4 * maxTermsCharacters

@@ -3,8 +3,8 @@ import { Effect, Exit, Scope } from "effect"
 import { LiveSessions, type SessionLease } from "#actors/live/LiveSessions.ts"
 import type { ConversationSettings } from "#domain/conversation/Settings.ts"
 import { windowSeconds } from "#domain/wire/LiveParameters.ts"
-import { liveModel } from "../live/LiveAdmission.ts"
-import { type ConversationModels, hearingModel } from "./ConversationModels.ts"
+import { liveModel } from "../../live/LiveAdmission.ts"
+import { type ConversationModels, hearingModel } from "../ConversationModels.ts"
 
 /** A lease of the model that hears, in a scope of its own, so that it can be exchanged. */
 export const takeSeat = Effect.fnUntraced(function* (

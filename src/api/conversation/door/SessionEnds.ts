@@ -6,8 +6,8 @@ import { maxMicroDollarsOf, type SessionLimits } from "#domain/conversation/Clie
 import { formatUsd } from "#domain/models/Money.ts"
 import type { Accounts, Principal } from "#store/accounts/Accounts.ts"
 import type { SpendingLimit } from "#store/ledger/SpendingLimit.ts"
-import { credentialEnds } from "../access/CredentialEnd.ts"
-import type { Tell } from "../live/RealtimeItems.ts"
+import { credentialEnds } from "../../access/CredentialEnd.ts"
+import type { Tell } from "../../live/RealtimeItems.ts"
 
 /** Longest conversation, seconds. OpenAI's limit. */
 export const longestSeconds = 60 * 60
