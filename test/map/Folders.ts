@@ -344,11 +344,11 @@ export const folders: Readonly<Record<string, Folder>> = {
     imports: [
       "src/cli/bench",
       "src/cli/chat",
-      "src/cli/talk",
       "src/cli/commands",
       "src/cli/models",
       "src/cli/setup",
       "src/cli/shared",
+      "src/cli/talk",
     ],
   },
   "src/api": {
@@ -422,6 +422,8 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/api/text",
       "src/api/tracing",
       "src/audio",
+      "src/domain/access",
+      "src/domain/activity",
       "src/domain/audio",
       "src/domain/conversation",
       "src/domain/language",
@@ -446,7 +448,9 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/api/http",
       "src/api/live",
       "src/api/tracing",
+      "src/audio",
       "src/domain/access",
+      "src/domain/activity",
       "src/domain/audio",
       "src/domain/conversation",
       "src/domain/models",
@@ -472,6 +476,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/api/tracing",
       "src/audio",
       "src/domain/access",
+      "src/domain/activity",
       "src/domain/audio",
       "src/domain/models",
       "src/domain/queues",
@@ -1145,6 +1150,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/web/panels/listen",
       "src/web/panels/node",
       "src/web/panels/speak",
+      "src/web/panels/talk",
       "src/web/state",
     ],
   },
@@ -1180,8 +1186,17 @@ export const folders: Readonly<Record<string, Folder>> = {
     holds: "The playground's panel Speak",
     imports: ["src/web/api", "src/web/audio", "src/web/page", "src/web/state"],
   },
+  "src/web/panels/talk": {
+    holds: "The playground's panel Talk",
+    imports: ["src/web/api", "src/web/audio", "src/web/page", "src/web/state", "src/web/talk"],
+  },
   "src/web/state": {
     holds: "Values of the playground that survive a reload",
+    imports: [],
+  },
+  "src/web/talk": {
+    holds:
+      "A conversation by voice in a browser: events, turns, what was played, where an answer's time went",
     imports: [],
   },
   "src/weights": {

@@ -4,9 +4,11 @@ import { Cause, Effect, Option } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { CloseEvent, type Reader, type SocketError } from "effect/socket/Socket"
 import { Drain } from "#actors/Drain.ts"
+import { Resampler } from "#audio/Resampler.ts"
 import { looksLikeSecret } from "#domain/access/ClientSecret.ts"
 import { TokenBucket } from "#domain/access/TokenBucket.ts"
-import { SPEECH_RATE_HZ } from "#domain/audio/Audio.ts"
+import { PlayedAudio } from "#domain/activity/PlayedAudio.ts"
+import { LISTEN_RATE_HZ, SPEECH_RATE_HZ } from "#domain/audio/Audio.ts"
 import { maxMicroDollarsOf } from "#domain/conversation/ClientSecretTerms.ts"
 import { History } from "#domain/conversation/History.ts"
 import { PlayClock } from "#domain/conversation/PlayClock.ts"
@@ -85,9 +87,8 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
   // A voice that the engine lacks, though the catalog names it.
   yield* presetOf(models.speaks, settings.voice)
   const seat = yield* takeSeat(models, settings, outer)
-  const sessions = yield* ConversationSessions
   const parts = { hears: seat.entry.id, writes: models.writes.entry.id, speaks: models.speaks.entry.id }
-  const meter = yield* sessions.enter(models.asked, parts)
+  const meter = yield* (yield* ConversationSessions).enter(models.asked, parts)
   const ledger = yield* UsageLedger
   const most = maxMicroDollarsOf(limits)
   const spending = most === undefined ? undefined : new SpendingLimit(most)
@@ -101,7 +102,12 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
     const tell: Tell = (type, event = {}) =>
       writer.write(JSON.stringify({ type, event_id: `event_${newId()}`, ...event }))
     const history = new History()
-    const clock = new PlayClock(SPEECH_RATE_HZ)
+    const played = new PlayedAudio()
+    const toListenRate = new Resampler(SPEECH_RATE_HZ, LISTEN_RATE_HZ)
+    const clock = new PlayClock(SPEECH_RATE_HZ, {
+      sent: (samples, startMs, sentMs) => played.sent(toListenRate.push(samples), startMs, sentMs),
+      stopped: (stoppedMs) => played.stopped(stoppedMs),
+    })
     const admit = (yield* RateLimit).admit(caller.userId)
     const conversationId = `conv_${newId()}`
     const trace = yield* traceSession("conversation", (ended) => ({
@@ -130,6 +136,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
       add: floor.heardTurn,
       tellsTranscripts: () => socket.current.transcription !== null,
       transcribed: floor.transcribed,
+      lasting: floor.lasting,
       foreseen: (id, transcript) => floor.preparation.foresee(id, transcript),
     })
     const socket: ConversationSocket = new ConversationSocket(
@@ -137,6 +144,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
         ...shared,
         facts,
         items,
+        played,
         seat: followed(trace, seat),
         reseat: (next, replaced) =>
           Effect.map(takeSeat(models, next, outer, replaced), (taken) => followed(trace, taken)),
@@ -145,6 +153,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
       floor,
     )
     yield* Effect.forkIn(floor.preparation.run, scope, { startImmediately: true })
+    yield* Effect.forkIn(floor.warming.run, scope, { startImmediately: true })
     yield* socket.created
     const finished = Effect.andThen(Effect.ignore(items.finished), floor.finished)
     const ends = sessionEnd({ tell, accounts, drain, caller, limits, spending, finished })
@@ -170,7 +179,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
             Effect.provideService(CurrentSpendingLimit, spending),
           ),
   )
-  yield* sessions.run(`conversation on ${models.asked}`, conversation)
+  yield* conversation
 }, Effect.scoped)
 
 /**
