@@ -29,7 +29,7 @@ interface Turn {
   readonly maxTokens: number
 }
 
-const limitMs = 30_000
+const limitMs = 60_000
 
 export const turnAt = async (
   { key, port }: Target,
