@@ -8,7 +8,7 @@
 //   │   └─ model …
 //   │       └─ engine …                 one process or thread; not an actor, see docs/architecture.md
 //   ├─ memory watch
-//   ├─ conversations                    one child for each conversation
+//   ├─ conversations                    shows each conversation, which runs with its request
 //   ├─ live sessions                    one actor for each session that sends audio
 //   └─ transcription jobs               rest-for-one: jobs in work, dispatcher, lost jobs, purge
 import type { ChildTerms, RestartPolicy } from "./Child.ts"

@@ -22,6 +22,7 @@ const commands = {
   tree: async () => (await import("#cli/commands/Tree.ts")).tree,
   usage: async () => (await import("#cli/commands/Usage.ts")).usage,
   chat: async () => (await import("#cli/chat/Chat.ts")).chat,
+  talk: async () => (await import("#cli/talk/Talk.ts")).talk,
   transcribe: async () => (await import("#cli/commands/Transcribe.ts")).transcribe,
   speak: async () => (await import("#cli/commands/Speak.ts")).speak,
   bench: async () => (await import("#cli/bench/Bench.ts")).benchCommand,

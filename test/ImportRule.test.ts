@@ -76,6 +76,7 @@ it("reads the environment in the files that are named here, each for its reason"
     "src/store/Store.ts": "commands on the store need its place and no other setting",
     "src/cli/shared/NodeClient.ts": "the key of a command that calls a node is no setting of the node",
     "src/web/api/Snippets.js": "the code that the playground shows reads it, the playground does not",
+    "src/web/api/TalkSnippets.js": "the code that the playground shows reads it, the playground does not",
     "src/transport/uws/Uws.ts": "the native library reads its own variable when it is loaded",
     "actors/engine/EngineProcess.ts": "the environment of an engine process is made from it",
     "engines/shared/onnx/OnnxSession.ts": "ONNX Runtime is told there to send nothing to its maker",

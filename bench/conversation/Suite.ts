@@ -16,7 +16,7 @@ interface Plan {
   readonly silences: ReadonlyArray<number>
 }
 
-const full: Plan = { turns: { rounds: 16, withinMs: 80_000 }, silences: [500, 200] }
+const full: Plan = { turns: { rounds: 10, withinMs: 42_000 }, silences: [500, 200] }
 const quick: Plan = { turns: { rounds: 3, withinMs: 20_000 }, silences: [500] }
 
 /** Tokens of an answer. Generated weights never end a clause, so this is their first piece: that of a short clause. */
@@ -172,7 +172,7 @@ export const conversationSuite = (options: {
     const extraMs = size === undefined ? allowedMs.demonstration : allowedMs.generated
     const sections = Effect.gen(function* () {
       // Until the code of both is compiled.
-      yield* readingsOf(gateway, bare, { rounds: short ? 1 : 4, withinMs: 20_000 }, undefined)
+      yield* readingsOf(gateway, bare, { rounds: short ? 1 : 3, withinMs: 15_000 }, undefined)
       const found = [committed(yield* readingsOf(gateway, bare, plan.turns, undefined), extraMs)]
       for (const silenceMs of plan.silences)
         found.push(voiced(yield* readingsOf(gateway, bare, plan.turns, silenceMs), silenceMs, extraMs))

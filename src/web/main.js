@@ -8,6 +8,7 @@ import { makeChat } from "./panels/chat/Chat.js"
 import { makeListen } from "./panels/listen/Listen.js"
 import { makeNode } from "./panels/node/NodePanel.js"
 import { makeSpeak } from "./panels/speak/Speak.js"
+import { makeTalk } from "./panels/talk/Talk.js"
 import { Saved } from "./state/Saved.js"
 
 const tab = new Saved(sessionStorage)
@@ -65,6 +66,7 @@ const panels = new Map(
     chat: makeChat(page),
     speak: makeSpeak(page),
     listen: makeListen(page),
+    talk: makeTalk(page),
     node: makeNode(page),
   }),
 )

@@ -348,6 +348,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/cli/models",
       "src/cli/setup",
       "src/cli/shared",
+      "src/cli/talk",
     ],
   },
   "src/api": {
@@ -421,6 +422,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/api/text",
       "src/api/tracing",
       "src/audio",
+      "src/domain/access",
       "src/domain/activity",
       "src/domain/audio",
       "src/domain/conversation",
@@ -659,6 +661,20 @@ export const folders: Readonly<Record<string, Folder>> = {
   "src/audio/decoder": {
     holds: "The program of a decoder process: FFmpeg of the package node-av or of the machine",
     imports: ["src/domain/audio", "src/domain/pictures", "src/pictures/native"],
+  },
+  "src/cli/talk": {
+    holds:
+      "`edgewise talk`: files or a pipe as the user's voice, a loudspeaker, what is printed of the events",
+    imports: [
+      "src/audio",
+      "src/cli/roles",
+      "src/cli/shared",
+      "src/config",
+      "src/domain/audio",
+      "src/harness/client",
+      "src/harness/conversation",
+      "src/harness/data",
+    ],
   },
   "src/cli/bench": {
     holds: "`edgewise bench`: its options, the plan that they make, `compare`",
@@ -1134,6 +1150,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/web/panels/listen",
       "src/web/panels/node",
       "src/web/panels/speak",
+      "src/web/panels/talk",
       "src/web/state",
     ],
   },
@@ -1169,8 +1186,17 @@ export const folders: Readonly<Record<string, Folder>> = {
     holds: "The playground's panel Speak",
     imports: ["src/web/api", "src/web/audio", "src/web/page", "src/web/state"],
   },
+  "src/web/panels/talk": {
+    holds: "The playground's panel Talk",
+    imports: ["src/web/api", "src/web/audio", "src/web/page", "src/web/state", "src/web/talk"],
+  },
   "src/web/state": {
     holds: "Values of the playground that survive a reload",
+    imports: [],
+  },
+  "src/web/talk": {
+    holds:
+      "A conversation by voice in a browser: events, turns, what was played, where an answer's time went",
     imports: [],
   },
   "src/weights": {

@@ -11,7 +11,7 @@ import { startNode, type TestNode, untilIdle, untilLoaded } from "../support/nod
 import { startRelay } from "../support/servers/Relay.ts"
 
 const withBrowser = needs("browser")
-const panels = ["chat", "speak", "listen", "node"]
+const panels = ["chat", "speak", "listen", "talk", "node"]
 
 let node: TestNode
 let browser: Browser | undefined

@@ -204,12 +204,12 @@ export class AnswerItems implements VoiceReader {
 
   private addItem(index: number, item: Item, spoken?: SpokenText): Effect.Effect<void, SocketError> {
     return Effect.gen({ self: this }, function* (this: AnswerItems) {
-      const { history, tell } = this.terms
+      const { history, tell, voice } = this.terms
       this.output[index] = item
       const added = { response_id: this.responseId, output_index: index, item }
       yield* tell("response.output_item.added", added)
       if (history === undefined) return
-      const previous = history.add(item, undefined, item.type === "message" ? spoken : undefined)
+      const previous = history.add(item, undefined, voice === undefined ? undefined : spoken)
       const previous_item_id = typeof previous === "string" ? previous : null
       yield* tell("conversation.item.added", { previous_item_id, item })
     })

@@ -1,10 +1,9 @@
-// The conversations of a node: which are admitted, by the measured cost of the three engines that they join, and where they hang in the
-// node's tree, each as one child that owns its leases, answers and timers.
+// The conversations of a node: which are admitted, by the measured cost of the three engines that they join. The node's tree shows each
+// one. A conversation runs in the fiber of its request, whose scope owns its leases, answers and timers: it cannot be restarted, because
+// its socket is gone when it ends.
 import { Clock, Context, Effect, Layer, type Scope } from "effect"
-import { startChild } from "#actors/Child.ts"
 import { LiveSessions } from "#actors/live/LiveSessions.ts"
-import * as Specifications from "#actors/Specifications.ts"
-import { CurrentParent } from "#actors/TreeNode.ts"
+import { CurrentParent, TreeNode } from "#actors/TreeNode.ts"
 import { fullShare as liveShare } from "#domain/audio/LivePace.ts"
 import {
   ConversationLoad,
@@ -38,11 +37,6 @@ export class ConversationSessions extends Context.Service<
       asked: string,
       parts: ConversationParts,
     ) => Effect.Effect<ConversationMeter, AtCapacity, Scope.Scope>
-    /** Runs a conversation as a child of the node's tree, which ends with the scope. */
-    readonly run: <A, E, R>(
-      name: string,
-      conversation: Effect.Effect<A, E, R>,
-    ) => Effect.Effect<A, E, Exclude<R, Scope.Scope> | Scope.Scope>
     /** Open conversations, and the share of the machine that those that go on take. */
     readonly gauges: (nowMs: number) => { readonly open: number; readonly share: number }
     readonly forget: (which: (model: string) => boolean) => void
@@ -87,28 +81,23 @@ const make = Effect.gen(function* () {
   return ConversationSessions.of({
     enter: Effect.fnUntraced(function* (asked, parts) {
       const nowMs = yield* monotonicMs
+      const node = new TreeNode(`conversation on ${asked}`, "session", nowMs)
+      node.state = "running"
       const place = yield* Effect.acquireRelease(
         Effect.suspend(() => {
           const entered = load.enter(parts, nowMs)
-          return entered === undefined
-            ? Effect.fail(new AtCapacity({ model: asked, retryAfterMs }))
-            : Effect.succeed(entered)
+          if (entered === undefined) return Effect.fail(new AtCapacity({ model: asked, retryAfterMs }))
+          parent.node.add(node)
+          return Effect.succeed(entered)
         }),
-        (entered) => Effect.sync(() => load.leave(entered)),
+        (entered) =>
+          Effect.sync(() => {
+            load.leave(entered)
+            parent.node.remove(node)
+          }),
       )
       return meterOf(load, place, clock)
     }),
-    run: <A, E, R>(name: string, conversation: Effect.Effect<A, E, R>) =>
-      Effect.gen(function* () {
-        const child = yield* startChild<A, E, R>({
-          ...Specifications.session,
-          name,
-          run: ({ ready }) => Effect.andThen(Effect.sync(ready), conversation),
-        }).pipe(Effect.provideService(CurrentParent, parent))
-        const end = yield* child.ended
-        if (end.reason === "finished") return end.value
-        return yield* end.reason === "crashed" ? Effect.failCause(end.cause) : Effect.interrupt
-      }),
     gauges: (nowMs) => ({ open: load.size, share: load.share(nowMs) }),
     forget: (which) => load.forget(which),
   })

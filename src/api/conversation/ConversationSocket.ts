@@ -153,6 +153,7 @@ export class ConversationSocket {
       switch (type) {
         case "session.update":
           yield* this.update((yield* decodeUpdate(event)).session)
+          this.floor.warming.expect(history.items)
           return yield* tell("session.updated", { session: sessionObject(this.terms.facts, this.settings) })
         case "input_audio_buffer.append":
           return yield* this.hearing.hear(

@@ -22,6 +22,7 @@ import type { ConversationMeter } from "./ConversationSessions.ts"
 import { newAnswer } from "./NewAnswer.ts"
 import { Preparation } from "./Preparation.ts"
 import { answerIsActive, noActiveAnswer, noItem, type ProtocolError, tellError } from "./ProtocolError.ts"
+import { Warming } from "./Warming.ts"
 
 /** Answers outside of the conversation at a time. A guess. */
 export const mostBeside = 4
@@ -49,6 +50,7 @@ export class Floor {
   private readonly terms: FloorTerms
   private readonly clock: PlayClock
   readonly preparation: Preparation
+  readonly warming: Warming
   private active: Answer | undefined
   private readonly beside = new Set<Answer>()
   /** The answer in the conversation whose speech was sent last. */
@@ -63,6 +65,7 @@ export class Floor {
     this.terms = terms
     this.clock = clock
     const { history, meters, scope, settings } = terms
+    this.warming = new Warming(terms)
     this.preparation = new Preparation({
       history,
       settings,
@@ -105,6 +108,13 @@ export class Floor {
     const waiting = this.transcripts.get(id)
     this.transcripts.delete(id)
     if (waiting !== undefined) Deferred.doneUnsafe(waiting, Effect.succeed(transcript))
+  }
+
+  /** Words of the open turn that stay as they are. */
+  readonly lasting = (id: string, text: string): void => {
+    const { history, settings } = this.terms
+    if (settings().turns?.creates !== true || this.isTaken) return
+    this.warming.expect([...history.items, spokenItem(id, text)])
   }
 
   /** Completes when each turn so far has its transcript. */

@@ -38,6 +38,8 @@ export interface ItemPlaces {
   readonly add: (id: string) => string | null
   /** Whether the client gets transcripts. */
   readonly tellsTranscripts: () => boolean
+  /** Words of the open item that later audio cannot change. Absent where they are of no use. */
+  readonly lasting?: (id: string, text: string) => void
   /** What the open item's transcript would be if the silence went on; undefined if speech goes on. Absent where no answers are prepared. */
   readonly foreseen?: (id: string, transcript: string | undefined) => void
   /** Its transcript; undefined if there is none, because it failed. */
@@ -198,7 +200,11 @@ export class RealtimeItems {
         : this.tellTranscript(`${transcription}.delta`, { item_id: id, content_index: 0, delta: fresh })
     }
     const captions = Effect.forever(
-      Effect.flatMap(session.nextHypothesis, (hypothesis) => delta(stableText(hypothesis))),
+      Effect.flatMap(session.nextHypothesis, (hypothesis) => {
+        const stable = stableText(hypothesis)
+        if (stable.length > said.length) this.places.lasting?.(id, stable)
+        return delta(stable)
+      }),
     )
     const previews = Effect.forever(
       Effect.map(session.nextPreview, (preview) => {

@@ -29,6 +29,13 @@ export interface TurnRules extends SpeechRules {
   readonly prefixMs: number
 }
 
+/**
+ * How much earlier a hop of the detector ends than a client's piece of 10, 20, … ms does: more than the filter that brings the audio to
+ * 16 kHz keeps back (18 samples from 24 kHz, 36 from 8 kHz). Otherwise each hop would wait for a few samples of the next piece, up to
+ * 20 ms. Whole milliseconds, so that positions are.
+ */
+const aheadSamples = 48
+
 /** The newest hop is not judged yet, and one hop without speech is within a word. */
 const unsureMs = 2 * HOP_MS
 
@@ -40,6 +47,8 @@ export class TurnDetector {
   private readonly prefixSamples: number
   /** Samples before the first one that this detector gets. */
   private readonly startsAt: number
+  /** Silence that the detector is given before that one. */
+  private readonly ahead: number
   /** Samples so far, with those. */
   private total: number
   private held = new Int16Array(0)
@@ -49,7 +58,9 @@ export class TurnDetector {
   /** `startsAt`: position in the audio of the first sample that it gets. */
   constructor(weights: SpeechWeights, rules: TurnRules, startsAt = 0, doubt?: SpeechDoubt) {
     this.startsAt = startsAt
-    this.total = startsAt
+    this.ahead = aheadSamples + (startsAt % (LISTEN_RATE_HZ / 1000))
+    this.total = startsAt - this.ahead
+    this.rest = new Int16Array(this.ahead)
     this.silenceMs = rules.silenceMs
     this.detector = new VoiceActivityDetector(weights, rules, doubt)
     // Speech is detected some hops after it began.
@@ -74,7 +85,8 @@ export class TurnDetector {
       const [event] = this.detector.push(slice)
       if (event?.type === "started") {
         this.speaking = true
-        const from = this.startsAt + (event.audioMs * LISTEN_RATE_HZ) / 1000 - this.prefixSamples
+        const at = this.startsAt - this.ahead + (event.audioMs * LISTEN_RATE_HZ) / 1000
+        const from = Math.max(this.startsAt, at - this.prefixSamples)
         const turn = joined(this.held, slice).slice(-(this.total - from))
         const audioMs = samplesToMs(this.total - turn.length, LISTEN_RATE_HZ)
         steps.push({ step: "started", audioMs, samples: turn })

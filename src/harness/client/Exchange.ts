@@ -6,7 +6,7 @@ import {
   Agent as PlainAgent,
   request as plain,
 } from "node:http"
-import { Agent as TlsAgent, request as tls } from "node:https"
+import { type RequestOptions, Agent as TlsAgent, request as tls } from "node:https"
 import { detailOf, oneLine, RequestFailed } from "./Failures.ts"
 
 export interface Target {
@@ -14,6 +14,8 @@ export interface Target {
   readonly base: string
   readonly headers: Readonly<Record<string, string>>
   readonly timeoutMs: number
+  /** What WebSockets trust besides the usual authorities. */
+  readonly trust?: RequestOptions
 }
 
 export interface Head {

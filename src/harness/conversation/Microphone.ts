@@ -12,15 +12,26 @@ const room = (() => {
   return Int16Array.from({ length: realtimeHz }, () => random.below(2 * roomAmplitude + 1) - roomAmplitude)
 })()
 
+const nothing = new Int16Array(0)
+
 interface Speech {
   readonly at: number
   readonly samples: Int16Array
+}
+
+/** Sound from elsewhere, in place of clips: s16, 24 kHz. */
+export interface SoundSource {
+  /** So many samples; undefined while there are fewer. After its end the rest, filled with silence. */
+  readonly take: (samples: number) => Int16Array | undefined
+  /** Everything was taken: only the room is left. */
+  readonly isOver: () => boolean
 }
 
 export interface MicrophoneTerms {
   readonly pieceMs: number
   /** Send the room between speeches; false: as if a key were held while speaking. */
   readonly isOpen: boolean
+  readonly source?: SoundSource | undefined
   /** s16, 24 kHz */
   readonly send: (samples: Int16Array) => void
 }
@@ -33,6 +44,7 @@ export class Microphone {
   #position = 0
   #speech: Speech | undefined
   #onSaid: (() => void) | undefined
+  #isLate = false
   #timer: NodeJS.Timeout | undefined
 
   constructor(terms: MicrophoneTerms) {
@@ -83,14 +95,26 @@ export class Microphone {
 
   #await(): void {
     const dueMs = this.timeOf(this.#position + this.#pieceSamples)
-    this.#timer = setTimeout(() => this.#sendDue(), Math.max(0, dueMs - performance.now()))
+    // Of a source that has nothing yet, the next piece is long due.
+    const leastMs = this.#isLate ? this.#terms.pieceMs / 2 : 0
+    this.#timer = setTimeout(() => this.#sendDue(), Math.max(leastMs, dueMs - performance.now()))
+  }
+
+  /** The piece that ends at a position; undefined while the source has too little. */
+  #piece(end: number): Int16Array | undefined {
+    const { isOpen, source } = this.#terms
+    if (source !== undefined && !source.isOver()) return source.take(this.#pieceSamples)
+    const isSpeaking = this.#onSaid !== undefined
+    return isSpeaking || isOpen ? this.sent(this.#position, end) : nothing
   }
 
   #sendDue(): void {
     while (this.timeOf(this.#position + this.#pieceSamples) <= performance.now()) {
       const end = this.#position + this.#pieceSamples
-      const isSpeaking = this.#onSaid !== undefined
-      if (isSpeaking || this.#terms.isOpen) this.#terms.send(this.sent(this.#position, end))
+      const piece = this.#piece(end)
+      this.#isLate = piece === undefined
+      if (piece === undefined) break
+      if (piece.length > 0) this.#terms.send(piece)
       this.#position = end
       const onSaid = this.#onSaid
       if (onSaid !== undefined && end >= this.#speech!.at + this.#speech!.samples.length) {

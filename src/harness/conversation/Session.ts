@@ -8,7 +8,7 @@ import { oneLine, RequestFailed } from "../client/Failures.ts"
 import { realtimeHz } from "../client/RealtimeRate.ts"
 import { openSocket, socketUrl } from "../client/Socket.ts"
 import { EventOrders } from "./EventOrders.ts"
-import { Microphone } from "./Microphone.ts"
+import { Microphone, type SoundSource } from "./Microphone.ts"
 import { AnswerAudio, Playback } from "./Playback.ts"
 
 export type TurnDetection =
@@ -27,6 +27,10 @@ export interface ConversationAsk {
   readonly language: string | undefined
   readonly maxTokens: number
   readonly pieceMs: number
+  /** Further events, where the server has them; others may refuse the field. Absent: not sent. */
+  readonly include?: ReadonlyArray<string>
+  /** Absent: clips are said. */
+  readonly source?: SoundSource
 }
 
 /** An answer of the server. */
@@ -100,6 +104,7 @@ export class Session {
     this.microphone = new Microphone({
       pieceMs: ask.pieceMs,
       isOpen: ask.turns.type !== "none",
+      source: ask.source,
       send: (samples) =>
         this.send({
           type: "input_audio_buffer.append",
@@ -138,7 +143,7 @@ export class Session {
   }
 
   get #settings(): object {
-    const { instructions, language, maxTokens, transcriptionModel, turns, voice } = this.#ask
+    const { include, instructions, language, maxTokens, transcriptionModel, turns, voice } = this.#ask
     const format = { type: "audio/pcm", rate: realtimeHz }
     const transcription =
       transcriptionModel === undefined
@@ -149,6 +154,7 @@ export class Session {
       output_modalities: ["audio"],
       max_output_tokens: maxTokens,
       ...(instructions === undefined ? {} : { instructions }),
+      ...(include === undefined ? {} : { include }),
       audio: {
         input: {
           format,

@@ -18,6 +18,8 @@ export interface TurnAsk {
   readonly listenMs: number | undefined
   /** For the server to answer, from the end of the speech. */
   readonly limitMs: number
+  /** Called when the client ends the turn. */
+  readonly onCommit?: (atMs: number) => void
 }
 
 /** An answer's length, at most: the harness asks for short ones. */
@@ -66,6 +68,7 @@ export const runTurn = async (
   const at = microphone.say(samples, () => {
     if (turns.type !== "none") return
     said.commitMs = performance.now()
+    ask.onCommit?.(said.commitMs)
     session.send({ type: "input_audio_buffer.commit" })
     session.send({ type: "response.create" })
   })

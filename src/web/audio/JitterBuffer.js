@@ -38,6 +38,17 @@ export class JitterBuffer {
     return this.#base + this.#samples / this.sampleRate
   }
 
+  /**
+   * Seconds of the stream that have been played at a time, without the silences between.
+   * @param {number} now seconds of the player's clock
+   */
+  playedAt(now) {
+    return this.pieces.reduce(
+      (sum, { seconds, start }) => sum + Math.max(0, Math.min(seconds, now - start)),
+      0,
+    )
+  }
+
   get underruns() {
     return this.pieces.filter(({ silence }) => silence > 0).length
   }

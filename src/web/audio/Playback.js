@@ -17,6 +17,8 @@ const startMs = 2_000
 
 export class Playback {
   #context
+  #isShared
+  #isStopped = false
   #reader = new PcmReader()
   /** @type {Set<AudioBufferSourceNode>} pieces that have not been played to their end */
   #playing = new Set()
@@ -24,9 +26,13 @@ export class Playback {
   /** @type {() => void} */
   #finish = () => {}
 
-  /** @param {{ sampleRate?: number, leadSeconds?: number }} [options] */
-  constructor({ sampleRate = 24_000, leadSeconds } = {}) {
-    this.#context = new AudioContext({ sampleRate })
+  /**
+   * @param {{ sampleRate?: number, leadSeconds?: number, context?: AudioContext }} [options] `context`: that of the page, which several
+   *   playbacks share and which `stop` does not close; by default one of its own
+   */
+  constructor({ sampleRate = 24_000, leadSeconds, context } = {}) {
+    this.#isShared = context !== undefined
+    this.#context = context ?? new AudioContext({ sampleRate })
     this.buffer = new JitterBuffer(sampleRate, leadSeconds)
     /** What is heard. Other nodes, such as an AnalyserNode, can be connected to it. */
     this.output = this.#context.createGain()
@@ -45,6 +51,11 @@ export class Playback {
     return this.#context.currentTime
   }
 
+  /** Seconds of the stream that have been played: those behind them can still be stopped. */
+  get playedSeconds() {
+    return this.buffer.playedAt(this.now)
+  }
+
   /** Starts the sound. To be called in the handler of a click or key. Fails with PlaybackBlocked. */
   async start() {
     const waited = new Promise((resolve) => setTimeout(resolve, startMs))
@@ -57,7 +68,7 @@ export class Playback {
   /** @param {Uint8Array} bytes 16-bit little-endian samples; a piece may end inside one */
   push(bytes) {
     const samples = this.#reader.push(bytes)
-    if (samples.length === 0 || this.#context.state === "closed") return
+    if (samples.length === 0 || this.#isStopped || this.#context.state === "closed") return
     const sound = this.#context.createBuffer(1, samples.length, this.buffer.sampleRate)
     sound.copyToChannel(samples, 0)
     const source = this.#context.createBufferSource()
@@ -79,7 +90,11 @@ export class Playback {
 
   /** Ends the sound at once. */
   stop() {
-    if (this.#context.state !== "closed") this.#context.close()
+    this.#isStopped = true
+    if (this.#isShared) {
+      for (const source of this.#playing) source.stop()
+      this.output.disconnect()
+    } else if (this.#context.state !== "closed") this.#context.close()
     this.#finish()
   }
 

@@ -4,6 +4,7 @@ import { Effect } from "effect"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
+import { voice } from "../../support/audio/Voice.ts"
 import { ConversationClient } from "../../support/clients/ConversationClient.ts"
 import { listener } from "../../support/clients/LiveClient.ts"
 import { fakeVoice } from "../../support/nodes/SpeechNode.ts"
@@ -27,16 +28,7 @@ const charged = () =>
     }),
   )
 
-/** Loud noise at 24 kHz, with a quiet beginning from which the detector learns how loud the room is. */
-const speech = (ms: number): Buffer => {
-  const pcm = Buffer.alloc(ms * 48)
-  let state = 7
-  for (let at = 0; at < pcm.length; at += 2) {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-    pcm.writeInt16LE((state >>> 18) - 8_192, at)
-  }
-  return pcm
-}
+const speech = (ms: number): Buffer => voice(ms / 1000)
 const silence = (ms: number) => Buffer.alloc(ms * 48)
 
 const silenceMs = 600

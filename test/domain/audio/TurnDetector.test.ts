@@ -2,6 +2,7 @@
 // for audio in pieces of any size.
 import * as fc from "fast-check"
 import { expect, it } from "vitest"
+import { Resampler } from "#audio/Resampler.ts"
 import { speechWeights } from "#audio/SpeechWeights.ts"
 import { bytesToS16 } from "#domain/audio/Audio.ts"
 import { TurnDetector, type TurnStep } from "#domain/audio/TurnDetector.ts"
@@ -93,3 +94,30 @@ it("positions count from the beginning of the audio, also for a detector that be
   expect(first!.length).toBeGreaterThan(1)
   expect(later).toEqual(first!.map((ms) => ms + startsAt / 16))
 })
+
+it.each([24_000, 8_000] as const)(
+  "audio of %i Hz in pieces of 20 ms is looked at with the piece that brings it",
+  (rateHz) => {
+    const finder = new TurnDetector(speechWeights, { silenceMs, prefixMs, threshold: 0.5 })
+    const resampler = new Resampler(rateHz, 16_000)
+    const speech =
+      rateHz === 24_000
+        ? bytesToS16(voice(2, 1, rateHz))
+        : spoken.filter((_, at) => at % 2 === 0).slice(0, 16_000)
+    let looked = 0
+    const pieceSamples = rateHz / 50
+    let end: number | undefined
+    for (let piece = 1; piece <= 100; piece++) {
+      const samples = speech.subarray((piece - 1) * pieceSamples, piece * pieceSamples)
+      for (const step of finder.push(resampler.push(samples))) {
+        if (step.step === "started") end = step.audioMs * 16 + step.samples.length
+        else if (step.step === "samples") end! += step.samples.length
+        else end = undefined
+      }
+      if (end === undefined) continue
+      looked++
+      expect(end).toBeGreaterThanOrEqual(piece * 320 - 64)
+    }
+    expect(looked).toBeGreaterThan(50)
+  },
+)

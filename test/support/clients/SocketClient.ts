@@ -84,7 +84,10 @@ export class SocketClient {
   /** Waits until `condition` holds for the frames so far. */
   async until(condition: (frames: ReadonlyArray<Record<string, unknown>>) => boolean): Promise<void> {
     while (!condition(this.frames)) {
-      if (this.isClosed) throw new Error(`closed before: ${JSON.stringify(this.frames.slice(-3))}`)
+      if (this.isClosed)
+        throw new Error(
+          `closed before: ${JSON.stringify(await this.closed)} ${JSON.stringify(this.frames.slice(-3))}`,
+        )
       await new Promise<void>((resolve, reject) => {
         const last = () =>
           reject(new Error(`nothing more came after ${JSON.stringify(this.frames.slice(-3))}`))

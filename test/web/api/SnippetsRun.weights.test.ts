@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type CodeRequest, liveSnippets, type Snippets, snippetsOf } from "../../../src/web/api/Snippets.js"
+import { talkSnippets } from "../../../src/web/api/TalkSnippets.js"
 import { clipBytes, clipSamples, clips } from "../../support/audio/SpeechClips.ts"
 import { wordErrorRate } from "../../support/audio/WordErrorRate.ts"
 import { needs, pythonPath } from "../../support/groups/Needs.ts"
@@ -25,11 +26,17 @@ afterAll(async () => {
 })
 
 /** Runs a program in a new folder with the audio files that the code reads. */
-const run = async (program: string, args: ReadonlyArray<string>, code: string, file: string) => {
+const run = async (
+  program: string,
+  args: ReadonlyArray<string>,
+  code: string,
+  file: string,
+  pcm = new Uint8Array(clipSamples(clip).buffer),
+) => {
   const cwd = mkdtempSync(join(folder.path, "run-"))
   writeFileSync(join(cwd, file), code)
   writeFileSync(join(cwd, "speech.wav"), clipBytes(clip))
-  writeFileSync(join(cwd, "speech.pcm"), new Uint8Array(clipSamples(clip).buffer))
+  writeFileSync(join(cwd, "speech.pcm"), pcm)
   const env = { ...process.env, EDGEWISE_API_KEY: node.keys.dev, NODE_NO_WARNINGS: "1" }
   const child = spawn(program, [...args, file], { cwd, env })
   let output = ""
@@ -45,10 +52,12 @@ const run = async (program: string, args: ReadonlyArray<string>, code: string, f
   return { cwd, output }
 }
 
-const programs: Readonly<Record<keyof Snippets, (code: string) => ReturnType<typeof run>>> = {
+const programs: Readonly<
+  Record<keyof Snippets, (code: string, pcm?: Uint8Array<ArrayBuffer>) => ReturnType<typeof run>>
+> = {
   curl: (code) => run("sh", [], code.replace("curl", "curl -sS"), "request.sh"),
-  python: (code) => run(pythonPath, [], code, "request.py"),
-  typescript: (code) => run(process.execPath, [], code, "request.mts"),
+  python: (code, pcm) => run(pythonPath, [], code, "request.py", pcm),
+  typescript: (code, pcm) => run(process.execPath, [], code, "request.mts", pcm),
 }
 const languages = [
   ["curl", needs("curl")],
@@ -103,5 +112,20 @@ describe.each(languages.slice(1))("%s", (language, needed) => {
     const { output } = await programs[language](code[language])
     const heard = output.trim().split("\n").at(-1)!.replace("transcript.text.done ", "")
     expect(wordErrorRate([{ reference: clip.text, heard }])).toBeLessThan(0.35)
+  })
+
+  it("converses", needed, async () => {
+    const headers = { authorization: `Bearer ${node.keys.dev}`, "content-type": "application/json" }
+    const body = JSON.stringify({
+      model: "tts-82m",
+      voice: "af_bella",
+      input: "What is the capital of Italy?",
+    })
+    const spoken = await node.fetch("/v1/audio/speech", { method: "POST", headers, body })
+    const speech = Buffer.concat([Buffer.from(await spoken.arrayBuffer()), Buffer.alloc(48_000)])
+    const code = talkSnippets(`${node.base}/`, "/v1/realtime?model=llm-3.5-27b", {})
+    const { cwd, output } = await programs[language](code[language], Uint8Array.from(speech))
+    expect(output).toMatch(/^0\.\d+ +\w+/)
+    expect(readFileSync(join(cwd, "answer.pcm")).length).toBeGreaterThan(24_000)
   })
 })

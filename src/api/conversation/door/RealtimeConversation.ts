@@ -87,9 +87,8 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
   // A voice that the engine lacks, though the catalog names it.
   yield* presetOf(models.speaks, settings.voice)
   const seat = yield* takeSeat(models, settings, outer)
-  const sessions = yield* ConversationSessions
   const parts = { hears: seat.entry.id, writes: models.writes.entry.id, speaks: models.speaks.entry.id }
-  const meter = yield* sessions.enter(models.asked, parts)
+  const meter = yield* (yield* ConversationSessions).enter(models.asked, parts)
   const ledger = yield* UsageLedger
   const most = maxMicroDollarsOf(limits)
   const spending = most === undefined ? undefined : new SpendingLimit(most)
@@ -137,6 +136,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
       add: floor.heardTurn,
       tellsTranscripts: () => socket.current.transcription !== null,
       transcribed: floor.transcribed,
+      lasting: floor.lasting,
       foreseen: (id, transcript) => floor.preparation.foresee(id, transcript),
     })
     const socket: ConversationSocket = new ConversationSocket(
@@ -153,6 +153,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
       floor,
     )
     yield* Effect.forkIn(floor.preparation.run, scope, { startImmediately: true })
+    yield* Effect.forkIn(floor.warming.run, scope, { startImmediately: true })
     yield* socket.created
     const finished = Effect.andThen(Effect.ignore(items.finished), floor.finished)
     const ends = sessionEnd({ tell, accounts, drain, caller, limits, spending, finished })
@@ -178,7 +179,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
             Effect.provideService(CurrentSpendingLimit, spending),
           ),
   )
-  yield* sessions.run(`conversation on ${models.asked}`, conversation)
+  yield* conversation
 }, Effect.scoped)
 
 /**

@@ -1,0 +1,242 @@
+// The panel Talk: a conversation by voice. The node answers what the microphone hears, and stops when it is spoken over.
+import { insecurePage, isAbort, Problem, sentenceOf } from "../../api/Problems.js"
+import { talkSnippets } from "../../api/TalkSnippets.js"
+import { canRecord, Microphone } from "../../audio/Microphone.js"
+import { pcmOf } from "../../audio/Pcm.js"
+import { Playback, PlaybackBlocked } from "../../audio/Playback.js"
+import { byId, setOptions } from "../../page/Elements.js"
+import { makeRequestView } from "../../page/RequestView.js"
+import { keepFields } from "../../state/Fields.js"
+import { Conversation, conversationRate, TalkFailure } from "../../talk/Conversation.js"
+import { makeTurns } from "./TurnsView.js"
+
+/** How often what has been played is shown, milliseconds: about a syllable. */
+const shownEveryMs = 80
+
+/** @type {Record<import("../../talk/Conversation.js").Floor | "off", string>} */
+const floors = {
+  off: "Not connected",
+  listening: "Listening",
+  user: "You speak",
+  thinking: "The node thinks",
+  node: "The node speaks: talk to interrupt it",
+}
+
+/** @param {import("../../page/Page.js").Page} page */
+export const makeTalk = ({ client, node, settings }) => {
+  const start = byId("talk-start", HTMLButtonElement)
+  const hold = byId("talk-hold", HTMLButtonElement)
+  const interrupt = byId("talk-interrupt", HTMLButtonElement)
+  const level = byId("talk-level", HTMLMeterElement)
+  const problem = byId("talk-problem", HTMLElement)
+  const floor = byId("talk-floor", HTMLElement)
+  const model = byId("talk-model", HTMLSelectElement)
+  const voice = byId("talk-voice", HTMLSelectElement)
+  const instructions = byId("talk-instructions", HTMLTextAreaElement)
+  const silence = byId("talk-silence", HTMLInputElement)
+  const modes = /** @type {Array<HTMLInputElement>} */ ([...document.querySelectorAll("[name=talk-turns]")])
+  const kept = keepFields(settings, "talk", [model, voice, instructions, silence])
+  const turns = makeTurns(byId("talk-log", HTMLElement), byId("talk-said", HTMLElement))
+  /** @type {Conversation | undefined} */
+  let talk
+  /** What the button Start does while a conversation runs or begins. @type {(() => void) | undefined} */
+  let stop
+  let isHeld = false
+
+  const isManual = () => modes.find(({ checked }) => checked)?.value === "manual"
+  /** @param {string} sentence empty for none */
+  const say = (sentence) => {
+    problem.textContent = sentence
+    problem.hidden = sentence === ""
+  }
+  const path = () => `/v1/realtime?model=${encodeURIComponent(model.value)}`
+  const session = () => ({
+    ...(instructions.value.trim() === "" ? {} : { instructions: instructions.value.trim() }),
+    include: ["response.latency"],
+    audio: {
+      input: {
+        transcription: {},
+        turn_detection: isManual()
+          ? null
+          : { type: "server_vad", silence_duration_ms: Number(silence.value), interrupt_response: true },
+      },
+      ...(voice.value === "" ? {} : { output: { voice: voice.value } }),
+    },
+  })
+  const code = makeRequestView(byId("talk-code", HTMLElement), () =>
+    talkSnippets(client.base, path(), session()),
+  )
+
+  const showFields = () => {
+    const runs = stop !== undefined
+    byId("talk-silence-shown", HTMLElement).textContent = `${Number(silence.value)} ms of silence`
+    const ears = node.ofKind("transcription")[0]
+    byId("talk-ears", HTMLElement).hidden = ears === undefined || !node.isBuiltIn(ears.id)
+    const insecure = byId("talk-insecure", HTMLElement)
+    insecure.hidden = canRecord()
+    insecure.textContent = insecurePage
+    start.disabled = !runs && !canRecord()
+    start.textContent = runs ? "Stop" : "Start"
+    hold.hidden = talk === undefined || !isManual()
+    for (const field of [model, voice, instructions, silence, ...modes]) field.disabled = runs
+    code.refresh()
+  }
+  const show = () => {
+    const now = talk?.floor ?? "off"
+    if (floor.dataset.floor !== now) {
+      floor.dataset.floor = now
+      floor.textContent = floors[now]
+    }
+    interrupt.hidden = now !== "node"
+    if (talk !== undefined) turns.show(talk.turns)
+  }
+
+  /** Why a conversation ended. A refused handshake has no status in a browser, so a plain request finds the reason. */
+  const reasonOf = async (/** @type {TalkFailure} */ failure) => {
+    if (!failure.wasOpen) {
+      await client.json("/v1/usage")
+      return new Problem(
+        "The node refused the conversation: it needs a text model, a voice and a transcription model with free places; look at the Node panel, then try again.",
+      )
+    }
+    if (failure.code === 1006)
+      return new Problem(
+        "The connection ended in the middle: what was said is kept; check that the node runs, then start again.",
+      )
+    return new Problem(`The conversation ended (${failure.message}): start again.`)
+  }
+
+  const converse = async () => {
+    turns.clear()
+    const context = new AudioContext({ sampleRate: conversationRate })
+    let isOver = false
+    /** @type {(() => void) | undefined} */
+    let end
+    stop = () => {
+      isOver = true
+      end?.()
+    }
+    showFields()
+    let peak = 0
+    /** @type {Microphone | undefined} */
+    let microphone
+    const timer = setInterval(show, shownEveryMs)
+    try {
+      // In the handler of the click: browsers block sound before one.
+      await new Playback({ sampleRate: conversationRate, context }).start()
+      microphone = await Microphone.open({
+        sampleRate: conversationRate,
+        processing: true,
+        onSamples: (samples) => {
+          peak = Math.max(peak * 0.9, ...samples.map(Math.abs))
+          level.value = peak
+          if (!isManual() || isHeld) talk?.hear(pcmOf(samples))
+        },
+        onEnd: () => stop?.(),
+      })
+      if (isOver) return
+      level.hidden = false
+      const conversation = new Conversation({
+        address: client.socket(path()),
+        session: session(),
+        makePlayer: () => new Playback({ sampleRate: conversationRate, context }),
+        onProblem: (message) => say(`The node said: ${message.replace(/\.$/, "")}; speak again.`),
+      })
+      talk = conversation
+      end = () => conversation.close()
+      showFields()
+      await conversation.finished
+    } catch (error) {
+      if (error instanceof PlaybackBlocked) {
+        throw new Problem(
+          "The browser blocked the sound: press Start again, or allow sound beside the page's address.",
+        )
+      }
+      throw error instanceof TalkFailure ? await reasonOf(error) : error
+    } finally {
+      show()
+      clearInterval(timer)
+      microphone?.stop()
+      context.close()
+      level.hidden = true
+      talk = undefined
+      isHeld = false
+      show()
+    }
+  }
+
+  start.addEventListener("click", async () => {
+    if (stop !== undefined) return stop()
+    say("")
+    try {
+      await converse()
+    } catch (error) {
+      if (!isAbort(error)) say(sentenceOf(error))
+    }
+    stop = undefined
+    showFields()
+  })
+  interrupt.addEventListener("click", () => {
+    talk?.interrupt()
+    show()
+  })
+
+  /** @param {boolean} now */
+  const held = (now) => {
+    if (now === isHeld || talk === undefined) return
+    isHeld = now
+    hold.setAttribute("aria-pressed", String(now))
+    if (now) {
+      say("")
+      talk.beginTurn()
+    } else talk.endTurn()
+    show()
+  }
+  const isHoldKey = (/** @type {KeyboardEvent} */ { key }) => key === " " || key === "Enter"
+  hold.addEventListener("pointerdown", (event) => {
+    hold.setPointerCapture(event.pointerId)
+    held(true)
+  })
+  for (const ending of ["pointerup", "pointercancel", "blur"])
+    hold.addEventListener(ending, () => held(false))
+  hold.addEventListener("keydown", (event) => {
+    if (!isHoldKey(event)) return
+    event.preventDefault()
+    if (!event.repeat) held(true)
+  })
+  hold.addEventListener("keyup", (event) => {
+    if (isHoldKey(event)) held(false)
+  })
+
+  const readVoices = async () => {
+    const speech = node.ofKind("speech")
+    /** @type {Array<string>} */
+    let voices = []
+    for (const { id } of speech) {
+      try {
+        const list = await client.json(`/v1/audio/voices?model=${encodeURIComponent(id)}`)
+        if (!list.cloning && voices.length === 0) voices = list.voices
+      } catch (error) {
+        say(sentenceOf(error))
+      }
+    }
+    setOptions(
+      voice,
+      voices.map((value) => ({ value })),
+      kept.wanted(voice),
+    )
+    showFields()
+  }
+  node.addEventListener("change", () => {
+    setOptions(
+      model,
+      node.ofKind("text").map(({ id }) => ({ value: id })),
+      kept.wanted(model),
+    )
+    readVoices()
+  })
+  for (const field of [model, voice, instructions, silence, ...modes])
+    field.addEventListener("input", showFields)
+  showFields()
+  return {}
+}

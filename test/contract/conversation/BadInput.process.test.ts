@@ -1,0 +1,203 @@
+// Clients of a conversation that send too much, read nothing, or ask for what cannot be: each event gets an error with type, code, param
+// and its id, the conversation goes on, and others on the node are served.
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { maxItems } from "#domain/conversation/History.ts"
+import { ConversationClient } from "../../support/clients/ConversationClient.ts"
+import { listener, noise } from "../../support/clients/LiveClient.ts"
+import { fakeVoice } from "../../support/nodes/SpeechNode.ts"
+import { fakeModel } from "../../support/nodes/TestCatalog.ts"
+import { startNode, type TestNode, untilIdle, untilLoaded } from "../../support/nodes/TestNode.ts"
+import { brokenOrders } from "../../support/wire/ConversationOrders.ts"
+
+let node: TestNode
+beforeAll(async () => {
+  node = await startNode({
+    models: [listener(), fakeModel, fakeVoice],
+    transport: { stallTimeoutMs: 1_000 },
+  })
+  await untilLoaded(node, "listener", "fake", "fake-voice")
+})
+afterAll(() => node.stop())
+
+const script = (steps: Readonly<Record<string, unknown>>) => `fake:${JSON.stringify(steps)}`
+const open = () => ConversationClient.open(node)
+const written = { output_modalities: ["text"], audio: { input: { turn_detection: null } } }
+
+const goesOn = async (client: ConversationClient, answers: number) => {
+  client.update(written)
+  client.say(script({ tokens: 1, text: "Still here." }))
+  client.send({ type: "response.create" })
+  expect((await client.nth("response.done", answers)).response).toMatchObject({
+    status: "completed",
+    output: [{ content: [{ text: "Still here." }] }],
+  })
+  expect(brokenOrders(client.client.frames)).toEqual([])
+}
+
+/** The only error so far, which has all of its fields. */
+const onlyError = async (client: ConversationClient) => {
+  const { error } = await client.nth("error")
+  expect(Object.keys(error).toSorted()).toEqual(["code", "event_id", "message", "param", "type"])
+  expect(client.of("error")).toHaveLength(1)
+  return error
+}
+
+describe("too much", () => {
+  it("audio that comes faster than it can be transcribed: the turns are bounded, and another client is heard", async () => {
+    const [client, other] = [await open(), await open()]
+    client.update({
+      audio: {
+        input: { turn_detection: { type: "server_vad", create_response: false, silence_duration_ms: 20 } },
+      },
+    })
+    // 90 s of short turns in one burst: events of a second each.
+    const second = Buffer.concat([noise(0.4, 3), Buffer.alloc(28_800)])
+    for (let sent = 0; sent < 90; sent++)
+      client.send({
+        type: "input_audio_buffer.append",
+        event_id: `a${sent}`,
+        audio: second.toString("base64"),
+      })
+    other.update({ audio: { input: { turn_detection: null, transcription: {} } } })
+    await other.speak(noise(1, 5))
+    other.send({ type: "input_audio_buffer.commit" })
+    await other.nth("conversation.item.input_audio_transcription.completed")
+    client.send({ type: "conversation.item.retrieve", event_id: "last", item_id: "none" })
+    await client.client.until(() => client.of("error").some(({ error }) => error.event_id === "last"))
+    // Refused audio names its event, and what was refused is no turn.
+    for (const { error } of client.of("error").slice(0, -1))
+      expect(error).toMatchObject({ type: "invalid_request_error", param: "audio", event_id: /^a\d+$/ })
+    await goesOn(client, 1)
+    client.close()
+    other.close()
+  })
+
+  it("10,000 items: those beyond the limit are refused, each by its event", async () => {
+    const client = await open()
+    // Long enough not to count as small events, of which 500 may come at once.
+    const text = "x".repeat(300)
+    const count = maxItems + 40
+    for (let at = 0; at < count; at++)
+      client.send({
+        type: "conversation.item.create",
+        event_id: `i${at}`,
+        item: { type: "message", role: "user", content: [{ type: "input_text", text }] },
+      })
+    await client.nth("error", count - maxItems)
+    expect(client.of("conversation.item.added")).toHaveLength(maxItems)
+    expect(client.of("error").map(({ error }) => [error.code, error.param, error.event_id])).toEqual(
+      Array.from({ length: count - maxItems }, (_, at) => ["InvalidRequest", "item", `i${maxItems + at}`]),
+    )
+    const [{ item }] = client.of("conversation.item.added") as unknown as [{ item: { id: string } }]
+    for (const id of [item.id, client.of("conversation.item.added")[1]!.item.id!])
+      client.send({ type: "conversation.item.delete", item_id: id })
+    await client.nth("conversation.item.deleted", 2)
+    await goesOn(client, 1)
+    // All of 10,000 at once: more refusals than a client may cause end the connection.
+    for (let at = 0; at < 10_000 - count; at++)
+      client.send({
+        type: "conversation.item.create",
+        item: { type: "message", role: "user", content: [{ type: "input_text", text }] },
+      })
+    expect(await client.client.closed).toEqual({ code: 1008, reason: "too many events" })
+  }, 120_000)
+
+  it("a client that never reads is disconnected, and its answers end", async () => {
+    const client = await open()
+    client.update({ audio: { output: { pacing: "none" } } })
+    await client.nth("session.updated")
+    client.client.socket.pause()
+    // A minute of speech is 4 MB of events.
+    const text = Array.from({ length: 400 }, (_, at) => `Sentence number ${at} is here.`).join(" ")
+    client.say(script({ tokens: 1, text }))
+    client.send({ type: "response.create" })
+    await untilIdle(node)
+    client.client.socket.resume()
+    const { code } = await client.client.closed
+    expect([1006, 1013]).toContain(code)
+    expect(client.of("response.done")).toEqual([])
+  })
+})
+
+describe("what cannot be", () => {
+  it("two answers at once", async () => {
+    const client = await open()
+    client.update(written)
+    client.say(script({ tokens: 40, tokenMs: 20 }))
+    client.send({ type: "response.create" })
+    client.send({ type: "response.create", event_id: "second" })
+    expect(await onlyError(client)).toMatchObject({
+      type: "invalid_request_error",
+      code: "conversation_already_has_active_response",
+      param: null,
+      event_id: "second",
+    })
+    await client.nth("response.done")
+    await goesOn(client, 2)
+    client.close()
+  })
+
+  it("more answers beside the conversation than four", async () => {
+    const client = await open()
+    client.update(written)
+    const input = [
+      {
+        type: "message",
+        role: "user",
+        content: [{ type: "input_text", text: script({ tokens: 40, tokenMs: 20 }) }],
+      },
+    ]
+    for (let at = 0; at < 5; at++)
+      client.send({ type: "response.create", event_id: `r${at}`, response: { conversation: "none", input } })
+    expect(await onlyError(client)).toMatchObject({ param: "response.conversation", event_id: "r4" })
+    await client.nth("response.done", 4)
+    await goesOn(client, 5)
+    client.close()
+  })
+
+  it("the end of an item of the user, or of a written answer", async () => {
+    const client = await open()
+    client.update(written)
+    client.say(script({ tokens: 1 }))
+    client.send({ type: "response.create" })
+    const { response } = await client.nth("response.done")
+    const ids = [client.of("conversation.item.added")[0]!.item.id, response.output![0]!.id]
+    for (const [at, item_id] of ids.entries())
+      client.send({
+        type: "conversation.item.truncate",
+        event_id: `t${at}`,
+        item_id,
+        content_index: 0,
+        audio_end_ms: 5,
+      })
+    await client.nth("error", 2)
+    expect(client.of("error").map(({ error }) => error)).toMatchObject(
+      ids.map((_, at) => ({ code: "item_truncate_invalid_item_id", param: "item_id", event_id: `t${at}` })),
+    )
+    await goesOn(client, 2)
+    client.close()
+  })
+
+  it("another voice once there is audio", async () => {
+    const client = await open()
+    client.update({ audio: { output: { pacing: "none", voice: "alloy" } } })
+    client.say(script({ tokens: 1, text: "Hello there." }))
+    client.send({ type: "response.create" })
+    await client.nth("response.done")
+    client.send({
+      type: "session.update",
+      event_id: "voice",
+      session: { type: "realtime", instructions: "changed", audio: { output: { voice: "marin" } } },
+    })
+    expect(await onlyError(client)).toMatchObject({
+      code: "cannot_update_voice",
+      param: "session.audio.output.voice",
+      event_id: "voice",
+    })
+    // Nothing of the refused update counts, and the voice that it has may be named.
+    client.update({ audio: { output: { voice: "alloy" } } })
+    expect((await client.nth("session.updated", 2)).session).toMatchObject({ instructions: "" })
+    await goesOn(client, 2)
+    client.close()
+  })
+})
