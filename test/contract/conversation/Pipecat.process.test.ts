@@ -1,7 +1,8 @@
 // Pipecat's sequences of events against a node: an agent with a function, interruptions found by the node and by the client, an early
 // `response.create`, and the three errors that it lives through.
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { listener, noise } from "../../support/clients/LiveClient.ts"
+import { voice } from "../../support/audio/Voice.ts"
+import { listener } from "../../support/clients/LiveClient.ts"
 import { PipecatClient } from "../../support/clients/PipecatClient.ts"
 import { fakeVoice } from "../../support/nodes/SpeechNode.ts"
 import { fakeModel } from "../../support/nodes/TestCatalog.ts"
@@ -18,7 +19,7 @@ afterAll(() => node.stop())
 const script = (steps: object) => `fake:${JSON.stringify(steps)}`
 const long = Array.from({ length: 40 }, (_, at) => `word${at} here.`).join(" ")
 /** The detector learns from the silence how loud the surroundings are. */
-const speech = Buffer.concat([Buffer.alloc(48_000), noise(2, 5), Buffer.alloc(48_000)])
+const speech = Buffer.concat([Buffer.alloc(48_000), voice(1.3), Buffer.alloc(48_000)])
 const tools = [
   { type: "function", name: "get_time", description: "The time", parameters: { type: "object" } },
 ]
@@ -66,7 +67,7 @@ it("an agent calls a function, is interrupted by speech, and answers it", async 
 
 it("in its manual mode it clears, cancels, truncates, commits and asks for answers itself", async () => {
   const client = await PipecatClient.open(node, { ...terms, turnDetection: false })
-  client.speak(noise(2, 5))
+  client.speak(voice(2))
   client.userStopped()
   await ended(client, 1)
   client.addMessage(script({ tokens: 1, text: long }))
@@ -77,7 +78,7 @@ it("in its manual mode it clears, cancels, truncates, commits and asks for answe
   await ended(client, 2)
   // Without an answer, which is the error that it expects here.
   client.interrupt()
-  client.speak(noise(2, 6))
+  client.speak(voice(2, 6))
   client.userStopped()
   await ended(client, 3)
   expect(client.done.map(({ status }) => status)).toEqual(["completed", "cancelled", "completed"])
