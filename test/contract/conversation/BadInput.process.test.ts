@@ -2,6 +2,7 @@
 // and its id, the conversation goes on, and others on the node are served.
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { maxItems } from "#domain/conversation/History.ts"
+import { voice } from "../../support/audio/Voice.ts"
 import { ConversationClient } from "../../support/clients/ConversationClient.ts"
 import { listener, noise } from "../../support/clients/LiveClient.ts"
 import { fakeVoice } from "../../support/nodes/SpeechNode.ts"
@@ -51,7 +52,7 @@ describe("too much", () => {
       },
     })
     // 90 s of short turns in one burst: events of a second each.
-    const second = Buffer.concat([noise(0.4, 3), Buffer.alloc(28_800)])
+    const second = Buffer.concat([voice(0.4), Buffer.alloc(28_800)])
     for (let sent = 0; sent < 90; sent++)
       client.send({
         type: "input_audio_buffer.append",

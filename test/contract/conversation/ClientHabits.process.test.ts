@@ -1,6 +1,7 @@
 // What stock clients of the realtime protocol do, beyond what its documents say, and what they need in return: pace, early ends of
 // function calls, positions past the end, missing truncates, ids that come back. StockConversations runs some of them unmodified.
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { voice } from "../../support/audio/Voice.ts"
 import { ConversationClient } from "../../support/clients/ConversationClient.ts"
 import { listener, noise } from "../../support/clients/LiveClient.ts"
 import { fakeVoice } from "../../support/nodes/SpeechNode.ts"
@@ -158,7 +159,7 @@ describe("truncation", () => {
     // 1.2 s: sent within 0.3 s, and played for as long as it is.
     const { output, status } = await answered(client, "Here I am. There you are.")
     expect(status).toBe("completed")
-    await client.speak(Buffer.concat([Buffer.alloc(24_000), noise(1, 5)]))
+    await client.speak(Buffer.concat([Buffer.alloc(24_000), voice(1)]))
     await client.nth("input_audio_buffer.speech_started")
     client.send({ type: "conversation.item.retrieve", item_id: output![0]!.id! })
     const kept = (await client.nth("conversation.item.retrieved" as never)) as unknown as {
@@ -175,7 +176,7 @@ describe("truncation", () => {
     client.say(script({ tokens: 1, text: long }))
     client.send({ type: "response.create" })
     await client.nth("response.output_audio.delta", 3)
-    await client.speak(Buffer.concat([Buffer.alloc(24_000), noise(1, 5)]))
+    await client.speak(Buffer.concat([Buffer.alloc(24_000), voice(1)]))
     await client.nth("response.done")
     const after = client.types.slice(client.types.indexOf("input_audio_buffer.speech_started"))
     expect(after).not.toContain("response.output_audio.delta")

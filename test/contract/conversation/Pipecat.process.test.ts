@@ -1,6 +1,7 @@
 // Pipecat's sequences of events against a node: an agent with a function, interruptions found by the node and by the client, an early
 // `response.create`, and the three errors that it lives through.
 import { afterAll, beforeAll, expect, it } from "vitest"
+import { voice } from "../../support/audio/Voice.ts"
 import { listener, noise } from "../../support/clients/LiveClient.ts"
 import { PipecatClient } from "../../support/clients/PipecatClient.ts"
 import { fakeVoice } from "../../support/nodes/SpeechNode.ts"
@@ -18,7 +19,7 @@ afterAll(() => node.stop())
 const script = (steps: object) => `fake:${JSON.stringify(steps)}`
 const long = Array.from({ length: 40 }, (_, at) => `word${at} here.`).join(" ")
 /** The detector learns from the silence how loud the surroundings are. */
-const speech = Buffer.concat([Buffer.alloc(48_000), noise(2, 5), Buffer.alloc(48_000)])
+const speech = Buffer.concat([Buffer.alloc(48_000), voice(1.3), Buffer.alloc(48_000)])
 const tools = [
   { type: "function", name: "get_time", description: "The time", parameters: { type: "object" } },
 ]
