@@ -26,6 +26,7 @@ import { asJson, asText, type Report, type Section } from "./support/Findings.ts
 import { benchTransport } from "./support/Gateway.ts"
 import { textSections, textSuite } from "./text/Suite.ts"
 import { transcriptionSuite } from "./transcription/Suite.ts"
+import { turnsSuite } from "./turns/Suite.ts"
 
 interface SuiteOptions {
   readonly quick: boolean
@@ -217,6 +218,7 @@ const bench = Command.make("bench").pipe(
     command("slow-clients", "slowhttptest with 1,000 connections: what others notice", slowClientsSuite),
     sizedCommand("speech", "Speech: first audio, under-runs, cost of encoding", kokoroSizes, speechSuite),
     text,
+    command("turns", "What is taken for speech, how soon, and the echo of answers", turnsSuite),
     sizedCommand(
       "transcription",
       "Transcription: real-time factor, shares, uploads",

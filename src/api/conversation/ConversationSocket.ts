@@ -4,6 +4,7 @@ import { Effect, Option } from "effect"
 import type { SocketError } from "effect/socket/Socket"
 import type { SessionLease } from "#actors/live/LiveSessions.ts"
 import { G711_RATE_HZ } from "#audio/G711.ts"
+import type { PlayedAudio } from "#domain/activity/PlayedAudio.ts"
 import {
   ItemCreate,
   ItemNamed,
@@ -51,6 +52,8 @@ export type ConversationServices = AnswerServices | LiveServices
 export interface ConversationTerms extends Omit<FloorTerms, "settings" | "heardMs"> {
   readonly facts: SessionFacts
   readonly items: RealtimeItems
+  /** What the client plays, whose echo is no speech of the user. */
+  readonly played: PlayedAudio
   readonly seat: Seat
   readonly reseat: (
     settings: ConversationSettings,
@@ -79,7 +82,7 @@ export class ConversationSocket {
   private settings: ConversationSettings
 
   constructor(terms: ConversationTerms, settings: ConversationSettings, floor: Floor) {
-    const { admit, items, reseat, seat, tell } = terms
+    const { admit, items, played, reseat, seat, tell } = terms
     this.terms = terms
     this.settings = settings
     this.floor = floor
@@ -87,6 +90,7 @@ export class ConversationSocket {
       {
         tell,
         items,
+        played,
         seat,
         admit,
         reseat: (replaced) => reseat(this.settings, replaced),

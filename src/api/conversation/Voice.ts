@@ -243,7 +243,7 @@ export class Voice {
           }
           const { samples, words } = chunk
           const nowMs = yield* monotonicMs
-          this.terms.clock.sent(samples.length, nowMs)
+          this.terms.clock.sent(samples.length, nowMs, samples)
           this.terms.times.reached("firstSent", nowMs)
           piece.delivered(samples.length)
           yield* reader.sound(samples, words)

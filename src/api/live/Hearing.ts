@@ -7,6 +7,7 @@ import type { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import { fromG711, type G711 } from "#audio/G711.ts"
 import { Resampler } from "#audio/Resampler.ts"
 import { speechWeights } from "#audio/SpeechWeights.ts"
+import type { PlayedAudio } from "#domain/activity/PlayedAudio.ts"
 import { bytesToS16, LISTEN_RATE_HZ, samplesToMs } from "#domain/audio/Audio.ts"
 import { TurnDetector, type TurnRules } from "#domain/audio/TurnDetector.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
@@ -14,6 +15,7 @@ import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import { InvalidRequest, type RateLimited } from "#domain/wire/Errors.ts"
 import type { EdgeError } from "#domain/wire/Failures.ts"
 import type { UsageLedger } from "#store/ledger/UsageLedger.ts"
+import { EchoDoubt } from "./EchoDoubt.ts"
 import type { RealtimeItems, Tell } from "./RealtimeItems.ts"
 
 /** Most items without a transcript. A guess: more of them arrive only from a client that sends faster than speech. */
@@ -53,6 +55,8 @@ export interface HearingTerms<R = never> {
   readonly tell: Tell
   readonly items: RealtimeItems
   readonly seat: Seat
+  /** What the client plays meanwhile: its echo is no speech. Absent: nothing. */
+  readonly played?: PlayedAudio
   /** Opens a lease with the socket's present settings; the replaced one is released afterwards. */
   readonly reseat: (replaced: SessionLease) => Effect.Effect<Seat, EdgeError, LiveServices>
   /** Counts an item as a request of the caller. */
@@ -73,6 +77,7 @@ export class Hearing<R = never> {
   private turns: TurnDetector | undefined
   private rateHz = pcmRateHz
   private heardSamples = 0
+  private readonly echo: EchoDoubt | undefined
   /** The silence with which the open turn ended before the newest audio, milliseconds. */
   private quietMs = 0
   private resampler = new Resampler(pcmRateHz, LISTEN_RATE_HZ)
@@ -81,13 +86,17 @@ export class Hearing<R = never> {
     this.terms = terms
     this.seat = terms.seat
     this.turnTerms = turns
+    this.echo = terms.played === undefined ? undefined : new EchoDoubt(terms.played)
     this.findTurns()
   }
 
   private findTurns(): void {
     const { turnTerms } = this
+    this.echo?.begins(this.heardMs)
     this.turns =
-      turnTerms === null ? undefined : new TurnDetector(speechWeights, turnTerms, this.heardSamples)
+      turnTerms === null
+        ? undefined
+        : new TurnDetector(speechWeights, turnTerms, this.heardSamples, this.echo)
   }
 
   /** From now on turns are found like this. */
@@ -161,6 +170,7 @@ export class Hearing<R = never> {
       const resampled = this.resampler.push(samples)
       this.heardSamples += resampled.length
       const nowMs = yield* monotonicMs
+      this.echo?.arrived(this.heardMs, nowMs)
       if (this.turns === undefined) {
         if (resampled.length === 0) return
         if (!items.isOpen) yield* this.begin

@@ -1,6 +1,6 @@
 // Splits audio into speakers' turns: a turn begins with a little audio from before the speech, and a silence ends it.
 // Pure except for the audio that it holds back. 16 kHz s16.
-import { HOP_SAMPLES } from "../activity/BandEnergies.ts"
+import { HOP_MS, HOP_SAMPLES } from "../activity/BandEnergies.ts"
 import type { SpeechWeights } from "../activity/SpeechNetwork.ts"
 import { LISTEN_RATE_HZ, samplesToMs } from "./Audio.ts"
 import {
@@ -36,6 +36,9 @@ export interface TurnRules extends SpeechRules {
  */
 const aheadSamples = 48
 
+/** The newest hop is not judged yet, and one hop without speech is within a word. */
+const unsureMs = 2 * HOP_MS
+
 export class TurnDetector {
   private readonly detector: VoiceActivityDetector
   private readonly silenceMs: number
@@ -67,7 +70,9 @@ export class TurnDetector {
 
   /** The silence with which the open turn ends so far; undefined where no turn is open. */
   get pause(): Pause | undefined {
-    return this.speaking ? { quietMs: this.detector.quietMs, endsAtMs: this.silenceMs } : undefined
+    if (!this.speaking) return undefined
+    const { quietMs } = this.detector
+    return { quietMs: quietMs > unsureMs ? quietMs : 0, endsAtMs: this.silenceMs }
   }
 
   push(samples: Int16Array): ReadonlyArray<TurnStep> {

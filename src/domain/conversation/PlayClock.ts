@@ -2,16 +2,26 @@
 // where nothing has. Pure; the caller passes the time. The client's network and its buffer are not known here, so audio counts
 // as played that much earlier than it is.
 
+/** Follows what is played. */
+export interface PlayTap {
+  /** Audio that is played from `startMs` on. */
+  readonly sent: (samples: Int16Array, startMs: number, nowMs: number) => void
+  /** Nothing is played from now on. */
+  readonly stopped: (nowMs: number) => void
+}
+
 export class PlayClock {
   private readonly rateHz: number
+  private readonly tap: PlayTap | undefined
   /** Samples sent since the start of the conversation. */
   private total = 0
   /** The time at which all of them will have been played. */
   private endMs = Number.NEGATIVE_INFINITY
 
   /** `rateHz`: samples a second of the audio that is sent. */
-  constructor(rateHz: number) {
+  constructor(rateHz: number, tap?: PlayTap) {
     this.rateHz = rateHz
+    this.tap = tap
   }
 
   /** Without those that are never played. */
@@ -24,9 +34,12 @@ export class PlayClock {
     return this.endMs
   }
 
-  sent(samples: number, nowMs: number): void {
+  /** `audio`: those samples, for the tap. */
+  sent(samples: number, nowMs: number, audio?: Int16Array): void {
     this.total += samples
-    this.endMs = Math.max(this.endMs, nowMs) + (samples * 1000) / this.rateHz
+    const startMs = Math.max(this.endMs, nowMs)
+    this.endMs = startMs + (samples * 1000) / this.rateHz
+    if (audio !== undefined) this.tap?.sent(audio, startMs, nowMs)
   }
 
   /** Of all samples sent, how many have been played. */
@@ -43,5 +56,6 @@ export class PlayClock {
   stopped(nowMs: number): void {
     this.total = this.playedSamples(nowMs)
     this.endMs = Math.min(this.endMs, nowMs)
+    this.tap?.stopped(nowMs)
   }
 }

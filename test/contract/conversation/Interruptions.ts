@@ -1,7 +1,8 @@
 // Interruptions of spoken answers at random moments, by a client that plays in real time: what the conversation keeps, against the words
 // that were heard by the times that the voice tells.
+
+import { voice } from "../../support/audio/Voice.ts"
 import { ConversationClient } from "../../support/clients/ConversationClient.ts"
-import { noise } from "../../support/clients/LiveClient.ts"
 import type { TestNode } from "../../support/nodes/TestNode.ts"
 
 const bytesPerMs = 48
@@ -71,7 +72,7 @@ export const interrupted = async (
     cutMs = (await client.nth("conversation.item.truncated")).audio_end_ms
   } else {
     // The detector learns from 0.3 s of quiet how loud the room is; then the user speaks until it is noticed.
-    const speech = client.speak(Buffer.concat([Buffer.alloc(300 * bytesPerMs), noise(1, seed)]), true)
+    const speech = client.speak(Buffer.concat([Buffer.alloc(300 * bytesPerMs), voice(1, seed)]), true)
     await client.nth("input_audio_buffer.speech_started")
     position = playedMs()
     await client.nth("response.done")

@@ -2,7 +2,7 @@
 // `response.create`, and the three errors that it lives through.
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { voice } from "../../support/audio/Voice.ts"
-import { listener, noise } from "../../support/clients/LiveClient.ts"
+import { listener } from "../../support/clients/LiveClient.ts"
 import { PipecatClient } from "../../support/clients/PipecatClient.ts"
 import { fakeVoice } from "../../support/nodes/SpeechNode.ts"
 import { fakeModel } from "../../support/nodes/TestCatalog.ts"
@@ -67,7 +67,7 @@ it("an agent calls a function, is interrupted by speech, and answers it", async 
 
 it("in its manual mode it clears, cancels, truncates, commits and asks for answers itself", async () => {
   const client = await PipecatClient.open(node, { ...terms, turnDetection: false })
-  client.speak(noise(2, 5))
+  client.speak(voice(2))
   client.userStopped()
   await ended(client, 1)
   client.addMessage(script({ tokens: 1, text: long }))
@@ -78,7 +78,7 @@ it("in its manual mode it clears, cancels, truncates, commits and asks for answe
   await ended(client, 2)
   // Without an answer, which is the error that it expects here.
   client.interrupt()
-  client.speak(noise(2, 6))
+  client.speak(voice(2, 6))
   client.userStopped()
   await ended(client, 3)
   expect(client.done.map(({ status }) => status)).toEqual(["completed", "cancelled", "completed"])

@@ -4,9 +4,11 @@ import { Cause, Effect, Option } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { CloseEvent, type Reader, type SocketError } from "effect/socket/Socket"
 import { Drain } from "#actors/Drain.ts"
+import { Resampler } from "#audio/Resampler.ts"
 import { looksLikeSecret } from "#domain/access/ClientSecret.ts"
 import { TokenBucket } from "#domain/access/TokenBucket.ts"
-import { SPEECH_RATE_HZ } from "#domain/audio/Audio.ts"
+import { PlayedAudio } from "#domain/activity/PlayedAudio.ts"
+import { LISTEN_RATE_HZ, SPEECH_RATE_HZ } from "#domain/audio/Audio.ts"
 import { maxMicroDollarsOf } from "#domain/conversation/ClientSecretTerms.ts"
 import { History } from "#domain/conversation/History.ts"
 import { PlayClock } from "#domain/conversation/PlayClock.ts"
@@ -100,7 +102,12 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
     const tell: Tell = (type, event = {}) =>
       writer.write(JSON.stringify({ type, event_id: `event_${newId()}`, ...event }))
     const history = new History()
-    const clock = new PlayClock(SPEECH_RATE_HZ)
+    const played = new PlayedAudio()
+    const toListenRate = new Resampler(SPEECH_RATE_HZ, LISTEN_RATE_HZ)
+    const clock = new PlayClock(SPEECH_RATE_HZ, {
+      sent: (samples, startMs, sentMs) => played.sent(toListenRate.push(samples), startMs, sentMs),
+      stopped: (stoppedMs) => played.stopped(stoppedMs),
+    })
     const admit = (yield* RateLimit).admit(caller.userId)
     const conversationId = `conv_${newId()}`
     const trace = yield* traceSession("conversation", (ended) => ({
@@ -137,6 +144,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
         ...shared,
         facts,
         items,
+        played,
         seat: followed(trace, seat),
         reseat: (next, replaced) =>
           Effect.map(takeSeat(models, next, outer, replaced), (taken) => followed(trace, taken)),
