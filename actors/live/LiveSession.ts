@@ -59,10 +59,10 @@ export class LiveSession<E> {
   private readonly news = new Signal()
   private readonly plan = new PreviewPlan()
   /** The newest result of a preview, and the number of samples that it covers. */
-  private foreseen:
-    | { readonly hypothesis: LiveHypothesis; readonly until: number; readonly pause: Pause }
-    | undefined
+  private foreseen: { readonly hypothesis: LiveHypothesis; readonly until: number } | undefined
   private readonly previewed = new Signal()
+  /** The length with which the present silence ends the turn, as it was told last. */
+  private endsAtMs = 0
   /** A preview of this silence is due or being made. */
   private pause: Pause | undefined
   /** Whether a preview is due that no message has been handled for. */
@@ -134,6 +134,7 @@ export class LiveSession<E> {
 
   /** The audio so far ends with a silence: what it says is transcribed as if it were complete. Called with each frame of it. */
   paused(pause: Pause): void {
+    this.endsAtMs = pause.endsAtMs
     if (this.end !== undefined || this.pause !== undefined || this.actor === undefined) return
     if (!this.plan.isDue(pause)) return
     this.pause = pause
@@ -242,7 +243,7 @@ export class LiveSession<E> {
       const coveredAtMs = this.frameAtMs
       const known = this.foreseen
       const hypothesis =
-        known !== undefined && this.isEnough(known.pause, known.until)
+        known !== undefined && this.isEnough(known.until)
           ? { ...known.hypothesis, audioMs: Math.floor(samplesToMs(total, LISTEN_RATE_HZ)) }
           : yield* this.transcriber.open(total, true)
       yield* this.tell(hypothesis, coveredAtMs, true)
@@ -274,7 +275,7 @@ export class LiveSession<E> {
       const tookMs = (yield* monotonicMs) - beganMs
       this.plan.made({ quietMs: pause.quietMs, tookMs })
       if (hypothesis === undefined) return
-      this.foreseen = { hypothesis, until, pause }
+      this.foreseen = { hypothesis, until }
       yield* this.tell(hypothesis, coveredAtMs, false)
       this.previewed.set()
     })
@@ -285,15 +286,15 @@ export class LiveSession<E> {
     return Effect.gen({ self: this }, function* (this: LiveSession<E>) {
       for (;;) {
         yield* this.urgent.wait
-        if (this.pause !== pause || (this.end !== undefined && !this.isEnough(pause, until))) return
+        if (this.pause !== pause || (this.end !== undefined && !this.isEnough(until))) return
         this.urgent.clear()
       }
     })
   }
 
   /** Whether the first `until` samples are all but a part of the silence that a final result need not have heard. */
-  private isEnough({ endsAtMs }: Pause, until: number): boolean {
-    return this.audio.total - until <= msToSamples(unheardMs(endsAtMs), LISTEN_RATE_HZ)
+  private isEnough(until: number): boolean {
+    return this.audio.total - until <= msToSamples(unheardMs(this.endsAtMs), LISTEN_RATE_HZ)
   }
 
   /** The next caption is due at the end of the window that `until` samples have begun, or later if captions cost much. */

@@ -1,22 +1,27 @@
-// The weights of the voice-activity detector, read once with the program: 64 kB in models/turns-demo. A file that is not the
-// released one stops the program, as it would decide badly without an error.
+// The weights of the voice-activity detector and of the completeness of turns, read once with the program: 130 kB in
+// models/turns-demo. A file that is not the released one stops the program, as it would decide badly without an error.
 import { createHash } from "node:crypto"
 import { readFileSync } from "node:fs"
+import { type CompletenessWeights, completenessWeightsOf } from "#domain/activity/Completeness.ts"
 import { type SpeechWeights, speechWeightsOf } from "#domain/activity/SpeechNetwork.ts"
 import { tensorsOf } from "./Safetensors.ts"
 
-/** SHA-256 of the file, as in models/turns-demo/SHA256SUMS. */
+/** SHA-256 of the files, as in models/turns-demo/SHA256SUMS. */
 export const speechWeightsSum = "481773391a9ec709858f660bea3c6dff35c77bfd1660d65fbe8e0cfe88f2b02b"
 
-const file = new URL("../../models/turns-demo/activity.safetensors", import.meta.url)
+export const completenessWeightsSum = "70852648966c7f56e286f08028a6cdf9a48cdb25419b1e3afb6bc320ff5794e3"
 
-const read = (): SpeechWeights => {
+const read = (name: string, expected: string): ReadonlyMap<string, Float32Array> => {
+  const file = new URL(`../../models/turns-demo/${name}.safetensors`, import.meta.url)
   const bytes = readFileSync(file)
   const sum = createHash("sha256").update(bytes).digest("hex")
-  if (sum !== speechWeightsSum) {
-    throw new Error(`${file.pathname}: SHA-256 ${sum}, expected ${speechWeightsSum}; install edgewise again`)
+  if (sum !== expected) {
+    throw new Error(`${file.pathname}: SHA-256 ${sum}, expected ${expected}; install edgewise again`)
   }
-  return speechWeightsOf(tensorsOf(bytes))
+  return tensorsOf(bytes)
 }
 
-export const speechWeights = read()
+export const speechWeights: SpeechWeights = speechWeightsOf(read("activity", speechWeightsSum))
+export const completenessWeights: CompletenessWeights = completenessWeightsOf(
+  read("completeness", completenessWeightsSum),
+)

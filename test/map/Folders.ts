@@ -928,7 +928,8 @@ export const folders: Readonly<Record<string, Folder>> = {
     imports: [],
   },
   "src/domain/activity": {
-    holds: "Pure: how loud audio is in each band, and how probable it is that someone speaks",
+    holds:
+      "Pure: how loud audio is in each band, how probable it is that someone speaks, and that they have finished",
     imports: [],
   },
   "src/domain/audio": {
@@ -939,6 +940,7 @@ export const folders: Readonly<Record<string, Folder>> = {
     holds:
       "Pure: session, items, history and events of a conversation, its play clock, which words were heard",
     imports: [
+      "src/domain/activity",
       "src/domain/audio",
       "src/domain/models",
       "src/domain/queues",

@@ -4,7 +4,10 @@ import { Effect, Option } from "effect"
 import type { SocketError } from "effect/socket/Socket"
 import type { SessionLease } from "#actors/live/LiveSessions.ts"
 import { G711_RATE_HZ } from "#audio/G711.ts"
+import { completenessWeights } from "#audio/SpeechWeights.ts"
+import { completeness } from "#domain/activity/Completeness.ts"
 import type { PlayedAudio } from "#domain/activity/PlayedAudio.ts"
+import { semanticSilenceMs } from "#domain/activity/SemanticSilence.ts"
 import {
   ItemCreate,
   ItemNamed,
@@ -61,7 +64,8 @@ export interface ConversationTerms extends Omit<FloorTerms, "settings" | "heardM
   ) => Effect.Effect<Seat, EdgeError, LiveServices>
 }
 
-const turnTerms = (turns: Turns | null): TurnTerms => turns
+const turnTerms = (turns: Turns | null): TurnTerms =>
+  turns === null ? null : { ...turns, judges: turns.kind === "semantic_vad" }
 
 const rateOf = ({ hears }: ConversationSettings): number =>
   hears === "pcm" ? CONVERSATION_RATE_HZ : G711_RATE_HZ
@@ -110,6 +114,16 @@ export class ConversationSocket {
 
   get heardMs(): number {
     return this.hearing.heardMs
+  }
+
+  /** What the open turn's transcript would be if the silence went on; undefined if speech goes on. */
+  readonly foreseen = (id: string, transcript: string | undefined): void => {
+    this.floor.preparation.foresee(id, transcript)
+    const { turns } = this.settings
+    if (transcript === undefined || turns?.kind !== "semantic_vad" || id !== this.terms.items.openId) return
+    this.hearing.judge((ending) =>
+      semanticSilenceMs(turns.eagerness, completeness(completenessWeights, transcript, ending)),
+    )
   }
 
   get current(): ConversationSettings {

@@ -101,12 +101,18 @@ export class Hearing<R = never> {
 
   /** From now on turns are found like this. */
   setTurns(turns: TurnTerms): void {
-    const same = (["silenceMs", "prefixMs", "threshold"] as const).every(
+    const same = (["silenceMs", "prefixMs", "threshold", "judges"] as const).every(
       (rule) => turns?.[rule] === this.turnTerms?.[rule],
     )
     if (same) return
     this.turnTerms = turns
     this.findTurns()
+  }
+
+  /** The present silence ends the open turn when it is as long as this says of the end of its speech (Prosody). */
+  judge(silenceOf: (ending: Float32Array) => number): void {
+    const ending = this.turns?.ending
+    if (ending !== undefined) this.turns?.setSilence(silenceOf(ending))
   }
 
   /** All audio so far, milliseconds. */

@@ -1,6 +1,7 @@
 // Splits audio into speakers' turns: a turn begins with a little audio from before the speech, and a silence ends it.
 // Pure except for the audio that it holds back. 16 kHz s16.
 import { HOP_MS, HOP_SAMPLES } from "../activity/BandEnergies.ts"
+import { Prosody } from "../activity/Prosody.ts"
 import type { SpeechWeights } from "../activity/SpeechNetwork.ts"
 import { LISTEN_RATE_HZ, samplesToMs } from "./Audio.ts"
 import {
@@ -27,6 +28,8 @@ export interface Pause {
 /** How speech is told from silence, and how much audio before it belongs to a turn. */
 export interface TurnRules extends SpeechRules {
   readonly prefixMs: number
+  /** Whether the length of the silence that ends a turn depends on how its speech ends. */
+  readonly judges?: boolean
 }
 
 /**
@@ -41,7 +44,7 @@ const unsureMs = 2 * HOP_MS
 
 export class TurnDetector {
   private readonly detector: VoiceActivityDetector
-  private readonly silenceMs: number
+  private readonly prosody: Prosody | undefined
   /** Length of the newest silence that is kept: the audio that a turn starts with, before its speech. */
   private readonly heldSamples: number
   private readonly prefixSamples: number
@@ -61,7 +64,7 @@ export class TurnDetector {
     this.ahead = aheadSamples + (startsAt % (LISTEN_RATE_HZ / 1000))
     this.total = startsAt - this.ahead
     this.rest = new Int16Array(this.ahead)
-    this.silenceMs = rules.silenceMs
+    this.prosody = rules.judges === true ? new Prosody() : undefined
     this.detector = new VoiceActivityDetector(weights, rules, doubt)
     // Speech is detected some hops after it began.
     this.prefixSamples = Math.ceil((rules.prefixMs * LISTEN_RATE_HZ) / 1000)
@@ -72,7 +75,19 @@ export class TurnDetector {
   get pause(): Pause | undefined {
     if (!this.speaking) return undefined
     const { quietMs } = this.detector
-    return { quietMs: quietMs > unsureMs ? quietMs : 0, endsAtMs: this.silenceMs }
+    return { quietMs: quietMs > unsureMs ? quietMs : 0, endsAtMs: this.detector.endsAtMs }
+  }
+
+  /** How the speech before the present silence sounds at its end (Prosody); undefined where there is no silence, or nothing judges it. */
+  get ending(): Float32Array | undefined {
+    return this.pause === undefined || this.pause.quietMs === 0
+      ? undefined
+      : this.prosody?.ending(this.detector.quietMs / HOP_MS)
+  }
+
+  /** The present silence ends the turn when it is this long. The next silence has the usual length again. */
+  setSilence(silenceMs: number): void {
+    if (this.speaking) this.detector.setSilence(silenceMs)
   }
 
   push(samples: Int16Array): ReadonlyArray<TurnStep> {
@@ -82,6 +97,7 @@ export class TurnDetector {
     for (; at + HOP_SAMPLES <= all.length; at += HOP_SAMPLES) {
       const slice = all.slice(at, at + HOP_SAMPLES)
       this.total += HOP_SAMPLES
+      this.prosody?.push(slice)
       const [event] = this.detector.push(slice)
       if (event?.type === "started") {
         this.speaking = true

@@ -58,9 +58,12 @@ export class VoiceActivityDetector {
   private speechEnd = 0
   private speaking = false
   private newest = 0
+  /** Silence that ends the speech that goes on. */
+  private endsAt: number
 
   constructor(weights: SpeechWeights, rules: SpeechRules = defaultRules, doubt?: SpeechDoubt) {
     this.silenceMs = rules.silenceMs
+    this.endsAt = rules.silenceMs
     this.threshold = Math.max(lowest, rules.threshold)
     this.network = new SpeechNetwork(weights)
     this.doubt = doubt
@@ -78,6 +81,16 @@ export class VoiceActivityDetector {
   /** Length of the silence with which the audio so far ends, milliseconds. */
   get quietMs(): number {
     return (this.hops - this.speechEnd) * HOP_MS
+  }
+
+  /** Silence with which the present speech ends, milliseconds. */
+  get endsAtMs(): number {
+    return this.endsAt
+  }
+
+  /** The present silence ends the speech when it is this long; once speech goes on, or begins again, the usual length counts. */
+  setSilence(silenceMs: number): void {
+    this.endsAt = silenceMs
   }
 
   /** Takes the next samples, s16 of 16 kHz, any number. */
@@ -119,9 +132,13 @@ export class VoiceActivityDetector {
 
   private during(): SpeechEvent | undefined {
     const resumed = (1 << resumeHops) - 1
-    if ((this.recent & resumed) === resumed && this.doubt?.isEcho !== true) this.speechEnd = this.hops - 1
-    if (this.quietMs < this.silenceMs) return undefined
+    if ((this.recent & resumed) === resumed && this.doubt?.isEcho !== true) {
+      this.speechEnd = this.hops - 1
+      this.endsAt = this.silenceMs
+    }
+    if (this.quietMs < this.endsAt) return undefined
     this.speaking = false
+    this.endsAt = this.silenceMs
     this.recent = 0
     return { type: "stopped", audioMs: this.speechEnd * HOP_MS }
   }

@@ -1,6 +1,7 @@
 // The session of a conversation: what a client may set, the defaults, and how the server describes it. Schemas and pure
 // functions. Fields that have no effect here are accepted and left out of the description.
 import { Schema } from "effect"
+import { semanticSilenceMs } from "../activity/SemanticSilence.ts"
 import { LanguageCode, TranscriptionParameters } from "../wire/Transcription.ts"
 import { anyObject, finite, flag, int, name, optional, range, text } from "../wire/text/Fields.ts"
 import { maxTools } from "../wire/text/Tools.ts"
@@ -203,9 +204,6 @@ const defaultTurns: Turns = {
   interrupts: true,
 }
 
-/** Silence that ends a turn for each eagerness, milliseconds. Guesses within OpenAI's longest waits of 8, 4 and 2 s. */
-const silenceOf = { low: 900, medium: 600, auto: 600, high: 350 } as const
-
 /** `voice`: the voice that a session begins with. */
 export const defaultSettings = (voice: string): ConversationSettings => ({
   modality: "audio",
@@ -235,7 +233,13 @@ const turnsOf = (given: GivenTurns): Turns => {
   }
   if (given.type === "semantic_vad") {
     const eager = given.eagerness ?? "auto"
-    return { ...defaultTurns, ...answers, kind: given.type, eagerness: eager, silenceMs: silenceOf[eager] }
+    return {
+      ...defaultTurns,
+      ...answers,
+      kind: given.type,
+      eagerness: eager,
+      silenceMs: semanticSilenceMs(eager, undefined),
+    }
   }
   return {
     ...defaultTurns,

@@ -121,3 +121,46 @@ it.each([24_000, 8_000] as const)(
     expect(looked).toBeGreaterThan(50)
   },
 )
+
+it("one silence can be given another length: it ends the turn sooner or later, and the next one has the usual length", () => {
+  const pauses = fc.array(fc.constantFrom(100, 150, 250, 500, undefined), { minLength: 1, maxLength: 6 })
+  fc.assert(
+    fc.property(pauses, (lengths) => {
+      const detector = new TurnDetector(speechWeights, { silenceMs, prefixMs, threshold: 0.5, judges: true })
+      for (const length of lengths) {
+        detector.push(spoken.subarray(0, rateHz / 2))
+        expect(detector.pause?.endsAtMs).toBe(silenceMs)
+        let ended: number | undefined
+        for (let at = 0; at < 700 && ended === undefined; at += 10) {
+          for (const turn of detector.push(new Int16Array(rateHz / 100))) {
+            if (turn.step === "ended") ended = turn.quietMs
+          }
+          const isPause = (detector.pause?.quietMs ?? 0) > 0
+          expect(detector.ending !== undefined).toBe(isPause)
+          if (at < 70 || length === undefined || !isPause) continue
+          detector.setSilence(length)
+          expect(detector.pause?.endsAtMs).toBe(length)
+        }
+        expect(ended).toBe(length ?? silenceMs)
+        // Without an open turn there is nothing to change.
+        detector.setSilence(50)
+        expect(detector.pause).toBeUndefined()
+      }
+    }),
+    { numRuns: 20 },
+  )
+})
+
+it("a silence that is over has no length any more, though the turn goes on", () => {
+  const detector = new TurnDetector(speechWeights, { silenceMs, prefixMs, threshold: 0.5 })
+  detector.push(spoken.subarray(0, rateHz / 2))
+  detector.push(new Int16Array(rateHz / 5))
+  detector.setSilence(2_000)
+  expect(detector.push(new Int16Array(rateHz / 2)).some(({ step }) => step === "ended")).toBe(false)
+  detector.push(spoken.subarray(0, rateHz / 2))
+  expect(detector.pause?.endsAtMs).toBe(silenceMs)
+  // Nothing judges it.
+  detector.push(new Int16Array(rateHz / 10))
+  expect(detector.pause?.quietMs).toBeGreaterThan(0)
+  expect(detector.ending).toBeUndefined()
+})

@@ -137,7 +137,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
       tellsTranscripts: () => socket.current.transcription !== null,
       transcribed: floor.transcribed,
       lasting: floor.lasting,
-      foreseen: (id, transcript) => floor.preparation.foresee(id, transcript),
+      foreseen: (id, transcript) => socket.foreseen(id, transcript),
     })
     const socket: ConversationSocket = new ConversationSocket(
       {
