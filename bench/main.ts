@@ -218,7 +218,11 @@ const bench = Command.make("bench").pipe(
     command("slow-clients", "slowhttptest with 1,000 connections: what others notice", slowClientsSuite),
     sizedCommand("speech", "Speech: first audio, under-runs, cost of encoding", kokoroSizes, speechSuite),
     text,
-    command("turns", "What is taken for speech, how soon, and the echo of answers", turnsSuite),
+    command(
+      "turns",
+      "What is taken for speech, how soon, when turns end, and the echo of answers",
+      turnsSuite,
+    ),
     sizedCommand(
       "transcription",
       "Transcription: real-time factor, shares, uploads",

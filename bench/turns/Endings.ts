@@ -60,21 +60,31 @@ const fadeSamples = rateHz / 100
 
 const leadSamples = 0.4 * rateHz
 
-/** The sentence and each of its cuts, each with some silence before and 1.6 s behind, at some loudness over some noise. */
-export const endingsOf = ({ cuts, samples }: SpokenSentence, seed: number): ReadonlyArray<Ending> =>
-  [...cuts, samples.length].map((cut, i) => {
-    const random = new RandomNumbers(seed * 31 + i)
-    const loud = 10 ** (-random.between(0, 20) / 20)
-    const noise = 10 ** (-random.between(55, 85) / 20) * 32_768
-    const out = new Int16Array(leadSamples + cut + 1.6 * rateHz)
-    for (let at = 0; at < out.length; at++) {
-      const said = at - leadSamples
-      const fade = Math.min(1, (cut - said) / fadeSamples)
-      const sample = said < 0 || said >= cut ? 0 : samples[said]! * fade * loud
-      out[at] = Math.max(-32_768, Math.min(32_767, Math.round(sample + random.normal() * noise)))
-    }
-    return { isComplete: cut === samples.length, samples: out, end: leadSamples + cut }
-  })
+/** The sentence, or its part before `cut`, with 0.4 s of silence before and `behind` samples behind, at some loudness over some noise. */
+export const endingOf = (
+  { samples }: SpokenSentence,
+  cut: number,
+  seed: number,
+  behind: number = 1.6 * rateHz,
+  rest: Int16Array = new Int16Array(0),
+): Ending => {
+  const random = new RandomNumbers(seed)
+  const loud = 10 ** (-random.between(0, 20) / 20)
+  const noise = 10 ** (-random.between(55, 85) / 20) * 32_768
+  const resumes = leadSamples + cut + behind
+  const out = new Int16Array(resumes + rest.length)
+  for (let at = 0; at < out.length; at++) {
+    const said = at - leadSamples
+    const fade = Math.min(1, (cut - said) / fadeSamples)
+    const spoken = said < 0 || said >= cut ? (rest[at - resumes] ?? 0) : samples[said]! * fade
+    out[at] = Math.max(-32_768, Math.min(32_767, Math.round(spoken * loud + random.normal() * noise)))
+  }
+  return { isComplete: cut === samples.length, samples: out, end: leadSamples + cut }
+}
+
+/** The sentence and each of its cuts. */
+export const endingsOf = (sentence: SpokenSentence, seed: number): ReadonlyArray<Ending> =>
+  [...sentence.cuts, sentence.samples.length].map((cut, i) => endingOf(sentence, cut, seed * 31 + i))
 
 /** What the gateway knows 80 ms after the speech's end. */
 export interface Heard {

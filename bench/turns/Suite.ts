@@ -8,6 +8,7 @@ import { defaultRules, VoiceActivityDetector } from "#domain/audio/VoiceActivity
 import { RandomNumbers } from "../models/Conditions.ts"
 import { finding, type Section } from "../support/Findings.ts"
 import { answer, echoOf, s16, sentences, spoken } from "./Clips.ts"
+import { semanticEnds } from "./SemanticEnds.ts"
 import { intrusion, rateHz } from "./Sounds.ts"
 
 /** Samples of a client's event: 20 ms. */
@@ -195,10 +196,11 @@ const costs = (all: ReadonlyArray<Float32Array>, rounds: number): Section => {
   }
 }
 
-/** A minute on one core. */
+/** Two minutes on one core. */
 export const turnsSuite = ({ quick }: { readonly quick: boolean }): Effect.Effect<ReadonlyArray<Section>> =>
   Effect.gen(function* () {
     const all = yield* Effect.orDie(sentences)
     const count = quick ? 40 : 200
-    return [sounds(count), speech(all, count), echoes(all, count), costs(all, quick ? 3 : 7)]
+    const ends = yield* semanticEnds(quick ? 5 : 1)
+    return [sounds(count), speech(all, count), echoes(all, count), ends, costs(all, quick ? 3 : 7)]
   })

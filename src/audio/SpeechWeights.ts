@@ -9,7 +9,7 @@ import { tensorsOf } from "./Safetensors.ts"
 /** SHA-256 of the files, as in models/turns-demo/SHA256SUMS. */
 export const speechWeightsSum = "481773391a9ec709858f660bea3c6dff35c77bfd1660d65fbe8e0cfe88f2b02b"
 
-export const completenessWeightsSum = "70852648966c7f56e286f08028a6cdf9a48cdb25419b1e3afb6bc320ff5794e3"
+export const completenessWeightsSum = "fe969995152dc1911a6574bf195941919054829e429705690bbe7b1d1c35fbeb"
 
 const read = (name: string, expected: string): ReadonlyMap<string, Float32Array> => {
   const file = new URL(`../../models/turns-demo/${name}.safetensors`, import.meta.url)

@@ -1,7 +1,7 @@
 """Makes sentences for the completeness of turns: texts, and speech of espeak-ng with the times of its words. bench/turns/endingsMain.ts
 cuts them and measures what the gateway would see.
 
-  python3 -m turns.endings work/endings --texts 60000 --spoken 1600
+  python3 -m turns.endings work/endings --seed 2
   python3 -m turns.endings ../eval/endings --held-out --evaluation ../eval
 """
 import argparse
@@ -135,8 +135,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--texts", type=int, default=60_000)
-    parser.add_argument("--spoken", type=int, default=1_600)
+    parser.add_argument("--texts", type=int, default=100_000)
+    parser.add_argument("--spoken", type=int, default=3_200)
     parser.add_argument("--held-out", action="store_true")
     parser.add_argument("--evaluation", type=Path, help="models/eval")
     options = parser.parse_args()
