@@ -13,6 +13,7 @@ import { EvaluatedCatalog, loadTranscriber, transcribe } from "../models/Engines
 import { finding, type Section } from "../support/Findings.ts"
 import { type Ending, endingOf, heldOut, type SpokenSentence } from "./Endings.ts"
 import { rateHz } from "./Sounds.ts"
+import { spokenByVoices } from "./SpokenByVoices.ts"
 
 const frame = rateHz / 50
 const perMs = rateHz / 1000
@@ -23,7 +24,7 @@ interface Judged {
   readonly endedMs: number | undefined
   /** The first score after the speech's end. */
   readonly score: number | undefined
-  /** Processor time of all scores. */
+  /** Wall time of each score. */
   readonly scoreMs: ReadonlyArray<number>
 }
 
@@ -87,12 +88,12 @@ const at = (values: ReadonlyArray<number>, share: number): number =>
 const scoresOf = (judged: ReadonlyArray<Judged>) =>
   judged.flatMap(({ score }) => (score === undefined ? [] : [score]))
 
-/** `every`: one of so many sentences. */
-const measure = Effect.fnUntraced(function* (sentences: ReadonlyArray<SpokenSentence>, every: number) {
-  const engine = yield* loadTranscriber
+const measure = Effect.fnUntraced(function* (
+  engine: TranscriptionEngine,
+  sentences: ReadonlyArray<SpokenSentence>,
+) {
   const [whole, parts]: [Array<Judged>, Array<Judged>] = [[], []]
-  for (let i = 0; i < sentences.length; i += every) {
-    const sentence = sentences[i]!
+  for (const [i, sentence] of sentences.entries()) {
     const { cuts, samples } = sentence
     const said = endingOf(sentence, samples.length, i * 31)
     whole.push(yield* judge(engine, said, said.samples.length))
@@ -107,25 +108,48 @@ const measure = Effect.fnUntraced(function* (sentences: ReadonlyArray<SpokenSent
 
 const goal = (value: number) => ({ is: "at most", value }) as const
 
+const findingsOf = Effect.fnUntraced(function* (
+  engine: TranscriptionEngine,
+  who: string,
+  sentences: ReadonlyArray<SpokenSentence>,
+) {
+  const { parts, whole } = yield* measure(engine, sentences)
+  const ends = whole.flatMap(({ endedMs }) => (endedMs === undefined ? [] : [endedMs]))
+  const early = parts.filter(({ endedMs }) => endedMs !== undefined).length
+  const scoreMs = [...whole, ...parts].flatMap((judged) => judged.scoreMs)
+  const counts = `${who}, ${whole.length} sentences`
+  return [
+    finding(`${counts}: last sample to the turn's end, p50`, "ms", [at(ends, 0.5)], goal(300)),
+    finding(`${who}: the same, p90`, "ms", [at(ends, 0.9)]),
+    finding(`${who}: the same, longest`, "ms", [Math.max(...ends)], goal(1_500)),
+    finding(`${who}: ended within 300 ms`, "%", [
+      (100 * ends.filter((ms) => ms <= 300).length) / whole.length,
+    ]),
+    finding(`${who}: not ended`, "", [whole.length - ends.length], goal(0)),
+    finding(
+      `${who}, ${parts.length} pauses within sentences: turns ended`,
+      "%",
+      [(100 * early) / parts.length],
+      goal(5),
+    ),
+    finding(`${who}: area under the curve of the score`, "", [areaOf(scoresOf(whole), scoresOf(parts))]),
+    finding(`${who}: wall time of a score, p50`, "ms", [at(scoreMs, 0.5)], goal(1)),
+  ]
+})
+
+/** `every`: one of so many sentences. */
 export const semanticEnds = (every: number): Effect.Effect<Section> =>
   Effect.gen(function* () {
-    const sentences = yield* heldOut
-    const { parts, whole } = yield* measure(sentences, every)
-    const ends = whole.flatMap(({ endedMs }) => (endedMs === undefined ? [] : [endedMs]))
-    const early = parts.filter(({ endedMs }) => endedMs !== undefined).length
-    const scoreMs = [...whole, ...parts].flatMap((judged) => judged.scoreMs)
+    const engine = yield* loadTranscriber
+    const sentences = (yield* heldOut).filter((_, i) => i % every === 0)
+    const voices = yield* spokenByVoices(sentences.map(({ text }) => text))
     return {
       title: "Semantic end of turn",
-      method: `${whole.length} sentences of models/eval/endings, half of them written by hand, voices and sentences that were not trained; ${parts.length} pauses of 300 to 700 ms at random words of them. eagerness auto, built-in recogniser in this process, events of 20 ms, noise at -55 to -85 dBFS.`,
+      method:
+        "Sentences of models/eval/endings, half of them written by hand, which were not trained, spoken by six voices of espeak-ng that were not, and by the built-in voices, none of which was. Pauses of 300 to 700 ms at random words of them. eagerness auto, built-in recogniser in this process, events of 20 ms, noise at -55 to -85 dBFS.",
       findings: [
-        finding("complete sentences: last sample to the turn's end, p50", "ms", [at(ends, 0.5)], goal(300)),
-        finding("the same, p90", "ms", [at(ends, 0.9)]),
-        finding("the same, longest", "ms", [Math.max(...ends)], goal(1_500)),
-        finding("ended within 300 ms", "%", [(100 * ends.filter((ms) => ms <= 300).length) / whole.length]),
-        finding("not ended", "", [whole.length - ends.length], goal(0)),
-        finding("pauses within sentences: turns ended", "%", [(100 * early) / parts.length], goal(5)),
-        finding("area under the curve of the score", "", [areaOf(scoresOf(whole), scoresOf(parts))]),
-        finding("wall time of a score, p99", "ms", [at(scoreMs, 0.99)], goal(1)),
+        ...(yield* findingsOf(engine, "espeak-ng", sentences)),
+        ...(yield* findingsOf(engine, "built-in voices", voices)),
       ],
     } satisfies Section
   }).pipe(Effect.scoped, Effect.provide(EvaluatedCatalog.at()), Effect.orDie)

@@ -2,8 +2,10 @@
 // sockets: how long a network takes is not part of it.
 import { Effect } from "effect"
 import { speechWeights } from "#audio/SpeechWeights.ts"
+import { HOP_SAMPLES } from "#domain/activity/BandEnergies.ts"
 import { EchoDetector } from "#domain/activity/EchoDetector.ts"
 import { PlayedAudio } from "#domain/activity/PlayedAudio.ts"
+import { Prosody } from "#domain/activity/Prosody.ts"
 import { defaultRules, VoiceActivityDetector } from "#domain/audio/VoiceActivityDetector.ts"
 import { RandomNumbers } from "../models/Conditions.ts"
 import { finding, type Section } from "../support/Findings.ts"
@@ -179,13 +181,23 @@ const costs = (all: ReadonlyArray<Float32Array>, rounds: number): Section => {
   return {
     title: "Processor time of 10 ms of audio",
     method:
-      "20 s of speech through the detector, alone, and with 20 s of speech that are played meanwhile and their comparison.",
+      "20 s of speech through the detector, alone, and with 20 s of speech that are played meanwhile and their comparison; pitch and loudness of the same.",
     findings: [
       finding(
         "detector",
         "µs",
         micros(() => void hear(samples, 500)),
         { is: "at most", value: 50 },
+      ),
+      finding(
+        "prosody of semantic_vad",
+        "µs",
+        micros(() => {
+          const prosody = new Prosody()
+          for (let at = 0; at + HOP_SAMPLES <= samples.length; at += HOP_SAMPLES) {
+            prosody.push(samples.subarray(at, at + HOP_SAMPLES))
+          }
+        }),
       ),
       finding(
         "detector and echo",
