@@ -26,6 +26,8 @@ interface Heard {
   /** When the first speech was found, and when the last ended, milliseconds; positions by the detector. */
   readonly foundMs: number | undefined
   readonly stoppedAtMs: number | undefined
+  /** Each start: when it was found, and where the detector says that the speech began. */
+  readonly starts: ReadonlyArray<{ readonly atMs: number; readonly fromMs: number }>
 }
 
 const hear = (samples: Int16Array, silenceMs: number, played?: Float32Array): Heard => {
@@ -44,6 +46,7 @@ const hear = (samples: Int16Array, silenceMs: number, played?: Float32Array): He
   const rules = { ...defaultRules, silenceMs }
   const detector = new VoiceActivityDetector(speechWeights, rules, played === undefined ? undefined : doubt)
   const out = played === undefined ? undefined : s16(played)
+  const starts: Array<{ readonly atMs: number; readonly fromMs: number }> = []
   let [foundMs, stoppedAtMs]: Array<number | undefined> = [undefined, undefined]
   for (let at = 0; at + frame <= samples.length; at += frame) {
     nowMs = (at + frame) / perMs
@@ -51,12 +54,14 @@ const hear = (samples: Int16Array, silenceMs: number, played?: Float32Array): He
       reference.sent(out.subarray(sent, sent + rateHz / 10), startsMs + sent / perMs, nowMs)
       sent += rateHz / 10
     }
-    for (const { type } of detector.push(samples.subarray(at, at + frame))) {
-      if (type === "started") foundMs ??= nowMs
-      else stoppedAtMs = nowMs
+    for (const { audioMs, type } of detector.push(samples.subarray(at, at + frame))) {
+      if (type === "started") {
+        foundMs ??= nowMs
+        starts.push({ atMs: nowMs, fromMs: audioMs })
+      } else stoppedAtMs = nowMs
     }
   }
-  return { foundMs, stoppedAtMs }
+  return { foundMs, stoppedAtMs, starts }
 }
 
 const at = (values: ReadonlyArray<number>, share: number): number =>
@@ -165,6 +170,47 @@ const echoes = (all: ReadonlyArray<Float32Array>, count: number): Section => {
   }
 }
 
+/** Users with headphones: nothing of the answer comes back, and each speaks three times while answers are played. */
+const headphones = (all: ReadonlyArray<Float32Array>, count: number): Section => {
+  let missed = 0
+  const late: Array<number> = []
+  for (let i = 0; i < count; i++) {
+    const random = new RandomNumbers(firstSeed + 11 * i)
+    const played = answer(all, i * 3, 14)
+    const microphone = new Float32Array(16 * rateHz).map(() => random.between(-1e-4, 1e-4))
+    const begins = [0, 1, 2].map(
+      (turn) => startsMs * perMs + Math.floor(random.between(0.1, 1.5) * rateHz) + turn * 5 * rateHz,
+    )
+    begins.forEach((from, turn) => {
+      const user = all[(i * 3 + 40 + turn) % all.length]!.subarray(0, 3 * rateHz)
+      const loud = 10 ** (-random.between(4, 16) / 20)
+      user.forEach((sample, k) => {
+        microphone[from + k] = microphone[from + k]! + sample * loud
+      })
+    })
+    const found = hear(s16(microphone), 500, played).starts
+    for (const from of begins) {
+      const fromMs = from / perMs
+      const first = found.find(({ atMs }) => atMs > fromMs && atMs < fromMs + 4_000)
+      const lateMs = (first?.atMs ?? Number.POSITIVE_INFINITY) - fromMs
+      if (lateMs > 600) missed++
+      else late.push(lateMs)
+    }
+  }
+  return {
+    title: "Users with headphones",
+    method: `${count} conversations in which answers are played for 14 s and nothing of them comes back; three sentences of the user each, peak -16 to -4 dBFS, with -80 dBFS of noise.`,
+    findings: [
+      finding("users not heard within 600 ms", `of ${3 * count}`, [missed], {
+        is: "at most",
+        value: (3 * count) / 100,
+      }),
+      finding("user's first sample to detection, p50", "ms", [at(late, 0.5)], { is: "at most", value: 100 }),
+      finding("the same, p95", "ms", [at(late, 0.95)], { is: "at most", value: 160 }),
+    ],
+  }
+}
+
 const costs = (all: ReadonlyArray<Float32Array>, rounds: number): Section => {
   const played = answer(all, 5, 20)
   const samples = s16(answer(all, 9, 20))
@@ -214,5 +260,12 @@ export const turnsSuite = ({ quick }: { readonly quick: boolean }): Effect.Effec
     const all = yield* Effect.orDie(sentences)
     const count = quick ? 40 : 200
     const ends = yield* semanticEnds(quick ? 5 : 1)
-    return [sounds(count), speech(all, count), echoes(all, count), ends, costs(all, quick ? 3 : 7)]
+    return [
+      sounds(count),
+      speech(all, count),
+      echoes(all, count),
+      headphones(all, count),
+      ends,
+      costs(all, quick ? 3 : 7),
+    ]
   })

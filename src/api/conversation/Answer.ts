@@ -205,13 +205,24 @@ export class Answer {
     const { generation } = yield* begun
     const { cachedTokens, imageTokens = 0, promptTokens } = generation.started
     this.counts = { ...this.counts, cachedTokens, imageTokens, inputTokens: promptTokens }
+    // The model would only slow the voice down, on the same processor, while its first clause is waited for.
+    let hasPaused = false
+    const pauseOnce = () => {
+      if (hasPaused || voice === undefined) return
+      hasPaused = true
+      generation.flow.pause()
+      voice.whenSounding(generation.flow.resume)
+    }
     generation.read({
       take: (delta) => {
         this.counts = { ...this.counts, outputTokens: delta.completionTokens }
         const written = writtenOf(delta)
         if (written === undefined) return
         reached("firstToken")
-        if (written.is === "text" && this.say(written.text)) reached("firstClause")
+        if (written.is === "text" && this.say(written.text)) {
+          reached("firstClause")
+          pauseOnce()
+        }
         this.written.push(written)
         this.news.set()
       },

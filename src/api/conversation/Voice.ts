@@ -94,6 +94,7 @@ export class Voice {
   /** Its audio may be sent. */
   private readonly opened = new Signal()
   private isOpen = false
+  private sounding: (() => void) | undefined
   private waitingSamples = 0
   private isPaced: boolean
   private hasEnded = false
@@ -110,6 +111,17 @@ export class Voice {
   say(text: string): void {
     this.texts.push(text)
     this.said.set()
+  }
+
+  /** Called once, with the first audio, or when the first piece turns out to have none. */
+  whenSounding(run: () => void): void {
+    this.sounding = run
+  }
+
+  private hasSounded(): void {
+    const run = this.sounding
+    this.sounding = undefined
+    run?.()
   }
 
   /** From now on audio is sent. Until then only the first piece of text is spoken. */
@@ -159,6 +171,7 @@ export class Voice {
         const text = this.texts.shift()
         if (text !== undefined) {
           yield* this.make(text)
+          this.hasSounded()
           yield* this.opened.wait
           while (this.waitingSamples > mostWaiting) {
             this.left.clear()
@@ -213,6 +226,7 @@ export class Voice {
         silent = [...silent, ...words]
         if (sounding.length === 0) return
         this.terms.times.reached("firstSamples", monotonicMsOf(clock))
+        this.hasSounded()
         piece.chunks.push({ samples: sounding, words: silent.map((word) => earlier(word, piece.dropped)) })
         silent = []
         this.waitingSamples += sounding.length

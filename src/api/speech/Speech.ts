@@ -5,7 +5,7 @@ import type { ModelHandle } from "#actors/model/ModelHandle.ts"
 import { speechTextWithin } from "#domain/language/StripMarkdown.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { InputTooLong, InvalidRequest, NotInstalled, SynthesisFailed } from "#domain/wire/Errors.ts"
-import { formatOf, SpeechRequest } from "#domain/wire/Speech.ts"
+import { formatOf, isStreamed, SpeechRequest } from "#domain/wire/Speech.ts"
 import { Caller } from "#services/Caller.ts"
 import { findModel, voiceAliasesOf, voicesOf } from "#services/ModelLookup.ts"
 import { reserveFor } from "#services/ModelRun.ts"
@@ -21,17 +21,17 @@ const readRequest = readJson(SpeechRequest)
 const checked = (request: SpeechRequest, entry: ModelEntry) =>
   Effect.gen(function* () {
     const events = request.stream_format === "sse"
-    const stream = events || request.stream === true
     const words = (request.timestamp_granularities ?? []).includes("word")
     if (words && !events) {
       const problem = "needs stream_format sse"
       return yield* new InvalidRequest({ field: "timestamp_granularities", problem })
     }
     const speed = request.speed ?? 1
-    const asked = formatOf(request.response_format ?? "pcm", stream)
+    const asked = formatOf(request.response_format ?? "pcm", request.stream === true, events)
     if ("problem" in asked) {
       return yield* new InvalidRequest({ field: "response_format", problem: asked.problem })
     }
+    const stream = events ? isStreamed(asked.format) : request.stream === true
     const { cloning, languages, maxCharacters } = entry.speech ?? defaultLimits
     if (cloning && stream && speed !== 1) {
       return yield* new InvalidRequest({ field: "speed", problem: `must be 1.0 when ${entry.id} streams` })

@@ -7,7 +7,7 @@ import { CodecPool } from "#audio/codecs/CodecPool.ts"
 import type { Encoder } from "#audio/codecs/Encoder.ts"
 import { type AudioFormat, SPEECH_RATE_HZ } from "#domain/audio/Audio.ts"
 import { AtCapacity, SynthesisFailed } from "#domain/wire/Errors.ts"
-import { contentTypes } from "#domain/wire/Speech.ts"
+import { contentTypes, isStreamed } from "#domain/wire/Speech.ts"
 import { joined } from "#http/JoinedBytes.ts"
 import { sinkResponse } from "#http/SinkBody.ts"
 import type { Synthesis } from "#services/Synthesis.ts"
@@ -117,33 +117,60 @@ const writtenReply = Effect.fnUntraced(function* (
   )
 })
 
+/** Audio of one event where all of it has been made. A guess: a second of MP3 has 16 KB. */
+const eventBytes = 16 * 1024
+
 const eventsType = "text/event-stream; charset=utf-8"
 
-/** The reply to `stream_format: "sse"`. `wordsOf`: the text whose words are told; undefined: none are. */
+/**
+ * The reply to `stream_format: "sse"`. `wordsOf`: the text whose words are told; undefined: none are. A format whose head holds its
+ * length is sent when all of it has been made.
+ */
 export const eventReply = (
   model: string,
   synthesis: Synthesis,
   format: AudioFormat,
   wordsOf: string | undefined,
 ) =>
-  writtenReply(model, synthesis, format, {
-    aheadBytes: 0,
-    headers: streamHeaders,
-    frames: new SpeechFrames(wordsOf),
+  Effect.gen(function* () {
+    const frames = new SpeechFrames(wordsOf)
+    if (isStreamed(format)) {
+      return yield* writtenReply(model, synthesis, format, { aheadBytes: 0, headers: streamHeaders, frames })
+    }
+    const { body, samples } = yield* wholeBody(model, synthesis, format, frames)
+    return sinkResponse(
+      (sink) =>
+        Effect.gen(function* () {
+          const feeder = new ByteFeeder(sink, { busy: () => {}, delivered: () => {} })
+          for (let at = 0; at < body.length; at += eventBytes) {
+            feeder.push(frames.audio(body.subarray(at, at + eventBytes)), 0)
+            yield* feeder.flushed
+          }
+          feeder.push(frames.done(samples), 0)
+          yield* feeder.flushed
+        }),
+      { contentType: eventsType, headers: streamHeaders },
+    )
   })
 
 /** The reply to `stream: true`. */
 export const streamReply = (model: string, synthesis: Synthesis, format: AudioFormat) =>
   writtenReply(model, synthesis, format, { aheadBytes: 0, headers: streamHeaders })
 
-/** A reply that is sent when all of it has been made. */
-const wholeReply = Effect.fnUntraced(function* (model: string, synthesis: Synthesis, format: AudioFormat) {
+/** All of a reply, once it has been made; it is charged then. */
+const wholeBody = Effect.fnUntraced(function* (
+  model: string,
+  synthesis: Synthesis,
+  format: AudioFormat,
+  frames?: SpeechFrames,
+) {
   const parts: Array<Uint8Array> = []
   const encoder = yield* openEncoder(model, format, (bytes) => void parts.push(bytes))
   const full = yield* encoderGate(encoder, (busy) =>
     busy ? synthesis.flow.pause() : synthesis.flow.resume(),
   )
-  synthesis.read((samples) => {
+  synthesis.read((samples, words) => {
+    frames?.heard(words)
     if (!encoder.push(samples)) full()
   })
   const encoded = Effect.catchTag(encoder.failed, "CodecFailed", ({ reason }) =>
@@ -164,8 +191,14 @@ const wholeReply = Effect.fnUntraced(function* (model: string, synthesis: Synthe
   )
   const body = yield* joined(parts)
   synthesis.delivered(samples)
-  return HttpServerResponse.uint8Array(body, { contentType: contentTypes[format] })
+  return { body, samples }
 })
+
+/** A reply that is sent when all of it has been made. */
+const wholeReply = (model: string, synthesis: Synthesis, format: AudioFormat) =>
+  Effect.map(wholeBody(model, synthesis, format), ({ body }) =>
+    HttpServerResponse.uint8Array(body, { contentType: contentTypes[format] }),
+  )
 
 /** The reply without `stream`. PCM has no header and no end, so it can leave while it is made. */
 export const batchReply = (model: string, synthesis: Synthesis, format: AudioFormat) =>

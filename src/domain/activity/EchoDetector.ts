@@ -13,7 +13,7 @@ const fast = 1 - 1 / 12
 /** The delay is known from about this many hops: 1.5 s. */
 const slow = 1 - 1 / 150
 /** Correlation of an echo at some delay, and at the one that is known. */
-const echoAnywhere = 0.6
+const echoAnywhere = 0.7
 const echoAtDelay = 0.45
 /** Correlation over the seconds before from which a delay is known. */
 const delayKnown = 0.35

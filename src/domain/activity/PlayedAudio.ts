@@ -8,6 +8,11 @@ export const ECHO_BANDS = BANDS / 2
 const kept = 2_000
 /** log10 power below which the played audio is silent: -60 dBFS. */
 const quietest = -6
+/**
+ * Largest change that counts, log10 of the power: speech that begins in silence would otherwise outweigh the second after it, and any two
+ * sounds that begin at about the same time would be alike.
+ */
+const mostChange = 0.7
 /** Steps of a stored value for a factor of ten in power. */
 const STEPS = 16
 
@@ -39,7 +44,8 @@ export class EnvelopeChanges {
     for (let band = 0; band < ECHO_BANDS; band++) {
       const louder = Math.max(energies[2 * band]!, energies[2 * band + 1]!)
       now[band] = louder > quietest ? louder : quietest
-      changes[band] = now[band]! - first[band]!
+      const change = now[band]! - first[band]!
+      changes[band] = change > mostChange ? mostChange : change < -mostChange ? -mostChange : change
     }
     first.set(second)
     second.set(now)

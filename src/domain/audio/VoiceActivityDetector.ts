@@ -32,8 +32,10 @@ export interface SpeechDoubt {
 /** Speech begins when this many of the newest hops are speech. Measured: `npm run bench -- turns`. */
 const onsetHops = 6
 const onsetWindow = 8
-/** Hops between the first of them and the event, at most. */
-export const ONSET_LAG_HOPS = onsetWindow + 1
+/** Speech that was doubted for so long belongs to the turn, hops: 0.6 s. A guess: an echo is known by then. */
+const doubtedHops = 60
+/** Hops between the first of speech and its event, at most. */
+export const ONSET_LAG_HOPS = doubtedHops + onsetWindow + 1
 /** Speech goes on while a hop's probability is over this share of the threshold: ends of words are faint. A guess. */
 const holdShare = 0.6
 /** Consecutive hops that count as speech after a pause: one alone is a click. */
@@ -56,6 +58,8 @@ export class VoiceActivityDetector {
   private recent = 0
   /** Hops until the end of the last speech. */
   private speechEnd = 0
+  /** Where the speech began that may be an echo. */
+  private doubtedFrom: number | undefined
   private speaking = false
   private newest = 0
   /** Silence that ends the speech that goes on. */
@@ -123,11 +127,18 @@ export class VoiceActivityDetector {
     const needed = this.speaking ? this.threshold * holdShare : this.threshold
     this.recent = ((this.recent << 1) | (this.newest > needed ? 1 : 0)) & ((1 << onsetWindow) - 1)
     if (this.speaking) return this.during()
-    if (countOf(this.recent) < onsetHops || this.doubt?.isEcho === true) return undefined
+    if (countOf(this.recent) < onsetHops) {
+      this.doubtedFrom = undefined
+      return undefined
+    }
+    const first = this.hops - 1 - (31 - Math.clz32(this.recent))
+    this.doubtedFrom ??= first
+    if (this.doubt?.isEcho === true) return undefined
     this.speaking = true
     this.speechEnd = this.hops - 1
-    const first = this.hops - 1 - (31 - Math.clz32(this.recent))
-    return { type: "started", audioMs: Math.max(0, first - 1) * HOP_MS }
+    const from = Math.max(this.doubtedFrom, first - doubtedHops)
+    this.doubtedFrom = undefined
+    return { type: "started", audioMs: Math.max(0, from - 1) * HOP_MS }
   }
 
   private during(): SpeechEvent | undefined {

@@ -38,15 +38,21 @@ export const contentTypes: Readonly<Record<AudioFormat, string>> = {
 const batchFormats = ["pcm", "wav", "mp3"] as const
 const streamFormats = ["pcm", "opus"] as const
 
-/** The format of the reply, or what is wrong with the requested one. */
+/** Whether replies in this format are sent while they are made: the others have their length or their tables in their heads. */
+export const isStreamed = (format: AudioFormat): boolean => streamFormats.some((known) => known === format)
+
+const allFormats = [...new Set([...batchFormats, ...streamFormats])]
+
+/** The format of the reply, or what is wrong with the requested one. `events`: the reply is a stream of events. */
 export const formatOf = (
   asked: string,
   stream: boolean,
+  events = false,
 ): { readonly format: AudioFormat } | { readonly problem: string } => {
-  const formats: ReadonlyArray<AudioFormat> = stream ? streamFormats : batchFormats
+  const formats: ReadonlyArray<AudioFormat> = events ? allFormats : stream ? streamFormats : batchFormats
   const format = formats.find((known) => known === asked)
   if (format !== undefined) return { format }
-  const mode = stream ? "with stream: true" : "without stream: true"
+  const mode = events ? "with stream_format: sse" : stream ? "with stream: true" : "without stream: true"
   return { problem: `must be one of ${formats.join(", ")} ${mode}` }
 }
 

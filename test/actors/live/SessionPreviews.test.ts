@@ -124,6 +124,28 @@ describe("a silence within a session", () => {
     }),
   )
 
+  it.effect(
+    "that ends the turn sooner than was said first: what has not heard half of it is not the final result",
+    () =>
+      Effect.gen(function* () {
+        const ends = function* (endsAtMs: number) {
+          const { finals, transcribe } = counting()
+          const { run, session } = yield* begun(transcribe)
+          session.push(silence(80), 0)
+          session.paused({ quietMs: 80, endsAtMs: 600 })
+          yield* settled
+          session.push(silence(160), 0)
+          // A second preview is due only where the first one is not enough.
+          session.paused({ quietMs: 240, endsAtMs })
+          session.stop("stop")
+          yield* Fiber.join(run)
+          return finals.length
+        }
+        expect(yield* ends(240)).toBe(2)
+        expect(yield* ends(600)).toBe(1)
+      }),
+  )
+
   it.effect("whose preview comes too late for the end: all is transcribed once more", () =>
     Effect.gen(function* () {
       const { cancelled, finals, transcribe } = counting(true)

@@ -206,6 +206,17 @@ describe("a spoken answer", () => {
     client.close()
   })
 
+  it("whose first clause has no sound goes on: the model waits for the voice, and not for ever", async () => {
+    const client = await open()
+    client.update(unpaced)
+    client.say(script({ tokens: 30, text: " — — — — — — —." }))
+    client.send({ type: "response.create" })
+    const { response } = await client.nth("response.done")
+    expect(response.status).toBe("completed")
+    expect(response.usage?.output_tokens).toBeGreaterThanOrEqual(30)
+    client.close()
+  })
+
   it("is flushed by the next answer once it is written, and refused before", async () => {
     const client = await open()
     client.say(

@@ -93,11 +93,26 @@ describe("speech as events", () => {
     expect(wordsOf(events)).toEqual(wordsOf(eventsOf(pcm.body)))
   })
 
+  it.each(["mp3", "wav"])(
+    "has the bytes of the plain body and the times of words in %s",
+    async (response_format) => {
+      const [plain, pcm, reply] = await Promise.all([
+        say(TEXT, { response_format }),
+        say(TEXT, words),
+        say(TEXT, { ...words, response_format }),
+      ])
+      const events = eventsOf(reply.body)
+      expect(audioOf(events).equals(plain.body)).toBe(true)
+      expect(wordsOf(events)).toEqual(wordsOf(eventsOf(pcm.body)))
+      expect(events.at(-1)).toEqual(eventsOf(pcm.body).at(-1))
+    },
+  )
+
   it.each([
     [{ stream_format: "xml" }, "stream_format"],
     [{ timestamp_granularities: ["word"] }, "timestamp_granularities"],
     [{ ...sse, timestamp_granularities: ["segment"] }, "timestamp_granularities"],
-    [{ ...sse, response_format: "mp3" }, "response_format"],
+    [{ ...sse, response_format: "flac" }, "response_format"],
   ])("refuses %j with the field's name", async (more, field) => {
     const reply = await say("One.", more)
     expect(reply.status).toBe(400)

@@ -73,3 +73,19 @@ describe("speech", () => {
     )
   })
 })
+
+it("speech that was taken for an echo at first begins where it began", () => {
+  const clip = joined(new Int16Array(rateHz / 2), bytesToS16(clips[0]!))
+  const [plain] = heard(clip)
+  for (const doubtedMs of [50, 200, 400]) {
+    let hops = 0
+    const doubt = {
+      hear: () => void hops++,
+      get isEcho() {
+        return hops * 10 < plain!.audioMs + 80 + doubtedMs
+      },
+    }
+    const [later] = new VoiceActivityDetector(speechWeights, undefined, doubt).push(clip)
+    expect(later).toEqual(plain)
+  }
+})
