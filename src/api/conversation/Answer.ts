@@ -27,7 +27,7 @@ import type { Principal } from "#store/accounts/Accounts.ts"
 import { beginChat } from "../text/ChatCompletions.ts"
 import { type AnswerAccountTerms, accountFor } from "./AnswerAccount.ts"
 import { AnswerItems, type AnswerItemsTerms, type Written, writtenOf } from "./AnswerItems.ts"
-import type { ConversationMeter } from "./ConversationSessions.ts"
+import type { ConversationReport } from "./ConversationSessions.ts"
 import type { VoiceServices } from "./Voice.ts"
 
 export interface AnswerTerms extends AnswerItemsTerms, AnswerAccountTerms {
@@ -36,7 +36,7 @@ export interface AnswerTerms extends AnswerItemsTerms, AnswerAccountTerms {
   readonly settings: AnswerItemsTerms["settings"] &
     Pick<ConversationSettings, "modality" | "maxOutputTokens" | "voice" | "speed" | "pacing">
   readonly metadata: Readonly<Record<string, string>> | null
-  readonly meter: Pick<ConversationMeter, "answered" | "writes">
+  readonly report: Pick<ConversationReport, "answered" | "writes">
   /** Whether it waits for its release. */
   readonly isHeld: boolean
   /** What the model reads; shorter prompts follow where one does not fit into its context. */
@@ -175,7 +175,7 @@ export class Answer {
   private readonly answer = Effect.gen({ self: this }, function* (this: Answer) {
     const { voice } = this.terms
     const write = Effect.gen({ self: this }, function* (this: Answer) {
-      const ended = this.terms.meter.writes()
+      const ended = this.terms.report.writes()
       const finish = yield* Effect.ensuring(this.generate, Effect.sync(ended))
       yield* this.items.endWriting
       this.hasWritten = true
@@ -276,7 +276,7 @@ export class Answer {
         if (this.hasFinished) return
         this.hasFinished = true
         if (!this.isReleased) return
-        this.terms.meter.answered(this.items.audioMs)
+        this.terms.report.answered(this.items.audioMs)
         yield* this.tellCreated
         yield* this.items.endAll(status)
         yield* this.terms.tell("response.done", { response: this.object(status, details) })

@@ -17,8 +17,8 @@ import { SpeechAdmission } from "#services/SpeechAdmission.ts"
 /** When a refused conversation may try again: some end, and some fall silent. A guess. */
 const retryAfterMs = 5_000
 
-/** What a conversation tells of itself. */
-export interface ConversationMeter {
+/** What a conversation reports to the load of its engines. */
+export interface ConversationReport {
   /** An answer begins to be given. */
   readonly answers: () => void
   /** An answer has ended, after this much speech was sent. */
@@ -36,7 +36,7 @@ export class ConversationSessions extends Context.Service<
     readonly enter: (
       asked: string,
       parts: ConversationParts,
-    ) => Effect.Effect<ConversationMeter, AtCapacity, Scope.Scope>
+    ) => Effect.Effect<ConversationReport, AtCapacity, Scope.Scope>
     /** Open conversations, and the share of the machine that those that go on take. */
     readonly gauges: (nowMs: number) => { readonly open: number; readonly share: number }
     readonly forget: (which: (model: string) => boolean) => void
@@ -49,11 +49,11 @@ export class ConversationSessions extends Context.Service<
     )
 }
 
-const meterOf = (
+const reportOf = (
   load: ConversationLoad,
   place: ConversationPlace,
   clock: Clock.Clock,
-): ConversationMeter => ({
+): ConversationReport => ({
   answers: () => load.answers(place, monotonicMsOf(clock)),
   answered: (speechMs) => load.answered(place, monotonicMsOf(clock), speechMs),
   hears: () => {
@@ -96,7 +96,7 @@ const make = Effect.gen(function* () {
             parent.node.remove(node)
           }),
       )
-      return meterOf(load, place, clock)
+      return reportOf(load, place, clock)
     }),
     gauges: (nowMs) => ({ open: load.size, share: load.share(nowMs) }),
     forget: (which) => load.forget(which),

@@ -18,7 +18,7 @@ import type { Tell } from "../live/RealtimeItems.ts"
 import type { SessionTrace } from "../tracing/SessionTrace.ts"
 import type { Answer, AnswerServices } from "./Answer.ts"
 import type { ConversationModels } from "./ConversationModels.ts"
-import type { ConversationMeter } from "./ConversationSessions.ts"
+import type { ConversationReport } from "./ConversationSessions.ts"
 import { newAnswer } from "./NewAnswer.ts"
 import { Preparation } from "./Preparation.ts"
 import { answerIsActive, noActiveAnswer, noItem, type ProtocolError, tellError } from "./ProtocolError.ts"
@@ -43,7 +43,7 @@ export interface FloorTerms {
   readonly heardMs: () => number
   /** Counts an answer as a request of the caller. */
   readonly admit: Effect.Effect<void, RateLimited>
-  readonly meter: ConversationMeter
+  readonly report: ConversationReport
 }
 
 export class Floor {
@@ -97,7 +97,7 @@ export class Floor {
   /** A turn of the user gets its place; the id of the item before it. */
   readonly heardTurn = (id: string): string | null => {
     this.stirred()
-    this.terms.meter.hears()
+    this.terms.report.hears()
     this.transcripts.set(id, Deferred.makeUnsafe())
     const previous = this.terms.history.add(spokenItem(id, null))
     return typeof previous === "string" ? previous : null
@@ -246,7 +246,7 @@ export class Floor {
     return Effect.gen({ self: this }, function* (this: Floor) {
       this.active = answer
       this.stirred()
-      this.terms.meter.answers()
+      this.terms.report.answers()
       const afterwards = Effect.andThen(answer.ended, this.awaitSilence(answer))
       this.silence = yield* Effect.forkIn(afterwards, this.terms.scope, { startImmediately: true })
     })

@@ -66,7 +66,7 @@ const voiceOf = ({ clock, floor, times }: NewAnswerTerms, settings: Conversation
 
 export const newAnswer = Effect.fnUntraced(function* (terms: NewAnswerTerms) {
   const { clock, floor, given, isHeld, items, onMessage, times } = terms
-  const { caller, conversationId, history, meter, models, newId, tell } = floor
+  const { caller, conversationId, history, report, models, newId, tell } = floor
   const isBeside = given.conversation === "none"
   const session = floor.settings()
   const asked = given.audio?.output?.voice
@@ -101,7 +101,7 @@ export const newAnswer = Effect.fnUntraced(function* (terms: NewAnswerTerms) {
     isHeld,
     meters: floor.meters,
     trace: floor.trace,
-    meter,
+    report,
     tellsLatency: session.tellsLatency,
     onMessage: (id) => {
       if (!isBeside && voice !== undefined) onMessage(id)

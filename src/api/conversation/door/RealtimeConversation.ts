@@ -88,7 +88,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
   yield* presetOf(models.speaks, settings.voice)
   const seat = yield* takeSeat(models, settings, outer)
   const parts = { hears: seat.entry.id, writes: models.writes.entry.id, speaks: models.speaks.entry.id }
-  const meter = yield* (yield* ConversationSessions).enter(models.asked, parts)
+  const report = yield* (yield* ConversationSessions).enter(models.asked, parts)
   const ledger = yield* UsageLedger
   const most = maxMicroDollarsOf(limits)
   const spending = most === undefined ? undefined : new SpendingLimit(most)
@@ -124,7 +124,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
       conversationId,
       history,
       admit,
-      meter,
+      report,
       meters,
       trace,
     }
