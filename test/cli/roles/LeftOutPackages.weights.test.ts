@@ -28,7 +28,7 @@ const linkPackages = (scope = ""): void => {
   }
 }
 beforeAll(() => {
-  for (const name of ["src", "actors", "engines", "package.json"])
+  for (const name of ["src", "actors", "engines", "models/turns-demo", "package.json"])
     cpSync(join(root, name), join(copy, name), { recursive: true })
   linkPackages()
 })

@@ -25,7 +25,7 @@ const usage = async (query = "", key?: string) => (await (await get(query, key))
 const chat = async (key: string) => {
   const body = { model: "fake", messages: [{ role: "user", content: "hi" }] }
   const response = await node.post("/v1/chat/completions", body, { key })
-  await response.text()
+  expect([response.status, await response.text()]).toMatchObject([200, expect.any(String)])
   return response.headers.get("x-receipt-id") ?? ""
 }
 
@@ -70,7 +70,10 @@ it("shows no other organization's receipt", async () => {
 })
 
 it("lists the newest hundred receipts", async () => {
-  const ids = await Promise.all(Array.from({ length: 110 }, () => chat(node.keys.dev)))
+  // Ten at a time: a node refuses what would wait too long, and a slow machine makes many wait.
+  const ids: Array<string> = []
+  for (let group = 0; group < 11; group++)
+    ids.push(...(await Promise.all(Array.from({ length: 10 }, () => chat(node.keys.dev)))))
   const listed = (await usage("", node.keys.dev)).receipts
   expect(listed).toHaveLength(100)
   expect(listed.every(({ receipt_id }) => receipt_id !== "")).toBe(true)
