@@ -53,6 +53,11 @@ export class LiveAudio {
     this.start = position
   }
 
+  /** The audio ends at `position`; what came after it is dropped. */
+  endAt(position: number): void {
+    this.total = Math.min(this.total, Math.max(this.start, position))
+  }
+
   private reserve(count: number): void {
     const held = this.total - this.start
     if (held + count <= this.buffer.length) return

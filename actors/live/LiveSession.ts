@@ -5,13 +5,13 @@
 // A session holds only its audio (bounded by its limit) and the newest hypothesis: a reader that is too slow misses
 // hypotheses in between, and none are queued.
 import { Effect, Fiber } from "effect"
-import { LISTEN_RATE_HZ, msToSamples, samplesToMs, secondsToSamples } from "#domain/audio/Audio.ts"
+import { LISTEN_RATE_HZ, samplesToMs, secondsToSamples } from "#domain/audio/Audio.ts"
 import { type LiveHypothesis, silence } from "#domain/audio/LiveTranscript.ts"
 import type { Pause } from "#domain/audio/TurnDetector.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import type { IncrementalTranscriber } from "./IncrementalTranscriber.ts"
 import type { LiveAudio } from "./LiveAudio.ts"
-import { PreviewPlan, unheardMs } from "./PreviewPlan.ts"
+import { Previews } from "./Previews.ts"
 import { type InTree, type SessionActor, startSession } from "./SessionActor.ts"
 import { Signal } from "./Signal.ts"
 
@@ -57,14 +57,7 @@ export class LiveSession<E> {
   /** Whether a caption is due that no message has been handled for. */
   private isDue = false
   private readonly news = new Signal()
-  private readonly plan = new PreviewPlan()
-  /** The newest result of a preview, and the number of samples that it covers. */
-  private foreseen: { readonly hypothesis: LiveHypothesis; readonly until: number } | undefined
-  private readonly previewed = new Signal()
-  /** The length with which the present silence ends the turn, as it was told last. */
-  private endsAtMs = 0
-  /** A preview of this silence is due or being made. */
-  private pause: Pause | undefined
+  private readonly previews = new Previews()
   /** Whether a preview is due that no message has been handled for. */
   private isPreviewDue = false
   /** Stops a caption or a preview: there is something more urgent. */
@@ -132,33 +125,42 @@ export class LiveSession<E> {
     this.roused()
   }
 
-  /** The audio so far ends with a silence: what it says is transcribed as if it were complete. Called with each frame of it. */
-  paused(pause: Pause): void {
-    this.endsAtMs = pause.endsAtMs
-    if (this.end !== undefined || this.pause !== undefined || this.actor === undefined) return
-    if (!this.plan.isDue(pause)) return
-    this.pause = pause
+  /**
+   * The audio so far ends with a silence: what it says is transcribed as if it were complete. Called with each frame of it.
+   * `readyMs`: what that and what is made of it took lately; undefined: unknown.
+   */
+  paused(pause: Pause, readyMs?: number): void {
+    if (this.end !== undefined || this.actor === undefined || !this.previews.paused(pause, readyMs)) return
     this.urgent.set()
     if (this.isPreviewDue) return
     this.isPreviewDue = true
     this.actor.previewIsDue()
   }
 
+  /** What the newest preview took, milliseconds; undefined: there was none. */
+  get previewMs(): number | undefined {
+    return this.previews.tookMs
+  }
+
   /** Speech goes on: what was foreseen is not so. */
   resumed(): void {
-    this.plan.forget()
-    this.foreseen = undefined
-    if (this.pause === undefined) return
-    this.pause = undefined
-    this.urgent.set()
+    if (this.previews.resumed()) this.urgent.set()
   }
 
   /** Completes when there is a newer preview than when it completed last; undefined if speech went on since. */
   get nextPreview(): Effect.Effect<LiveHypothesis | undefined> {
-    return Effect.map(this.previewed.wait, () => {
-      this.previewed.clear()
-      return this.foreseen?.hypothesis
-    })
+    return this.previews.next
+  }
+
+  /**
+   * The last silence is the end of the turn: what a preview has not heard of it is left out of the audio, so that the preview is the
+   * final result of exactly the audio that is left. Gives the samples that were left out.
+   */
+  leaveOutUnheard(): number {
+    if (this.end !== undefined) return 0
+    const { total } = this.audio
+    this.audio.endAt(this.previews.endOf(total))
+    return total - this.audio.total
   }
 
   /** No audio follows; the first reason stands. */
@@ -228,7 +230,7 @@ export class LiveSession<E> {
       this.isDue = false
       // The final result follows at once and covers it; a preview does, too.
       if (this.end !== undefined) return
-      if (this.pause !== undefined) return this.planNext(this.audio.total)
+      if (this.previews.isDue) return this.planNext(this.audio.total)
       this.dueAt = Number.POSITIVE_INFINITY
       this.urgent.clear()
       this.planNext(yield* this.window)
@@ -241,43 +243,36 @@ export class LiveSession<E> {
       if (this.closing !== undefined) yield* Fiber.join(this.closing)
       const { total } = this.audio
       const coveredAtMs = this.frameAtMs
-      const known = this.foreseen
-      const hypothesis =
-        known !== undefined && this.isEnough(known.until)
-          ? { ...known.hypothesis, audioMs: Math.floor(samplesToMs(total, LISTEN_RATE_HZ)) }
-          : yield* this.transcriber.open(total, true)
+      const hypothesis = this.previews.of(total) ?? (yield* this.transcriber.open(total, true))
       yield* this.tell(hypothesis, coveredAtMs, true)
       return { hypothesis, end: this.end ?? "stop" }
     })
   }
 
   /**
-   * What a final result would be now. One that turns out not to be needed ends: speech goes on, or the audio has ended with more
-   * silence than it has heard. A busy engine costs the preview and nothing else.
+   * What a final result would be now. One that turns out not to be needed ends: speech goes on, or the audio has ended, and not where
+   * the preview does. A busy engine costs the preview and nothing else.
    */
   private get preview(): Effect.Effect<void, E> {
     return Effect.gen({ self: this }, function* (this: LiveSession<E>) {
-      const { pause } = this
       this.isPreviewDue = false
-      // Speech went on before its turn came.
-      if (pause === undefined) return
       this.urgent.clear()
       if (this.closing !== undefined) yield* Fiber.join(this.closing)
       const until = this.audio.total
+      const pause = this.previews.begin(until)
+      // Speech went on before its turn came.
+      if (pause === undefined) return
       const coveredAtMs = this.frameAtMs
       const beganMs = yield* monotonicMs
       const hypothesis = yield* Effect.raceFirst(
         this.transcriber.open(until, true).pipe(this.unlessBusy),
         Effect.as(this.untilUseless(pause, until), undefined),
       )
-      if (this.pause !== pause) return
-      this.pause = undefined
-      const tookMs = (yield* monotonicMs) - beganMs
-      this.plan.made({ quietMs: pause.quietMs, tookMs })
+      if (!this.previews.isWanted(pause)) return
+      this.previews.made(pause, until, (yield* monotonicMs) - beganMs, hypothesis)
       if (hypothesis === undefined) return
-      this.foreseen = { hypothesis, until }
       yield* this.tell(hypothesis, coveredAtMs, false)
-      this.previewed.set()
+      this.previews.announce()
     })
   }
 
@@ -286,15 +281,10 @@ export class LiveSession<E> {
     return Effect.gen({ self: this }, function* (this: LiveSession<E>) {
       for (;;) {
         yield* this.urgent.wait
-        if (this.pause !== pause || (this.end !== undefined && !this.isEnough(until))) return
+        if (!this.previews.isWanted(pause) || (this.end !== undefined && this.audio.total !== until)) return
         this.urgent.clear()
       }
     })
-  }
-
-  /** Whether the first `until` samples are all but a part of the silence that a final result need not have heard. */
-  private isEnough(until: number): boolean {
-    return this.audio.total - until <= msToSamples(unheardMs(this.endsAtMs), LISTEN_RATE_HZ)
   }
 
   /** The next caption is due at the end of the window that `until` samples have begun, or later if captions cost much. */

@@ -1,9 +1,10 @@
 // When a live session transcribes its audio ahead of the end of a turn, so that the result is there when the silence is long enough.
-// A first preview comes early in a silence; a second one shortly before the silence ends the turn, by the time that the first
-// one took. One that has heard most of the silence is the final result. Pure.
+// A first preview comes early in a silence, or later where an answer is known to be ready soon: most silences are pauses, and what is
+// made in them is made for nothing. A second one comes shortly before the silence ends the turn, by the time that the first one
+// took. One that has heard most of the silence is the final result. Pure.
 import type { Pause } from "#domain/audio/TurnDetector.ts"
 
-/** Silence before the first preview. Shorter ones stand within words: stops like "p" and "t" last up to this. A guess. */
+/** Least silence before the first preview. Shorter ones stand within words: stops like "p" and "t" last up to this. A guess. */
 export const firstPreviewMs = 80
 
 /**
@@ -19,6 +20,10 @@ export const unheardMs = (endsAtMs: number): number => Math.max(leastUnheardMs, 
 const spareShare = 1.3
 const spareMs = 25
 
+/** Time left for a preview and the answer to it, as a multiple of what they took lately, and beside it. Guesses: the machine may be busier now. */
+const leadShare = 2
+const leadMs = 60
+
 interface Preview {
   /** Silence that it has heard. */
   readonly quietMs: number
@@ -28,10 +33,15 @@ interface Preview {
 export class PreviewPlan {
   private newest: Preview | undefined
 
-  /** Whether a preview should begin now, where none is being made. */
-  isDue({ endsAtMs, quietMs }: Pause): boolean {
+  /**
+   * Whether a preview should begin now, where none is being made. `readyMs`: what a preview and all that is made of it took lately;
+   * undefined: unknown, or the preview is needed early.
+   */
+  isDue({ endsAtMs, quietMs }: Pause, readyMs?: number): boolean {
     if (quietMs < firstPreviewMs) return false
-    if (this.newest === undefined) return true
+    if (this.newest === undefined) {
+      return readyMs === undefined || endsAtMs - quietMs <= readyMs * leadShare + leadMs
+    }
     const unheard = unheardMs(endsAtMs)
     const isEnough = endsAtMs - this.newest.quietMs <= unheard
     // Not before it would be enough.

@@ -497,6 +497,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "actors/live",
       "actors/model",
       "src/api/access",
+      "src/api/conversation",
       "src/domain/models",
       "src/domain/queues",
       "src/domain/wire",

@@ -53,7 +53,7 @@ export const accountFor = (
 ): Effect.Effect<void, SocketError> =>
   Effect.gen(function* () {
     const latency = times.latency(yield* monotonicMs)
-    meters.ended(latency)
+    meters.ended(latency, times.makingMs)
     const told = latencyObject(latency)
     if (ended.work !== undefined && trace !== undefined) {
       trace.parts++

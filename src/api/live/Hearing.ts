@@ -186,7 +186,7 @@ export class Hearing<R = never> {
         if (turn.step === "ended") {
           const { openId } = items
           yield* tell("input_audio_buffer.speech_stopped", {
-            audio_end_ms: turn.audioMs,
+            audio_end_ms: turn.audioMs - items.leaveOutUnheard(),
             item_id: openId ?? null,
           })
           yield* items.commit

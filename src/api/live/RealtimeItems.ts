@@ -4,7 +4,7 @@ import { Cause, Effect, Fiber, type Scope } from "effect"
 import type { SocketError } from "effect/socket/Socket"
 import type { FinalResult, LiveSession } from "#actors/live/LiveSession.ts"
 import type { LiveError, SessionLease } from "#actors/live/LiveSessions.ts"
-import { LISTEN_RATE_HZ, s16ToBytes, samplesToSeconds } from "#domain/audio/Audio.ts"
+import { LISTEN_RATE_HZ, s16ToBytes, samplesToMs, samplesToSeconds } from "#domain/audio/Audio.ts"
 import type { LiveHypothesis } from "#domain/audio/LiveTranscript.ts"
 import type { Pause } from "#domain/audio/TurnDetector.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
@@ -42,6 +42,8 @@ export interface ItemPlaces {
   readonly lasting?: (id: string, text: string) => void
   /** What the open item's transcript would be if the silence went on; undefined if speech goes on. Absent where no answers are prepared. */
   readonly foreseen?: (id: string, transcript: string | undefined) => void
+  /** Time between a transcript and the first sound of the answer to it; undefined: unknown, or transcripts are needed early. */
+  readonly answerMs?: () => number | undefined
   /** Its transcript; undefined if there is none, because it failed. */
   readonly transcribed: (id: string, transcript: string | undefined) => void
 }
@@ -68,6 +70,8 @@ export class RealtimeItems {
   /** The client uses the protocol's first event names. */
   private readonly older: boolean
   private current: Item | undefined
+  /** What the newest preview of a silence took. */
+  private previewMs: number | undefined
   private readonly unfinished = new Set<Item>()
 
   constructor(tell: Tell, caller: Principal, scope: Scope.Scope, older: boolean, places = onlySpeech()) {
@@ -113,7 +117,12 @@ export class RealtimeItems {
   /** The open item's audio ends with this silence so far. */
   paused(pause: Pause): void {
     const { current, places } = this
-    if (current !== undefined && places.foreseen !== undefined) current.session.paused(pause)
+    if (current === undefined || places.foreseen === undefined) return
+    this.previewMs = current.session.previewMs ?? this.previewMs
+    const answerMs = places.answerMs?.()
+    const { previewMs } = this
+    const isKnown = answerMs !== undefined && previewMs !== undefined
+    current.session.paused(pause, isKnown ? previewMs + answerMs : undefined)
   }
 
   /** Speech goes on after a silence. */
@@ -122,6 +131,14 @@ export class RealtimeItems {
     if (current === undefined || places.foreseen === undefined) return
     current.session.resumed()
     places.foreseen(current.id, undefined)
+  }
+
+  /**
+   * The open item's audio ends with its last silence, of which the end is left out that its transcript has not heard. Gives the
+   * length that was left out, milliseconds.
+   */
+  leaveOutUnheard(): number {
+    return samplesToMs(this.current?.session.leaveOutUnheard() ?? 0, LISTEN_RATE_HZ)
   }
 
   /** The open item's audio is complete. False where there is none. */

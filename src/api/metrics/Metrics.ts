@@ -15,6 +15,7 @@ import { nowMs } from "#http/RequestContext.ts"
 import { SpeechAdmission } from "#services/SpeechAdmission.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { bearerOf, identify } from "../access/Authentication.ts"
+import { ConversationSessions } from "../conversation/ConversationSessions.ts"
 import { EventLoopDelay } from "./EventLoopDelay.ts"
 import { memoryFamilies } from "./MemoryMetrics.ts"
 import { modelFamilies, usageFamilies } from "./ModelMetrics.ts"
@@ -101,6 +102,21 @@ const conversationFamilies = ({ conversations }: NodeMeters): ReadonlyArray<Fami
       [{ outcome: "sent" }, conversations.released],
       [{ outcome: "dropped" }, conversations.prepared - conversations.released],
     ],
+  ),
+]
+
+const conversationGauges = ({
+  open,
+  share,
+}: {
+  readonly open: number
+  readonly share: number
+}): ReadonlyArray<Family> => [
+  gauge("conversations", "Open conversations.", alone(open)),
+  gauge(
+    "conversation_share",
+    "Share of the machine that the conversations that go on take, as new ones are admitted by.",
+    alone(Number(share.toFixed(4))),
   ),
 ]
 
@@ -193,6 +209,7 @@ export const families = Effect.gen(function* () {
     ...modelFamilies(views),
     ...usageFamilies(views, yield* UsageLedger),
     ...requestFamilies(meters),
+    ...conversationGauges((yield* ConversationSessions).gauges(yield* monotonicMs)),
     ...conversationFamilies(meters),
     ...telemetryFamilies(meters),
     ...regionFamilies(meters, yield* Clock.currentTimeMillis),

@@ -63,7 +63,9 @@ export const Docs = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const script = yield* onceAsked(scalarScript)
     const page = yield* onceAsked(Effect.flatMap(script, ({ hash }) => packed(pageOf(hash))))
-    const document = yield* onceAsked(Effect.suspend(() => packed(JSON.stringify(OpenApi.fromApi(EdgeApi)))))
+    // Written before the node listens: it takes 30 ms, for which a request would hold up all others. Packed when it is asked for.
+    const written = JSON.stringify(OpenApi.fromApi(EdgeApi))
+    const document = yield* onceAsked(packed(written))
     yield* router.add(
       "GET",
       pages.docs.path,

@@ -68,6 +68,11 @@ export class AnswerTimes {
     this.isPrepared = true
   }
 
+  /** From the request to the language model to the first samples of the voice. */
+  get makingMs(): number | undefined {
+    return between(this.times.get("asked"), this.times.get("firstSamples"))
+  }
+
   latency(nowMs: number): AnswerLatency {
     const [asked, token, clause, samples, sent] = [
       this.times.get("asked"),

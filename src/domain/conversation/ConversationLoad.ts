@@ -4,8 +4,11 @@
 // Engines of one machine share its processors, so their shares add up. What an engine is measured to take includes what the others
 // keep it waiting, so other work counts as less capacity. Conversations that are silent for a while cost nothing.
 
-/** Share of the machine that conversations may need. A guess: a tenth is left for what costs more than the mean, and for others. */
-export const fullShare = 0.9
+/**
+ * Share of the machine that conversations may need. Measured: above it one answer in twenty comes more than 60 ms late, because the
+ * engines wait for each other (docs/conversation.md#how-many-at-once).
+ */
+export const fullShare = 0.6
 
 /** How long a conversation counts after its last turn or answer, milliseconds. Longer than most thoughts. A guess. */
 export const activeMs = 30_000

@@ -14,6 +14,9 @@ export const countedSteps = {
 } as const satisfies Record<string, keyof AnswerLatency>
 export type CountedStep = keyof typeof countedSteps
 
+/** Answers whose making is remembered. */
+const remembered = 8
+
 export class ConversationMeters {
   readonly stepMs = new Map(
     Object.keys(countedSteps).map((step) => [step as CountedStep, new Histogram()] as const),
@@ -22,8 +25,20 @@ export class ConversationMeters {
   prepared = 0
   released = 0
 
+  /** What the newest answers took to their first sound. */
+  private readonly making: Array<number> = []
+
+  /** The longest that one of the newest spoken answers took from the request to its first samples; undefined: there was none. */
+  get longestMakingMs(): number | undefined {
+    return this.making.length === 0 ? undefined : Math.max(...this.making)
+  }
+
   /** An answer has ended. */
-  ended(latency: AnswerLatency): void {
+  ended(latency: AnswerLatency, makingMs?: number): void {
+    if (makingMs !== undefined) {
+      this.making.push(makingMs)
+      if (this.making.length > remembered) this.making.shift()
+    }
     for (const [step, histogram] of this.stepMs) {
       const ms = latency[countedSteps[step]]
       if (ms !== undefined) histogram.record(ms)

@@ -84,6 +84,25 @@ describe("the plan of previews", () => {
   })
 })
 
+describe("the plan of previews where answers are ready soon", () => {
+  const times = { endsAtMs: fc.integer({ min: 20, max: 3_000 }), readyMs: fc.integer({ min: 1, max: 1_500 }) }
+  it("makes the first one late, with twice the time that is needed", () => {
+    fc.assert(
+      fc.property(times.endsAtMs, times.readyMs, (endsAtMs, readyMs) => {
+        const plan = new PreviewPlan()
+        const quiet = Array.from({ length: Math.ceil(endsAtMs / 10) }, (_, at) => at * 10)
+        const firstMs = quiet.find((quietMs) => plan.isDue({ quietMs, endsAtMs }, readyMs))
+        if (endsAtMs < firstPreviewMs + 10) return
+        expect(firstMs).toBeGreaterThanOrEqual(firstPreviewMs)
+        if (firstMs! > firstPreviewMs) expect(endsAtMs - firstMs!).toBeGreaterThan(2 * readyMs)
+        // Not earlier than that time needs, but for one frame.
+        if (endsAtMs - firstPreviewMs > 2 * readyMs + 80)
+          expect(endsAtMs - firstMs!).toBeLessThanOrEqual(2 * readyMs + 60)
+      }),
+    )
+  })
+})
+
 describe("a silence within a session", () => {
   it.effect("that lasts: the final result is the preview that heard nearly all of it", () =>
     Effect.gen(function* () {
@@ -94,12 +113,12 @@ describe("a silence within a session", () => {
       yield* settled
       expect(previews).toHaveLength(1)
       session.push(silence(80), 0)
+      expect(session.leaveOutUnheard()).toBe(80 * 16)
       session.stop("stop")
       const { hypothesis } = yield* Fiber.join(run)
       expect(finals).toHaveLength(1)
       expect(hypothesis.text).toBe(previews[0])
-      // Its time is that of all audio.
-      expect(hypothesis.audioMs).toBe(1_660)
+      expect(hypothesis.audioMs).toBe(1_580)
       expect(hypothesis.text).toBe(fileAnswer(joined(speech, new Int16Array(80 * 16))).text)
     }),
   )
@@ -137,6 +156,7 @@ describe("a silence within a session", () => {
           session.push(silence(160), 0)
           // A second preview is due only where the first one is not enough.
           session.paused({ quietMs: 240, endsAtMs })
+          session.leaveOutUnheard()
           session.stop("stop")
           yield* Fiber.join(run)
           return finals.length
@@ -154,6 +174,7 @@ describe("a silence within a session", () => {
       session.paused({ quietMs: 80, endsAtMs: 500 })
       yield* settled
       session.push(silence(420), 0)
+      expect(session.leaveOutUnheard()).toBe(0)
       session.stop("stop")
       yield* settled
       expect(cancelled()).toBe(1)
@@ -173,6 +194,7 @@ describe("a silence within a session", () => {
       session.paused({ quietMs: 80, endsAtMs: 160 })
       yield* settled
       session.push(silence(80), 0)
+      session.leaveOutUnheard()
       session.stop("stop")
       yield* settled
       finals[0]!.open()
@@ -181,7 +203,22 @@ describe("a silence within a session", () => {
     }),
   )
 
-  it.effect("at random, in any order: the text is that of the audio, but for the last silence", () =>
+  it.effect("that a client's commit ends: all of its audio is transcribed", () =>
+    Effect.gen(function* () {
+      const { finals, transcribe } = counting()
+      const { run, session } = yield* begun(transcribe)
+      session.push(silence(80), 0)
+      session.paused({ quietMs: 80, endsAtMs: 160 })
+      yield* settled
+      session.push(silence(40), 0)
+      session.stop("stop")
+      const { hypothesis } = yield* Fiber.join(run)
+      expect(finals[1]!.samples).toBe(speech.length + 120 * 16)
+      expect(hypothesis.audioMs).toBe(1_620)
+    }),
+  )
+
+  it.effect("at random, in any order: the text is that of exactly the audio that is left", () =>
     Effect.gen(function* () {
       const step = fc.constantFrom("speech", "silence", "settle")
       const orders = fc.sample(fc.array(step, { maxLength: 14 }), 60)
@@ -205,12 +242,13 @@ describe("a silence within a session", () => {
             session.paused({ quietMs, endsAtMs: 160 })
           }
         }
+        const leftOut = session.leaveOutUnheard()
+        // Only silence, and no more than the final result need not hear.
+        expect(leftOut).toBeLessThanOrEqual(Math.min(quietMs, unheardMs(160)) * 16)
         session.stop("stop")
         const { hypothesis } = yield* Fiber.join(run)
-        const cuts = [0, 1].map((heard) =>
-          audio.subarray(0, audio.length - heard * Math.min(quietMs, 60) * 16),
-        )
-        expect(cuts.map((cut) => fileAnswer(cut).text)).toContain(hypothesis.text)
+        expect(session.samples).toBe(audio.length - leftOut)
+        expect(hypothesis.text).toBe(fileAnswer(audio.subarray(0, audio.length - leftOut)).text)
       }
     }),
   )

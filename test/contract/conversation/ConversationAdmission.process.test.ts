@@ -10,7 +10,7 @@ import { eventually, startNode, type TestNode, untilLoaded } from "../../support
 
 let node: TestNode
 beforeAll(async () => {
-  // A second of speech takes 0.8 s to compute, and conversations are spoken to half of the time: two take 0.8 of the node.
+  // A second of speech takes 0.8 s to compute, and conversations are spoken to half of the time: one takes 0.4 of the node.
   const slow = { ...fakeVoice, options: { realTimeFactor: 0.8 } }
   node = await startNode({ models: [listener(), fakeModel, slow] })
   await untilLoaded(node, "listener", "fake", "fake-voice")

@@ -9,7 +9,7 @@ const measured = (ears: number, voice: number) => ({ ears: () => ears, voice: ()
 it("admits as many as fit, the first always", () => {
   const load = new ConversationLoad(measured(0.05, 0.4))
   expect(load.costOf(parts)).toBeCloseTo(0.25)
-  expect([1, 2, 3, 4].map(() => load.enter(parts, 0) !== undefined)).toEqual([true, true, true, false])
+  expect([1, 2, 3, 4].map(() => load.enter(parts, 0) !== undefined)).toEqual([true, true, false, false])
   const slow = new ConversationLoad(measured(2, 2))
   expect([1, 2].map(() => slow.enter(parts, 0) !== undefined)).toEqual([true, false])
   const unmeasured = new ConversationLoad(measured(0, 0))

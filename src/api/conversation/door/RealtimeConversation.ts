@@ -138,6 +138,8 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
       transcribed: floor.transcribed,
       lasting: floor.lasting,
       foreseen: (id, transcript) => socket.foreseen(id, transcript),
+      // A semantic end is judged by the transcript, so that comes early.
+      answerMs: () => (socket.current.turns?.kind === "semantic_vad" ? undefined : meters.longestMakingMs),
     })
     const socket: ConversationSocket = new ConversationSocket(
       {
