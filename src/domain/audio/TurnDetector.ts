@@ -1,6 +1,6 @@
 // Splits audio into speakers' turns: a turn begins with a little audio from before the speech, and a silence ends it.
 // Pure except for the audio that it holds back. 16 kHz s16.
-import { HOP_MS, HOP_SAMPLES } from "../activity/BandEnergies.ts"
+import { HOP_SAMPLES } from "../activity/BandEnergies.ts"
 import { Prosody } from "../activity/Prosody.ts"
 import type { SpeechWeights } from "../activity/SpeechNetwork.ts"
 import { LISTEN_RATE_HZ, samplesToMs } from "./Audio.ts"
@@ -40,7 +40,7 @@ export interface TurnRules extends SpeechRules {
 const aheadSamples = 48
 
 /** The newest hop is not judged yet, and one hop without speech is within a word. */
-const unsureMs = 2 * HOP_MS
+const unsureHops = 2
 
 export class TurnDetector {
   private readonly detector: VoiceActivityDetector
@@ -74,15 +74,15 @@ export class TurnDetector {
   /** The silence with which the open turn ends so far; undefined where no turn is open. */
   get pause(): Pause | undefined {
     if (!this.speaking) return undefined
-    const { quietMs } = this.detector
-    return { quietMs: quietMs > unsureMs ? quietMs : 0, endsAtMs: this.detector.endsAtMs }
+    const { endsAtMs, quietHops, quietMs } = this.detector
+    return { quietMs: quietHops > unsureHops ? quietMs : 0, endsAtMs }
   }
 
   /** How the speech before the present silence sounds at its end (Prosody); undefined where there is no silence, or nothing judges it. */
   get ending(): Float32Array | undefined {
     return this.pause === undefined || this.pause.quietMs === 0
       ? undefined
-      : this.prosody?.ending(this.detector.quietMs / HOP_MS)
+      : this.prosody?.ending(this.detector.quietHops)
   }
 
   /** The present silence ends the turn when it is this long. The next silence has the usual length again. */
