@@ -11,6 +11,7 @@ import type { Pause } from "#domain/audio/TurnDetector.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import type { IncrementalTranscriber } from "./IncrementalTranscriber.ts"
 import type { LiveAudio } from "./LiveAudio.ts"
+import type { PreviewTimes } from "./PreviewPlan.ts"
 import { Previews } from "./Previews.ts"
 import { type InTree, type SessionActor, startSession } from "./SessionActor.ts"
 import { Signal } from "./Signal.ts"
@@ -127,10 +128,10 @@ export class LiveSession<E> {
 
   /**
    * The audio so far ends with a silence: what it says is transcribed as if it were complete. Called with each frame of it.
-   * `readyMs`: what that and what is made of it took lately; undefined: unknown.
+   * `lately`: what that and what is made of it took.
    */
-  paused(pause: Pause, readyMs?: number): void {
-    if (this.end !== undefined || this.actor === undefined || !this.previews.paused(pause, readyMs)) return
+  paused(pause: Pause, lately?: PreviewTimes): void {
+    if (this.end !== undefined || this.actor === undefined || !this.previews.paused(pause, lately)) return
     this.urgent.set()
     if (this.isPreviewDue) return
     this.isPreviewDue = true

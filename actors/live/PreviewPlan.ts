@@ -24,6 +24,27 @@ const spareMs = 25
 const leadShare = 2
 const leadMs = 60
 
+/** What was measured of earlier silences, milliseconds; absent: unknown, or previews are needed as early as they can be. */
+export interface PreviewTimes {
+  readonly previewMs?: number | undefined
+  /** What is made of a preview. */
+  readonly answerMs?: number | undefined
+}
+
+/** So much later a first preview may come, if it then is the final result and no second one is needed. A guess: one frame. */
+const laterMs = 20
+
+/** The silence after which the first preview begins. */
+const firstAtMs = (endsAtMs: number, { answerMs, previewMs }: PreviewTimes): number => {
+  const enoughMs = Math.max(firstPreviewMs, endsAtMs - unheardMs(endsAtMs))
+  if (enoughMs <= firstPreviewMs + laterMs) return enoughMs
+  if (previewMs === undefined) return firstPreviewMs
+  // It would not be there at the end of the silence, and then be of no use.
+  if (firstPreviewMs + previewMs + spareMs >= endsAtMs) return enoughMs
+  if (answerMs === undefined) return firstPreviewMs
+  return Math.max(firstPreviewMs, endsAtMs - (previewMs + answerMs) * leadShare - leadMs)
+}
+
 interface Preview {
   /** Silence that it has heard. */
   readonly quietMs: number
@@ -33,15 +54,9 @@ interface Preview {
 export class PreviewPlan {
   private newest: Preview | undefined
 
-  /**
-   * Whether a preview should begin now, where none is being made. `readyMs`: what a preview and all that is made of it took lately;
-   * undefined: unknown, or the preview is needed early.
-   */
-  isDue({ endsAtMs, quietMs }: Pause, readyMs?: number): boolean {
-    if (quietMs < firstPreviewMs) return false
-    if (this.newest === undefined) {
-      return readyMs === undefined || endsAtMs - quietMs <= readyMs * leadShare + leadMs
-    }
+  /** Whether a preview should begin now, where none is being made. */
+  isDue({ endsAtMs, quietMs }: Pause, lately: PreviewTimes = {}): boolean {
+    if (this.newest === undefined) return quietMs >= firstAtMs(endsAtMs, lately)
     const unheard = unheardMs(endsAtMs)
     const isEnough = endsAtMs - this.newest.quietMs <= unheard
     // Not before it would be enough.

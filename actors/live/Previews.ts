@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import { LISTEN_RATE_HZ, msToSamples } from "#domain/audio/Audio.ts"
 import type { LiveHypothesis } from "#domain/audio/LiveTranscript.ts"
 import type { Pause } from "#domain/audio/TurnDetector.ts"
-import { PreviewPlan, unheardMs } from "./PreviewPlan.ts"
+import { PreviewPlan, type PreviewTimes, unheardMs } from "./PreviewPlan.ts"
 import { Signal } from "./Signal.ts"
 
 export class Previews {
@@ -22,9 +22,9 @@ export class Previews {
   private coming: number | undefined
 
   /** The audio so far ends with this silence. True where a preview should begin, which is then due. */
-  paused(pause: Pause, readyMs?: number): boolean {
+  paused(pause: Pause, lately?: PreviewTimes): boolean {
     this.endsAtMs = pause.endsAtMs
-    if (this.silence !== undefined || !this.plan.isDue(pause, readyMs)) return false
+    if (this.silence !== undefined || !this.plan.isDue(pause, lately)) return false
     this.silence = pause
     return true
   }

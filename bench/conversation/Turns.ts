@@ -1,5 +1,6 @@
 // One turn of a new conversation through a node, by the harness's client: real time in, what came and when.
 
+import { Clauses } from "#domain/conversation/Clauses.ts"
 import { RequestFailed } from "#harness/client/Failures.ts"
 import { Session, type TurnDetection } from "#harness/conversation/Session.ts"
 import { TranscriptCheck } from "#harness/conversation/TranscriptCheck.ts"
@@ -31,6 +32,12 @@ interface Turn {
 
 const limitMs = 60_000
 
+/** What the voice was given first. The client sees words, not pieces; the text alone says where the first one ends. */
+const firstPieceOf = (text: string): string => {
+  const clauses = new Clauses()
+  return clauses.push(text)[0] ?? clauses.end()
+}
+
 export const turnAt = async (
   { key, port }: Target,
   { clip, maxTokens, silenceMs }: Turn,
@@ -38,7 +45,7 @@ export const turnAt = async (
 ): Promise<NodeTurn> => {
   const turns: TurnDetection =
     silenceMs === undefined ? { type: "none" } : { type: "server_vad", silence_duration_ms: silenceMs }
-  const pieces: Array<string> = []
+  const words: Array<string> = []
   const session = new Session(
     {
       model: textModel,
@@ -51,7 +58,7 @@ export const turnAt = async (
       pieceMs: 20,
     },
     (event) => {
-      if (event.type === "response.output_audio_transcript.delta") pieces.push(String(event.delta))
+      if (event.type === "response.output_audio_transcript.delta") words.push(String(event.delta))
     },
   )
   try {
@@ -68,7 +75,7 @@ export const turnAt = async (
     const endMs = answer.audio.soundAtMs! - toSound
     return {
       transcript: items.map(({ transcript }) => transcript ?? "").join(" "),
-      piece: pieces[0] ?? "",
+      piece: firstPieceOf(words.join("")),
       transcriptMs: item.transcribedMs! - endMs,
       createdMs: answer.createdMs - endMs,
       audioMs: first!.atMs - endMs,

@@ -4,6 +4,7 @@ import { Cause, Effect, Fiber, type Scope } from "effect"
 import type { SocketError } from "effect/socket/Socket"
 import type { FinalResult, LiveSession } from "#actors/live/LiveSession.ts"
 import type { LiveError, SessionLease } from "#actors/live/LiveSessions.ts"
+import type { PreviewTimes } from "#actors/live/PreviewPlan.ts"
 import { LISTEN_RATE_HZ, s16ToBytes, samplesToMs, samplesToSeconds } from "#domain/audio/Audio.ts"
 import type { LiveHypothesis } from "#domain/audio/LiveTranscript.ts"
 import type { Pause } from "#domain/audio/TurnDetector.ts"
@@ -42,8 +43,10 @@ export interface ItemPlaces {
   readonly lasting?: (id: string, text: string) => void
   /** What the open item's transcript would be if the silence went on; undefined if speech goes on. Absent where no answers are prepared. */
   readonly foreseen?: (id: string, transcript: string | undefined) => void
-  /** Time between a transcript and the first sound of the answer to it; undefined: unknown, or transcripts are needed early. */
-  readonly answerMs?: () => number | undefined
+  /** What transcripts made ahead, and the answers to them, took lately. Empty where they are needed as early as they can be. */
+  readonly lately?: () => PreviewTimes
+  /** An item's newest transcript made ahead took so long, milliseconds, also where it was given up. */
+  readonly previewed?: (tookMs: number) => void
   /** Its transcript; undefined if there is none, because it failed. */
   readonly transcribed: (id: string, transcript: string | undefined) => void
 }
@@ -70,8 +73,6 @@ export class RealtimeItems {
   /** The client uses the protocol's first event names. */
   private readonly older: boolean
   private current: Item | undefined
-  /** What the newest preview of a silence took. */
-  private previewMs: number | undefined
   private readonly unfinished = new Set<Item>()
 
   constructor(tell: Tell, caller: Principal, scope: Scope.Scope, older: boolean, places = onlySpeech()) {
@@ -118,11 +119,7 @@ export class RealtimeItems {
   paused(pause: Pause): void {
     const { current, places } = this
     if (current === undefined || places.foreseen === undefined) return
-    this.previewMs = current.session.previewMs ?? this.previewMs
-    const answerMs = places.answerMs?.()
-    const { previewMs } = this
-    const isKnown = answerMs !== undefined && previewMs !== undefined
-    current.session.paused(pause, isKnown ? previewMs + answerMs : undefined)
+    current.session.paused(pause, places.lately?.())
   }
 
   /** Speech goes on after a silence. */
@@ -269,6 +266,7 @@ export class RealtimeItems {
       Effect.scoped,
       Effect.ensuring(
         Effect.sync(() => {
+          if (session.previewMs !== undefined) this.places.previewed?.(session.previewMs)
           // One that is cleared before it has run has to end, too.
           session.stop("stop")
           this.unfinished.delete(item)

@@ -27,10 +27,20 @@ export class ConversationMeters {
 
   /** What the newest answers took to their first sound. */
   private readonly making: Array<number> = []
+  private previewMs: number | undefined
 
-  /** The longest that one of the newest spoken answers took from the request to its first samples; undefined: there was none. */
-  get longestMakingMs(): number | undefined {
-    return this.making.length === 0 ? undefined : Math.max(...this.making)
+  /**
+   * What the newest transcript made ahead took, and the longest that one of the newest spoken answers took from the request to its
+   * first samples.
+   */
+  get lately(): { readonly previewMs: number | undefined; readonly answerMs: number | undefined } {
+    const answerMs = this.making.length === 0 ? undefined : Math.max(...this.making)
+    return { previewMs: this.previewMs, answerMs }
+  }
+
+  /** A transcript was made ahead of the end of a turn, or given up after so long. */
+  readonly previewed = (tookMs: number): void => {
+    this.previewMs = tookMs
   }
 
   /** An answer has ended. */

@@ -138,8 +138,9 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
       transcribed: floor.transcribed,
       lasting: floor.lasting,
       foreseen: (id, transcript) => socket.foreseen(id, transcript),
-      // A semantic end is judged by the transcript, so that comes early.
-      answerMs: () => (socket.current.turns?.kind === "semantic_vad" ? undefined : meters.longestMakingMs),
+      // A semantic end is judged by the transcript.
+      lately: () => (socket.current.turns?.kind === "semantic_vad" ? {} : meters.lately),
+      previewed: meters.previewed,
     })
     const socket: ConversationSocket = new ConversationSocket(
       {
