@@ -3,7 +3,7 @@
 /**
  * @typedef {object} ModelInfo
  * @property {string} id
- * @property {"text" | "embedding" | "speech" | "transcription"} kind
+ * @property {"text" | "embedding" | "speech" | "transcription" | "conversation"} kind
  * @property {string} owned_by
  * @property {ReadonlyArray<string>} [input_modalities]
  */
@@ -56,6 +56,11 @@ export class NodeInfo extends EventTarget {
       }
     }
     this.dispatchEvent(new Event("change"))
+  }
+
+  /** The models that an engine runs: a conversation only joins them. */
+  get engines() {
+    return this.models.filter(({ kind }) => kind !== "conversation")
   }
 
   /** @param {ModelInfo["kind"]} kind */

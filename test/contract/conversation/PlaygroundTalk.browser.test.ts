@@ -52,6 +52,11 @@ beforeAll(async () => {
     models: [
       { ...fakeModel, id: "llm-fake" },
       ...["tts-82m", "stt-large-v3-turbo"].map((id) => builtInModel(id)),
+      {
+        id: "assistant",
+        kind: "conversation",
+        conversation: { transcription: "stt-large-v3-turbo", text: "llm-fake", speech: "tts-82m" },
+      },
     ],
   })
   await untilLoaded(node, "llm-fake", "tts-82m", "stt-large-v3-turbo")
@@ -181,6 +186,27 @@ it("takes a turn while a key is held, and answers it when the key is let go", wi
   await shows(page, "#talk-start", /^Start$/)
   await page.close()
 })
+
+it(
+  "offers the catalog's conversations first, with their own voice and turns by what is said",
+  withBrowser,
+  async () => {
+    const { page, received, sent } = await open()
+    expect(await page.locator("#talk-model option").allTextContents()).toEqual(["assistant", "llm-fake"])
+    await page.check('[name=talk-turns][value="semantic"]')
+    await page.click("#talk-start")
+    await shows(page, "#talk-floor", /^Listening$/)
+    expect(sent[0]).toMatchObject({
+      type: "session.update",
+      session: { audio: { input: { turn_detection: { type: "semantic_vad" } } } },
+    })
+    expect(JSON.stringify(sent[0])).not.toContain('"voice"')
+    expect(received[0]).toMatchObject({ type: "session.created", session: { model: "assistant" } })
+    await shows(page, ".assistant .text", /^token/)
+    await page.click("#talk-start")
+    await page.close()
+  },
+)
 
 it(
   "says in one sentence what to do without a microphone, and when the node goes away",

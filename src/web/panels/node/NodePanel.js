@@ -39,7 +39,7 @@ export const makeNode = ({ client, node }) => {
       method: "POST",
       base: client.base,
       path: lastAction.path,
-      json: { model_name: lastAction.id || (node.models[0]?.id ?? "MODEL") },
+      json: { model_name: lastAction.id || (node.engines[0]?.id ?? "MODEL") },
       answer: "json",
     }),
   )
@@ -140,7 +140,7 @@ export const makeNode = ({ client, node }) => {
           : [fact("memory", `${bytesText(metrics.claimedBytes ?? 0)} of ${bytesText(metrics.budgetBytes)}`)]),
       )
       rows.show(
-        node.models.map(({ id, kind, owned_by }) => ({
+        node.engines.map(({ id, kind, owned_by }) => ({
           id,
           kind,
           owner: owned_by,

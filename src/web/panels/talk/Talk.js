@@ -43,7 +43,14 @@ export const makeTalk = ({ client, node, settings }) => {
   let stop
   let isHeld = false
 
-  const isManual = () => modes.find(({ checked }) => checked)?.value === "manual"
+  const mode = () => modes.find(({ checked }) => checked)?.value
+  const isManual = () => mode() === "manual"
+  const turnDetection = () => {
+    if (isManual()) return null
+    return mode() === "semantic"
+      ? { type: "semantic_vad", interrupt_response: true }
+      : { type: "server_vad", silence_duration_ms: Number(silence.value), interrupt_response: true }
+  }
   /** @param {string} sentence empty for none */
   const say = (sentence) => {
     problem.textContent = sentence
@@ -56,9 +63,7 @@ export const makeTalk = ({ client, node, settings }) => {
     audio: {
       input: {
         transcription: {},
-        turn_detection: isManual()
-          ? null
-          : { type: "server_vad", silence_duration_ms: Number(silence.value), interrupt_response: true },
+        turn_detection: turnDetection(),
       },
       ...(voice.value === "" ? {} : { output: { voice: voice.value } }),
     },
@@ -79,6 +84,7 @@ export const makeTalk = ({ client, node, settings }) => {
     start.textContent = runs ? "Stop" : "Start"
     hold.hidden = talk === undefined || !isManual()
     for (const field of [model, voice, instructions, silence, ...modes]) field.disabled = runs
+    silence.disabled ||= mode() !== "automatic"
     code.refresh()
   }
   const show = () => {
@@ -222,7 +228,7 @@ export const makeTalk = ({ client, node, settings }) => {
     }
     setOptions(
       voice,
-      voices.map((value) => ({ value })),
+      [{ value: "", label: "The model's own" }, ...voices.map((value) => ({ value }))],
       kept.wanted(voice),
     )
     showFields()
@@ -230,7 +236,7 @@ export const makeTalk = ({ client, node, settings }) => {
   node.addEventListener("change", () => {
     setOptions(
       model,
-      node.ofKind("text").map(({ id }) => ({ value: id })),
+      [...node.ofKind("conversation"), ...node.ofKind("text")].map(({ id }) => ({ value: id })),
       kept.wanted(model),
     )
     readVoices()
