@@ -157,7 +157,8 @@ export class VoiceActivityDetector {
       this.speechEnd = this.hops - 1
       this.endsAt = this.silenceMs
     }
-    if (this.quietMs < this.endsAt) return undefined
+    // While speech goes on, the newest hop is the only one that is not judged.
+    if (this.quietHops === 1 || this.quietMs < this.endsAt) return undefined
     this.speaking = false
     this.endsAt = this.silenceMs
     this.recent = 0

@@ -35,6 +35,23 @@ const heard = (samples: Int16Array, sizes: ReadonlyArray<number> = [samples.leng
 }
 
 describe("speech", () => {
+  it.each([0, 10, 20, 30])("goes on while it lasts, where a silence of %s ms ends it", (silenceMs) => {
+    const detector = new VoiceActivityDetector(speechWeights, { silenceMs, threshold: 0.5 })
+    let stops = 0
+    for (const clip of clips) {
+      const samples = bytesToS16(clip)
+      for (let at = 0; at + 160 <= samples.length; at += 160) {
+        const wasSpeech = detector.probability > 0.5
+        const [event] = detector.push(samples.subarray(at, at + 160))
+        if (event?.type !== "stopped") continue
+        stops++
+        // Two hops were speech: the newest, and the one before it.
+        expect(wasSpeech && detector.probability > 0.5).toBe(false)
+      }
+    }
+    expect(stops).toBeGreaterThan(0)
+  })
+
   it.each([0, 0.001, 0.005])("starts and stops with a clip, in a background of %s", (background) => {
     for (const clip of clips) {
       const speech = bytesToS16(clip)
