@@ -154,8 +154,8 @@ export class LiveSession<E> {
   }
 
   /**
-   * The last silence is the end of the turn: what a preview has not heard of it is left out of the audio, so that the preview is the
-   * final result of exactly the audio that is left. Gives the samples that were left out.
+   * The last silence is the end of the turn: the part of it that the newest preview does not cover is left out of the audio, so that
+   * the preview is the final result of exactly the audio that is left. Gives the samples that were left out.
    */
   leaveOutUnheard(): number {
     if (this.end !== undefined) return 0

@@ -53,28 +53,12 @@ export const Repository = Context.Reference<string>("edgewise/api/Repository", {
   defaultValue: () => "models",
 })
 
-const recordOf = ({ entry, host }: Pick<ModelSnapshot, "entry" | "host">): typeof ModelListEntry.Type => {
-  const { created, id, kind, ownedBy } = entry
-  return {
-    id,
-    object: "model",
-    created,
-    owned_by: ownedBy,
-    permission: [],
-    root: id,
-    parent: null,
-    kind,
-    ...(kind === "text"
-      ? {
-          input_modalities: seesPictures(entry, host?.facts)
-            ? (["text", "image"] as const)
-            : (["text"] as const),
-        }
-      : {}),
-  }
-}
+type ModelRecord = typeof ModelListEntry.Type
 
-const conversationRecord = ({ created, id, ownedBy }: ConversationEntry): typeof ModelListEntry.Type => ({
+const recordOf = (
+  { created, id, ownedBy }: Pick<ConversationEntry, "created" | "id" | "ownedBy">,
+  kind: ModelRecord["kind"],
+): ModelRecord => ({
   id,
   object: "model",
   created,
@@ -82,12 +66,18 @@ const conversationRecord = ({ created, id, ownedBy }: ConversationEntry): typeof
   permission: [],
   root: id,
   parent: null,
-  kind: "conversation",
+  kind,
 })
 
+const modelRecord = ({ entry, host }: Pick<ModelSnapshot, "entry" | "host">): ModelRecord => {
+  const record = recordOf(entry, entry.kind)
+  if (entry.kind !== "text") return record
+  return { ...record, input_modalities: seesPictures(entry, host?.facts) ? ["text", "image"] : ["text"] }
+}
+
 export const listModels = Effect.gen(function* () {
-  const models = (yield* ModelRegistry).all().map(recordOf)
-  const data = [...models, ...(yield* Conversations).all.map(conversationRecord)]
+  const models = (yield* ModelRegistry).all().map(modelRecord)
+  const data = [...models, ...(yield* Conversations).all.map((entry) => recordOf(entry, "conversation"))]
   const list: typeof ModelList.Type = { object: "list", data }
   return list
 })
@@ -117,9 +107,9 @@ export const oneModel = Effect.fn("Models.one")(function* (request: HttpServerRe
     const conversation = (yield* Conversations).all.find((entry) => entry.id === id)
     return conversation === undefined
       ? yield* new ModelNotLoaded({ model: id })
-      : conversationRecord(conversation)
+      : recordOf(conversation, "conversation")
   }
-  return recordOf(model)
+  return modelRecord(model)
 })
 
 export const modelStatus = Effect.gen(function* () {
