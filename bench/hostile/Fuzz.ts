@@ -3,9 +3,10 @@
 import { writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { Effect, type Scope } from "effect"
+import { Effect, Option, type Scope } from "effect"
 import { type ChildFailed, startChild } from "../support/Child.ts"
 import { type Finding, finding, type Goal, type Section } from "../support/Findings.ts"
+import type { Gateway } from "../support/Gateway.ts"
 import type { FuzzerCommands, Progress } from "./fuzzerMain.ts"
 import type { HonestSeen } from "./honestMain.ts"
 import { inputOf } from "./Inputs.ts"
@@ -83,6 +84,18 @@ const writeFailures = (plan: FuzzPlan, failures: object) =>
     console.error(`what failed is in ${path}; --seed ${plan.seed} --only INDEX sends one input again`)
   })
 
+/** Characters of what a crashed process wrote that are printed. */
+const shownCharacters = 4_000
+
+/** How the gateway ended, by signal or status, and what it wrote last. */
+const endOf = ({ child }: Gateway): Effect.Effect<string> =>
+  Effect.map(Effect.timeoutOption(Effect.flip(child.died), 1_000), (ended) =>
+    Option.match(ended, {
+      onNone: () => "runs, and does not answer",
+      onSome: ({ detail }) => detail.slice(0, 40) + detail.slice(40).slice(-shownCharacters),
+    }),
+  )
+
 const outcomes = ({ tally }: Progress): Section => ({
   title: "What inputs were answered, by what was mutated",
   method:
@@ -128,6 +141,7 @@ export const fuzz = (plan: FuzzPlan): Effect.Effect<ReadonlyArray<Section>, Chil
       const { recent, wrong } = progress
       const log = (yield* gateway.child.output).split("\n").filter((line) => line.startsWith("{"))
       for (const reason of reasons) console.error(`honest request: ${reason}`)
+      if (!healthy) console.error(`the gateway ${yield* endOf(gateway)}`)
       yield* writeFailures(plan, { healthy, wrong, honest: reasons, recent: healthy ? [] : recent, log })
     }
     const findings: ReadonlyArray<Finding> = [
