@@ -184,9 +184,14 @@ export class Session {
     this.#wake?.()
   }
 
-  /** Waits for a condition that events or the time bring about. Fails with RequestFailed. One reader at a time. */
+  /**
+   * Waits for a condition that events or the time bring about. Fails with RequestFailed. One reader at a time.
+   *
+   * The condition and the next moment are asked about the same reading of the clock. With two readings, a moment that passed
+   * between them would be neither reached in the first nor to come in the second, and nobody would wake for it.
+   */
   async until(
-    holds: () => boolean,
+    holds: (nowMs: number) => boolean,
     limitMs: number,
     otherwise: string,
     signal: AbortSignal,
@@ -199,8 +204,8 @@ export class Session {
     try {
       for (;;) {
         if (this.#failure !== undefined) throw this.#failure
-        if (holds()) return
         const nowMs = performance.now()
+        if (holds(nowMs)) return
         if (nowMs >= limitMs) throw new RequestFailed("timeout", otherwise)
         const { promise, resolve } = Promise.withResolvers<void>()
         this.#wake = resolve

@@ -52,7 +52,7 @@ export const runTurn = async (
   const brokenBefore = session.orders.count
   const until = (atMs: number) =>
     session.until(
-      () => performance.now() >= atMs,
+      (nowMs) => nowMs >= atMs,
       atMs + limitMs,
       "",
       signal,
@@ -96,8 +96,7 @@ export const runTurn = async (
     const soundAtMs = answerOf()?.audio.soundAtMs
     return soundAtMs === undefined || listenMs === undefined ? undefined : soundAtMs + listenMs
   }
-  const isHeard = (): boolean => {
-    const nowMs = performance.now()
+  const isHeard = (nowMs: number): boolean => {
     const answer = answerOf()
     if (answer === undefined || nowMs < said.lastMs) return false
     if (nowMs >= (listenedMs() ?? Number.POSITIVE_INFINITY)) return true
@@ -108,7 +107,7 @@ export const runTurn = async (
   const hasSound = () => answerOf()?.audio.soundAtMs !== undefined
   try {
     await session.until(
-      () => isHeard() || (hasSound() && performance.now() > said.lastMs),
+      (nowMs) => isHeard(nowMs) || (hasSound() && nowMs >= said.lastMs),
       limitAtMs,
       "no audible answer to the speech",
       signal,

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
 import { EventOrders } from "#harness/conversation/EventOrders.ts"
 import { Microphone } from "#harness/conversation/Microphone.ts"
 import { AnswerAudio, Playback } from "#harness/conversation/Playback.ts"
+import { Session } from "#harness/conversation/Session.ts"
 import { speechSpan } from "#harness/conversation/SpeechSpan.ts"
 import { tone } from "./ScriptedConversation.ts"
 
@@ -164,5 +165,29 @@ describe("EventOrders", () => {
       "response.done: ends without a beginning",
     ])
     expect(broken(good.slice(1))).toEqual(["input_audio_buffer.speech_started: comes before session.created"])
+  })
+})
+
+describe("waiting", () => {
+  afterEach(() => void vi.restoreAllMocks())
+
+  it("ends at its moment, also when the moment passes between the condition and the timer", async () => {
+    const session = new Session({
+      model: "m",
+      turns: { type: "none" },
+      voice: undefined,
+      instructions: undefined,
+      transcriptionModel: undefined,
+      language: undefined,
+      maxTokens: 1,
+      pieceMs: 20,
+    })
+    // Each reading of the clock is a millisecond later; the moment is between two of them.
+    let readMs = 1_000
+    vi.spyOn(performance, "now").mockImplementation(() => readMs++)
+    const atMs = 1_000.5
+    const next = (nowMs: number) => (nowMs < atMs ? atMs : Number.POSITIVE_INFINITY)
+    await session.until((nowMs) => nowMs >= atMs, 60_000, "too late", new AbortController().signal, next)
+    expect(readMs).toBeLessThan(1_010)
   })
 })
