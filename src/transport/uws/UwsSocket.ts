@@ -64,9 +64,7 @@ export const webSocketEvents = (
     idleTimeout: settings.webSocketIdleSeconds,
     sendPingsAutomatically: true,
     upgrade: onUpgrade,
-    // uWS calls this from inside `upgrade`. When the `cork` around it returns, it reads the state of the former
-    // response from memory that it has freed. An allocation in between (e.g. a function being compiled) may make it
-    // close the new socket at once: 2 of 30 first sockets of a process (measured), none with this delay.
+    // uWS calls this from inside `upgrade`, where no handler should go on and write.
     open: (ws) => {
       const socket = live(ws)
       queueMicrotask(() => socket.open(new UwsSocket(ws as WebSocket<UserData>)))
