@@ -15,7 +15,7 @@ import { nowMs } from "#http/RequestContext.ts"
 import { SpeechAdmission } from "#services/SpeechAdmission.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { bearerOf, identify } from "../access/Authentication.ts"
-import { ConversationSessions } from "../conversation/ConversationSessions.ts"
+import { type ConversationGauges, ConversationSessions } from "../conversation/ConversationSessions.ts"
 import { EventLoopDelay } from "./EventLoopDelay.ts"
 import { memoryFamilies } from "./MemoryMetrics.ts"
 import { modelFamilies, usageFamilies } from "./ModelMetrics.ts"
@@ -105,19 +105,14 @@ const conversationFamilies = ({ conversations }: NodeMeters): ReadonlyArray<Fami
   ),
 ]
 
-const conversationGauges = ({
-  open,
-  share,
-}: {
-  readonly open: number
-  readonly share: number
-}): ReadonlyArray<Family> => [
+const conversationGauges = ({ crashed, open, share }: ConversationGauges): ReadonlyArray<Family> => [
   gauge("conversations", "Open conversations.", alone(open)),
   gauge(
     "conversation_share",
     "Share of the machine that the conversations that go on take, as new ones are admitted by.",
     alone(Number(share.toFixed(4))),
   ),
+  counter("conversation_crashes_total", "Conversations that a defect of the node has ended.", alone(crashed)),
 ]
 
 const telemetryFamilies = (meters: NodeMeters): ReadonlyArray<Family> => [
