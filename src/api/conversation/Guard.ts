@@ -1,5 +1,5 @@
-// A defect anywhere in a conversation ends the conversation: in the fiber that reads its events, and in those beside it, which nobody
-// waits for. Answers and transcripts are no part of it: they fail by themselves, with events of their own.
+// A defect anywhere in a conversation ends the conversation: in the fiber that reads its events, and in those beside it, for which no
+// other waits. Answers and transcripts are no part of it: they fail by themselves, with events of their own.
 import { Cause, Deferred, Effect } from "effect"
 import { CloseEvent, type SocketError } from "effect/socket/Socket"
 import type { Tell } from "../live/RealtimeItems.ts"
