@@ -10,7 +10,7 @@ import { Redeployment } from "#actors/model/Redeployment.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import { Forbidden } from "#domain/wire/Errors.ts"
 import { NodeIdentity } from "#http/NodeIdentity.ts"
-import { CurrentNodeMeters, type NodeMeters } from "#http/NodeMeters.ts"
+import { CurrentNodeMeters, type NodeMeters, socketEnds } from "#http/NodeMeters.ts"
 import { nowMs } from "#http/RequestContext.ts"
 import { SpeechAdmission } from "#services/SpeechAdmission.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
@@ -49,6 +49,11 @@ const requestFamilies = (meters: NodeMeters): ReadonlyArray<Family> => [
     alone(meters.total((one) => one.connections)),
   ),
   gauge("web_sockets", "Open WebSockets.", alone(meters.total((one) => one.webSockets))),
+  counter(
+    "web_socket_ends_total",
+    "Ended WebSockets, by who ended them and whether with a close frame.",
+    socketEnds.map((how) => [{ how }, meters.total((one) => one.socketEnds[how])]),
+  ),
   gauge(
     "reply_buffered_bytes",
     "Response bytes that wait for slow readers; an upper bound.",

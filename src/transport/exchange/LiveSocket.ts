@@ -5,6 +5,7 @@ import { Effect } from "effect"
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Socket from "effect/socket/Socket"
 import { TokenBucket } from "#domain/access/TokenBucket.ts"
+import type { SocketEnd } from "#http/NodeMeters.ts"
 import { nowMs, type Watched } from "../Deadlines.ts"
 import type { SocketChannel } from "./Channel.ts"
 import type { Exchange, ListenerState } from "./Exchange.ts"
@@ -25,6 +26,9 @@ const smallMessages = { burst: 2_048, perSecond: 200 }
 /** Per tick. A whole live session in frames of 10 ms, sent at once, is 12,000. */
 const tickMessages = 16_384
 
+/** A library drops frames while this many times `outboundBytes` are unsent. A writer that waits stays below. */
+export const DROPPED_FACTOR = 2
+
 export class LiveSocket implements Watched {
   listedAt = -1
   private readonly exchange: Exchange
@@ -42,6 +46,9 @@ export class LiveSocket implements Watched {
   private readonly drainWaiters = new Set<() => void>()
   private outboundBytes = 0
   private movedMs = 0
+
+  /** How it ends, where the node ends it. */
+  private how: SocketEnd | undefined
 
   /** Set if the handler ended before uWS reported the socket as open. */
   private endAtOpen: { readonly code: number; readonly reason: string } | undefined
@@ -97,7 +104,15 @@ export class LiveSocket implements Watched {
 
   private close(code: number, reason: string): void {
     if (this.ws === undefined) this.endAtOpen ??= { code, reason }
-    else this.ws.end(sendableCode(code), shortReason(reason))
+    else {
+      this.how ??= this.losesFrames(this.ws) ? "unread" : "node"
+      this.ws.end(sendableCode(code), shortReason(reason))
+    }
+  }
+
+  /** True while frames are dropped: so much is unsent only where a writer does not wait for the reader. */
+  private losesFrames(ws: SocketChannel): boolean {
+    return ws.getBufferedAmount() > this.listener.settings.outboundBytes * DROPPED_FACTOR
   }
 
   // ---------------------------------------------------------------- for the library
@@ -134,7 +149,9 @@ export class LiveSocket implements Watched {
     if (!this.isFull()) this.wakeWriters()
   }
 
-  closed(code: number, reason: string): void {
+  /** `how`: where the library itself has cut it. */
+  closed(code: number, reason: string, how?: "silent" | "malformed"): void {
+    this.listener.counters.socketEnds[this.how ?? how ?? (code === 1006 ? "vanished" : "client")]++
     this.ws = undefined
     this.end = new Socket.SocketError({ reason: new Socket.SocketCloseError({ code, closeReason: reason }) })
     this.listener.counters.webSockets--
@@ -153,6 +170,7 @@ export class LiveSocket implements Watched {
       this.movedMs = now
     } else if (now - this.movedMs >= this.listener.settings.stallTimeoutMs) {
       this.listener.counters.slowReadersCut++
+      this.how ??= "unread"
       this.ws?.close()
     }
   }
