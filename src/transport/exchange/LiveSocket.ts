@@ -8,6 +8,7 @@ import { TokenBucket } from "#domain/access/TokenBucket.ts"
 import type { SocketEnd } from "#http/NodeMeters.ts"
 import { nowMs, type Watched } from "../Deadlines.ts"
 import type { SocketChannel } from "./Channel.ts"
+import { sendableCode, shortReason } from "./CloseFrame.ts"
 import type { Exchange, ListenerState } from "./Exchange.ts"
 
 type Frame = string | Uint8Array
@@ -256,18 +257,4 @@ function waitOn(waiters: Set<() => void>): Effect.Effect<void> {
     waiters.add(wake)
     return Effect.sync(() => waiters.delete(wake))
   })
-}
-
-/** RFC 6455 7.4: codes allowed in a close frame. */
-const sendableCode = (code: number): number =>
-  (code >= 1000 && code <= 1014 && code !== 1004 && code !== 1005 && code !== 1006) ||
-  (code >= 3000 && code <= 4999)
-    ? code
-    : 1011
-
-/** A control frame carries 125 bytes; the code takes two of them. */
-const shortReason = (reason: string): string => {
-  let short = reason.slice(0, 123)
-  while (Buffer.byteLength(short) > 123) short = short.slice(0, -1)
-  return short
 }
