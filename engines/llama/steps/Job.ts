@@ -22,6 +22,19 @@ export interface JobTerms {
   readonly biases?: Biases
   readonly reply: Reply
   readonly out: Outlet<"text">
+  /** Present: there is no reply, and the logits are read after these tokens of the prompt. Only with `direct` access. */
+  readonly reading?: RowReading
+}
+
+/** What is read of a prompt. It ends the job where the sequence or the time does not suffice, before anything is evaluated. */
+export interface RowReading {
+  /** Indices in the prompt, ascending; the last one is its last token. They are all evaluated, also where a sequence has them. */
+  readonly at: ReadonlyArray<number>
+  readonly withinMs: number
+  /** Takes the rows in their order, while they are valid. */
+  readonly row: (row: number) => void
+  /** Nothing was evaluated, for this reason. */
+  readonly refused: (why: "slow" | "occupied") => void
 }
 
 export class Job {
@@ -90,10 +103,14 @@ export class Job {
 }
 
 /** The job's next `take` tokens as a part of a native call. Not rows of a picture. */
-export const itemOf = ({ pending, slot }: Job, take: number): BatchItem => {
+export const itemOf = ({ pending, slot, terms }: Job, take: number): BatchItem => {
   const whole = take === pending.length
   const tokens = whole ? pending : pending.slice(0, take)
-  return { sequenceId: slot!.id, position: positionAt(slot!, slot!.tokens.length), tokens, logits: whole }
+  const from = slot!.tokens.length
+  const item = { sequenceId: slot!.id, position: positionAt(slot!, from), tokens }
+  if (terms.reading === undefined) return { ...item, logits: whole }
+  const rowsAt = terms.reading.at.map((at) => at - from).filter((at) => at >= 0 && at < take)
+  return { ...item, logits: false, rowsAt }
 }
 
 export const failed = (cause: unknown): EngineError =>

@@ -7,8 +7,9 @@
 import * as Exit from "effect/Exit"
 import type { EngineError } from "../../protocol/Engine.ts"
 import { Interrupted, type NativeContext } from "../native/Native.ts"
+import type { ReplyEnd } from "../replies/Reply.ts"
 import { openSampler, startFollowers } from "./Followers.ts"
-import { failed, itemOf, Job, type JobTerms, type Outcome } from "./Job.ts"
+import { failed, itemOf, Job, type JobTerms, type Outcome, type RowReading } from "./Job.ts"
 import { SequenceMemory, type SequenceMemoryOptions } from "./SequenceMemory.ts"
 import { isCommon, type Step, type StepCosts, StepPlan, type Work } from "./StepPlan.ts"
 
@@ -17,6 +18,16 @@ export interface StepLoopOptions extends SequenceMemoryOptions {
   /** Share of the time for prompts beside running replies, see PromptPace. */
   readonly promptShare: number
 }
+
+/** The outcome of a reading. */
+const readEnd: ReplyEnd = { finishReason: "stop", completionTokens: 0 }
+
+/** Tokens that a reading may overwrite in a sequence, if it keeps no more than these. A guess: a user's message and a template's markers. */
+const mostLost = 64
+
+/** The part of a prompt that a reading may share with a sequence: two tokens are always evaluated (Slots), and all that it reads. */
+const sharedBy = (prompt: ReadonlyArray<number>, { at }: RowReading): ReadonlyArray<number> =>
+  prompt.slice(0, at[0]! + 2)
 
 export class StepLoop {
   readonly #native: NativeContext
@@ -154,11 +165,26 @@ export class StepLoop {
     } finally {
       this.#evaluating = []
     }
-    if (!isCommon(step)) this.#plan.observe(step, performance.now() - started)
+    // More rows of logits than other prompts have would teach the plan nothing.
+    if (!isCommon(step) && items[0]!.rowsAt === undefined)
+      this.#plan.observe(step, performance.now() - started)
     for (const [at, job] of jobs.entries()) await this.#evaluated(job, items[at]!.tokens)
+    for (const [at, job] of jobs.entries()) this.#readLogits(job, items[at]!.rowsAt)
     await this.#draw(jobs, rows)
     if (isCommon(step)) this.#plan.observe(step, performance.now() - started)
     return true
+  }
+
+  /** Gives a reading its rows of this call, and ends it behind the last one. */
+  #readLogits(job: Job, rowsAt: ReadonlyArray<number> | undefined): void {
+    const { reading } = job.terms
+    if (reading === undefined || rowsAt === undefined || !job.wanted) return
+    try {
+      for (const row of rowsAt.keys()) reading.row(row)
+    } catch (cause) {
+      this.#fail(job, cause)
+    }
+    if (job.pending.length === 0) this.#leave(job, Exit.succeed(readEnd))
   }
 
   /** A step of a prompt whose next part is a picture; false if it is text. */
@@ -195,10 +221,16 @@ export class StepLoop {
 
   /** Finds a sequence for the job, cuts it to the part shared with the prompt, and calls `started`. */
   async #admit(job: Job): Promise<void> {
-    const { prompt, reply } = job.terms
-    const chosen = this.#memory.take(prompt)
+    const { prompt, reading, reply } = job.terms
+    const chosen = this.#memory.take(reading === undefined ? prompt : sharedBy(prompt, reading))
     if (chosen === undefined) return this.#fail(job, new Error("more requests than sequences"))
     job.slot = chosen.slot
+    const refused = reading && this.#refusalOf(job, reading, chosen.keep)
+    if (refused !== undefined) {
+      reply.begin({ promptTokens: prompt.length, cachedTokens: 0 })
+      reading?.refused(refused)
+      return this.#leave(job, Exit.succeed(readEnd))
+    }
     try {
       const kept = await this.#memory.keep(chosen.slot, chosen.keep)
       job.pending = [...prompt.slice(kept), ...reply.lead]
@@ -210,6 +242,13 @@ export class StepLoop {
     } catch (cause) {
       this.#fail(job, cause)
     }
+  }
+
+  /** Why a reading that would keep so many tokens of its sequence is not worth its cost. */
+  #refusalOf(job: Job, { withinMs }: RowReading, keep: number): "slow" | "occupied" | undefined {
+    const lost = job.slot!.tokens.length - keep
+    if (lost > Math.max(keep, mostLost)) return "occupied"
+    return this.#plan.promptMs(job.terms.prompt.length - keep) > withinMs ? "slow" : undefined
   }
 
   #works(): ReadonlyArray<Work> {

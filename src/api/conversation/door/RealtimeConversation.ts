@@ -137,7 +137,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
       tellsTranscripts: () => socket.current.transcription !== null,
       transcribed: floor.transcribed,
       lasting: floor.lasting,
-      foreseen: (id, transcript) => socket.foreseen(id, transcript),
+      foreseen: (id, transcript) => socket.ends.foresee(id, transcript),
       // A semantic end is judged by the transcript.
       lately: () => (socket.current.turns?.kind === "semantic_vad" ? {} : meters.lately),
       previewed: meters.previewed,
@@ -157,6 +157,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
     )
     yield* Effect.forkIn(floor.preparation.run, scope, { startImmediately: true })
     yield* Effect.forkIn(floor.warming.run, scope, { startImmediately: true })
+    yield* Effect.forkIn(socket.ends.run, scope, { startImmediately: true })
     yield* socket.created
     const finished = Effect.andThen(Effect.ignore(items.finished), floor.finished)
     const ends = sessionEnd({ tell, accounts, drain, caller, limits, spending, finished })
