@@ -25,7 +25,7 @@ const spareMs = 20
 const mostMs = 300
 
 export interface SemanticEndTerms {
-  readonly floor: Pick<FloorTerms, "caller" | "history" | "meters" | "models" | "settings">
+  readonly floor: Pick<FloorTerms, "caller" | "history" | "meters" | "models" | "settings" | "trace">
   /** The turn that is open. */
   readonly openId: () => string | undefined
   /** Language of the transcripts, if it is known. */
@@ -146,11 +146,13 @@ export class SemanticEnds {
       if (this.question !== question) return
       this.question = undefined
       const { openId, settings } = this.view
+      const { trace } = this.terms.floor
       if (typeof end !== "string") {
         const rise = riseOf(end.stops)
         this.known.set(unfinished(transcript), rise)
         if (rise !== undefined && id === openId && settings.turns?.kind === "semantic_vad") {
           this.judge(transcript, settings, rise)
+          if (trace !== undefined) trace.messageEnds++
         }
       }
       // The turn may have ended meanwhile: then there is nothing to prepare.

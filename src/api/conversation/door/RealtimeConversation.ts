@@ -113,6 +113,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
     const trace = yield* traceSession("conversation", (ended) => ({
       ...ended.hearing(),
       ...ended.generating(),
+      "edgewise.message_ends": ended.messageEnds,
     }))
     const meters = (yield* CurrentNodeMeters).conversations
     const shared = {
