@@ -24,9 +24,9 @@ export const fakeMessageEnd = (
     const end = { finishReason: "stop" as const, promptTokens, completionTokens: 0 }
     out.started({ promptTokens, cachedTokens: 0 })
     if (options === undefined) return { ...end, messageEnd: "template" as const }
-    const { fails, probability, tookMs } = options
+    const { dawdles, fails, probability, tookMs } = options
     if (fails) return yield* new EngineError({ reason: "Failed", field: "", detail: "scripted failure" })
-    if (tookMs > withinMs) return { ...end, messageEnd: "slow" as const }
+    if (tookMs > withinMs && !dawdles) return { ...end, messageEnd: "slow" as const }
     if (tookMs > 0) yield* Effect.sleep(tookMs)
     const last = "turns" in request.prompt ? textOf(request.prompt.turns.at(-1)?.content ?? "") : ""
     const words = last.split(/\s+/u).filter((word) => word !== "")

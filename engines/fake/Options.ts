@@ -19,6 +19,8 @@ export const FakeOptions = Schema.Struct({
     Schema.Struct({
       probability: Schema.Finite.check(Schema.isBetween({ minimum: 1e-6, maximum: 1 })),
       tookMs: count.pipe(Schema.withDecodingDefaultKey(Effect.succeed(0))),
+      /** It takes so long whatever the request allows. */
+      dawdles: Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(false))),
       /** It fails instead. */
       fails: Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(false))),
     }),

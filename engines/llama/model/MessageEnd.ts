@@ -11,7 +11,8 @@ import {
 } from "../../protocol/Engine.ts"
 import { mostRows } from "../native/Native.ts"
 import { plainReply } from "../replies/Reply.ts"
-import type { JobTerms, RowReading } from "../steps/Job.ts"
+import type { JobTerms } from "../steps/Job.ts"
+import type { RowReading } from "../steps/Reading.ts"
 import type { Model } from "./LoadedGguf.ts"
 import { readPrompt } from "./ReadPrompt.ts"
 

@@ -7,6 +7,7 @@ import type { Biases } from "../sampling/LogitSampler.ts"
 import type { Score } from "../sampling/Scores.ts"
 import type { PictureSpan } from "../vision/Spans.ts"
 import { JobPictures } from "./JobPictures.ts"
+import type { RowReading } from "./Reading.ts"
 import { positionAt, type Slot } from "./Slots.ts"
 
 /** How a run of the loop ended for a job. `paused`: the reader is behind; the job is run again once it has caught up. */
@@ -24,17 +25,6 @@ export interface JobTerms {
   readonly out: Outlet<"text">
   /** Present: there is no reply, and the logits are read after these tokens of the prompt. Only with `direct` access. */
   readonly reading?: RowReading
-}
-
-/** What is read of a prompt. It ends the job where the sequence or the time does not suffice, before anything is evaluated. */
-export interface RowReading {
-  /** Indices in the prompt, ascending; the last one is its last token. They are all evaluated, also where a sequence has them. */
-  readonly at: ReadonlyArray<number>
-  readonly withinMs: number
-  /** Takes the rows in their order, while they are valid. */
-  readonly row: (row: number) => void
-  /** Nothing was evaluated, for this reason. */
-  readonly refused: (why: "slow" | "occupied") => void
 }
 
 export class Job {

@@ -7,9 +7,9 @@
 import * as Exit from "effect/Exit"
 import type { EngineError } from "../../protocol/Engine.ts"
 import { Interrupted, type NativeContext } from "../native/Native.ts"
-import type { ReplyEnd } from "../replies/Reply.ts"
 import { openSampler, startFollowers } from "./Followers.ts"
-import { failed, itemOf, Job, type JobTerms, type Outcome, type RowReading } from "./Job.ts"
+import { failed, itemOf, Job, type JobTerms, type Outcome } from "./Job.ts"
+import { readEnd, refusalOf, sharedBy } from "./Reading.ts"
 import { SequenceMemory, type SequenceMemoryOptions } from "./SequenceMemory.ts"
 import { isCommon, type Step, type StepCosts, StepPlan, type Work } from "./StepPlan.ts"
 
@@ -18,16 +18,6 @@ export interface StepLoopOptions extends SequenceMemoryOptions {
   /** Share of the time for prompts beside running replies, see PromptPace. */
   readonly promptShare: number
 }
-
-/** The outcome of a reading. */
-const readEnd: ReplyEnd = { finishReason: "stop", completionTokens: 0 }
-
-/** Tokens that a reading may overwrite in a sequence, if it keeps no more than these. A guess: a user's message and a template's markers. */
-const mostLost = 64
-
-/** The part of a prompt that a reading may share with a sequence: two tokens are always evaluated (Slots), and all that it reads. */
-const sharedBy = (prompt: ReadonlyArray<number>, { at }: RowReading): ReadonlyArray<number> =>
-  prompt.slice(0, at[0]! + 2)
 
 export class StepLoop {
   readonly #native: NativeContext
@@ -225,11 +215,15 @@ export class StepLoop {
     const chosen = this.#memory.take(reading === undefined ? prompt : sharedBy(prompt, reading))
     if (chosen === undefined) return this.#fail(job, new Error("more requests than sequences"))
     job.slot = chosen.slot
-    const refused = reading && this.#refusalOf(job, reading, chosen.keep)
-    if (refused !== undefined) {
-      reply.begin({ promptTokens: prompt.length, cachedTokens: 0 })
-      reading?.refused(refused)
-      return this.#leave(job, Exit.succeed(readEnd))
+    if (reading !== undefined) {
+      const { keep: kept, slot } = chosen
+      const expectedMs = this.#plan.promptMs(prompt.length - kept)
+      const refused = refusalOf(reading, { expectedMs, held: slot.tokens.length, kept })
+      if (refused !== undefined) {
+        reply.begin({ promptTokens: prompt.length, cachedTokens: 0 })
+        reading.refused(refused)
+        return this.#leave(job, Exit.succeed(readEnd))
+      }
     }
     try {
       const kept = await this.#memory.keep(chosen.slot, chosen.keep)
@@ -242,13 +236,6 @@ export class StepLoop {
     } catch (cause) {
       this.#fail(job, cause)
     }
-  }
-
-  /** Why a reading that would keep so many tokens of its sequence is not worth its cost. */
-  #refusalOf(job: Job, { withinMs }: RowReading, keep: number): "slow" | "occupied" | undefined {
-    const lost = job.slot!.tokens.length - keep
-    if (lost > Math.max(keep, mostLost)) return "occupied"
-    return this.#plan.promptMs(job.terms.prompt.length - keep) > withinMs ? "slow" : undefined
   }
 
   #works(): ReadonlyArray<Work> {

@@ -38,6 +38,10 @@ export interface SemanticEndTerms {
   readonly judged: (id: string, transcript: string | undefined) => void
 }
 
+/** The engines take no question about a conversation with pictures. */
+const hasPictures = (items: ReadonlyArray<Item>): boolean =>
+  items.some((item) => item.type === "message" && item.content.some(({ type }) => type === "input_image"))
+
 interface Question {
   readonly id: string
   readonly transcript: string
@@ -82,14 +86,10 @@ export class SemanticEnds {
       text !== "" &&
       !this.known.has(text) &&
       this.known.size < mostTexts
-    if (!asks || withinMs <= 0) return this.terms.judged(id, transcript)
+    const { items } = this.terms.floor.history
+    if (!asks || withinMs <= 0 || hasPictures(items)) return this.terms.judged(id, transcript)
     this.known.set(text, undefined)
-    this.question = {
-      id,
-      transcript,
-      items: [...this.terms.floor.history.items, spokenItem(id, text)],
-      withinMs,
-    }
+    this.question = { id, transcript, items: [...items, spokenItem(id, text)], withinMs }
     this.news.set()
   }
 

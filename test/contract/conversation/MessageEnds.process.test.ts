@@ -24,6 +24,7 @@ const models = [
   model("ends", { probability: 1 }),
   model("waits", { probability: 1e-6 }),
   model("slow", { probability: 1, tookMs: 5_000 }),
+  model("dawdles", { probability: 1e-6, tookMs: 60_000, dawdles: true }),
   model("fails", { probability: 1, fails: true }),
   model("dumb"),
 ]
@@ -123,6 +124,7 @@ it("asks nothing by default, and leaves the score alone where there is no answer
   expect(await asked()).toBe(before)
   for (const [id, outcome] of [
     ["slow", "slow"],
+    ["dawdles", "late"],
     ["fails", "failed"],
     ["dumb", "template"],
   ] as const) {
@@ -143,7 +145,7 @@ it("asks about a text once, also when the silence is judged again, and charges n
       }),
     )
   const [questions, requests] = [await asked(), await charged()]
-  // Nobody answers: what is charged as text could only be the question.
+  // No turn is answered: what is charged as text could only be the question.
   const client = await opened("waits", { ...decisive, create_response: false })
   await saying(client, complete)
   await eventually(async () => (await asked()) > questions, "the model is asked", 20_000)
@@ -152,6 +154,20 @@ it("asks about a text once, also when the silence is judged again, and charges n
   client.close()
   expect(await asked()).toBe(questions + 1)
   expect(await charged()).toBe(requests)
+})
+
+it("asks nothing about a conversation with pictures", async () => {
+  const client = await opened("ends", decisive)
+  const content = [{ type: "input_image", image_url: "data:image/png;base64,AAAA" }]
+  client.send({ type: "conversation.item.create", item: { type: "message", role: "user", content } })
+  await client.nth("conversation.item.done")
+  const before = await asked()
+  await saying(client, incomplete)
+  await client.speak(Buffer.alloc(2_600 * 48))
+  const { audio_end_ms } = await client.nth("input_audio_buffer.speech_stopped")
+  client.close()
+  expect(audio_end_ms - incomplete.end / perMs).toBeGreaterThan(500)
+  expect(await asked()).toBe(before)
 })
 
 it("speech that goes on ends the question", async () => {

@@ -78,7 +78,7 @@ layer(Demo.layer, { excludeTestServices: true })("the end of a message", (it) =>
     () =>
       Effect.gen(function* () {
         const engine = yield* Demo
-        const { end } = yield* generateText(engine, asked("Some words that nobody said before", 0))
+        const { end } = yield* generateText(engine, asked("Some words that no one said before", 0))
         expect(end).toMatchObject({ messageEnd: "slow", completionTokens: 0 })
         const refused = yield* Effect.flip(
           generateText(engine, textRequest(history, { messageEnd: { withinMs: 9 } })),
