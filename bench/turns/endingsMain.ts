@@ -4,9 +4,13 @@
 //   node bench/turns/endingsMain.ts FOLDER        writes texts.numbers and spoken.numbers, of texts.jsonl and spoken.*
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { Effect } from "effect"
+import { completenessWeights, riseWeights } from "#audio/SpeechWeights.ts"
+import { completeness, completenessWithRise } from "#domain/activity/Completeness.ts"
 import { endingWords } from "#domain/activity/EndingWords.ts"
-import { EvaluatedCatalog, loadTranscriber, transcribe } from "../models/Engines.ts"
+import { riseOf } from "#domain/activity/MessageEnds.ts"
+import { EvaluatedCatalog, loadChatModel, loadTranscriber, transcribe } from "../models/Engines.ts"
 import { endingsOf, heardAt, sentencesIn } from "./Endings.ts"
+import { messageEndOf } from "./LanguageModel.ts"
 
 const folder = process.argv[2]!
 
@@ -26,6 +30,7 @@ if (existsSync(`${folder}/texts.jsonl`)) {
 
 const spoken = Effect.gen(function* () {
   const engine = yield* loadTranscriber
+  const model = yield* loadChatModel
   const rows: Array<string> = []
   for (const [i, sentence] of (yield* sentencesIn(folder)).entries()) {
     for (const ending of endingsOf(sentence, i)) {
@@ -34,7 +39,18 @@ const spoken = Effect.gen(function* () {
       const { text } = yield* transcribe(engine, heard.samples)
       const complete = ending.isComplete ? 1 : 0
       const late = heard.at - ending.end
-      rows.push(JSON.stringify({ complete, text, late, ending: [...heard.ending], ...numbersOf(text) }))
+      const score = completeness(completenessWeights, text, heard.ending)
+      const sound = completenessWithRise(completenessWeights, riseWeights, {
+        text,
+        ending: heard.ending,
+        rise: 0,
+        knowsWords: false,
+        weight: 0,
+      })
+      const { ends, stops } = yield* messageEndOf(model, text)
+      const rise = riseOf(stops)
+      const numbers = { ending: [...heard.ending], score, sound, rise, end: ends.at(-1), stop: stops.at(-1) }
+      rows.push(JSON.stringify({ complete, text, late, ...numbers, ...numbersOf(text) }))
     }
   }
   writeFileSync(`${folder}/spoken.numbers`, rows.join("\n"))

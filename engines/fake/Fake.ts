@@ -13,6 +13,7 @@ import {
   type TextEngine,
 } from "../protocol/Engine.ts"
 import { whileOpening } from "../protocol/Opening.ts"
+import { fakeMessageEnd } from "./FakeMessageEnd.ts"
 import { pictureTokens } from "./FakePictures.ts"
 import { FakeProgress } from "./FakeProgress.ts"
 import { scriptOf } from "./FakeScript.ts"
@@ -57,7 +58,7 @@ const hang = (): never => {
 }
 
 const generate =
-  (ticker: Ticker, contextTokens: number, slots: number) =>
+  (ticker: Ticker, { contextTokens, messageEnd, slots }: typeof FakeOptions.Type) =>
   (request: GenerateRequest, out: Outlet<"text">): Effect.Effect<GenerateEnd, EngineError> =>
     Effect.gen(function* () {
       const imageTokens = pictureTokens(request)
@@ -72,6 +73,9 @@ const generate =
         })
       }
       if (Math.max(request.replies ?? 1, request.bestOf ?? 1) > slots) return yield* tooMany(slots)
+      if (request.messageEnd !== undefined) {
+        return yield* fakeMessageEnd(messageEnd, request, request.messageEnd, promptTokens, out)
+      }
       const script = scriptOf(request)
       const { cachedTokens, computeMs, openingMs, refuses } = script
       if (refuses !== undefined) return yield* new EngineError({ reason: "InvalidInput", ...refuses })
@@ -149,7 +153,7 @@ export const fake: EngineDescriptor<"text"> = {
           ? {}
           : { pictures: { ...options.pictures, summary: "described by size and colours" } }),
       },
-      generate: generate(new Ticker(), options.contextTokens, options.slots),
+      generate: generate(new Ticker(), options),
     }
     return engine
   }),

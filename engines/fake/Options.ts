@@ -14,6 +14,17 @@ export const FakeOptions = Schema.Struct({
   contextTokens: count.pipe(Schema.withDecodingDefaultKey(Effect.succeed(8192))),
   /** Takes pictures of at most this many pixels, and describes them where the prompt is no script. */
   pictures: Schema.optionalKey(Schema.Struct({ maxPixels: Schema.Int.check(Schema.isGreaterThan(0)) })),
+  /** How probable the end of every user's message is, and how long it takes to say so. Absent: it cannot say. */
+  messageEnd: Schema.optionalKey(
+    Schema.Struct({
+      probability: Schema.Finite.check(Schema.isBetween({ minimum: 1e-6, maximum: 1 })),
+      tookMs: count.pipe(Schema.withDecodingDefaultKey(Effect.succeed(0))),
+      /** It takes so long whatever the request allows. */
+      dawdles: Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(false))),
+      /** It fails instead. */
+      fails: Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(false))),
+    }),
+  ),
   /** Duration of a load in milliseconds. */
   loadMs: count.pipe(Schema.withDecodingDefaultKey(Effect.succeed(0))),
   /** The error text of a load that fails. */

@@ -115,7 +115,30 @@ export interface GenerateRequest {
   readonly echo?: boolean
   /** Text prompts only: what follows the reply, for models that fill in the middle. */
   readonly suffix?: string
+  /** Chat only, without pictures: no reply, but how probable it is that the last message, one of the user, ends where it does. */
+  readonly messageEnd?: MessageEndTerms
 }
+
+export interface MessageEndTerms {
+  /** It is not computed where that is expected to take longer than this, milliseconds. */
+  readonly withinMs: number
+}
+
+/**
+ * How probable a model takes it that a message of the user ends, after each of its last words; the last one is where it ends. Natural
+ * logarithms. A model expects the end of a message in most cases behind a mark that ends a sentence, which transcripts may lack, so
+ * `stops` counts these marks too.
+ */
+export interface MessageEnd {
+  readonly ends: ReadonlyArray<number>
+  readonly stops: ReadonlyArray<number>
+}
+
+/**
+ * Why there is no `MessageEnd`. `template`: the chat template has no token that ends a user's message, or the engine no access to
+ * logits. `slow`: `withinMs` would not do. `occupied`: a sequence would lose more of another conversation than it has of this one.
+ */
+export type NoMessageEnd = "template" | "slow" | "occupied"
 
 /** A request as it is sent to an engine process. */
 export interface GenerateCall extends Omit<GenerateRequest, "pictures"> {
@@ -180,6 +203,8 @@ export interface GenerateEnd {
   readonly imageTokens?: number
   /** One for each reply if there are several. */
   readonly finishReasons?: ReadonlyArray<GenerateFinish>
+  /** Where the request asked for it. */
+  readonly messageEnd?: MessageEnd | NoMessageEnd
 }
 
 export interface TextFacts {

@@ -2,7 +2,12 @@
 // models/turns-demo. A file that is not the released one stops the program, as it would decide badly without an error.
 import { createHash } from "node:crypto"
 import { readFileSync } from "node:fs"
-import { type CompletenessWeights, completenessWeightsOf } from "#domain/activity/Completeness.ts"
+import {
+  type CompletenessWeights,
+  completenessWeightsOf,
+  type RiseWeights,
+  riseWeightsOf,
+} from "#domain/activity/Completeness.ts"
 import { type SpeechWeights, speechWeightsOf } from "#domain/activity/SpeechNetwork.ts"
 import { tensorsOf } from "./Safetensors.ts"
 
@@ -10,6 +15,8 @@ import { tensorsOf } from "./Safetensors.ts"
 export const speechWeightsSum = "481773391a9ec709858f660bea3c6dff35c77bfd1660d65fbe8e0cfe88f2b02b"
 
 export const completenessWeightsSum = "fe969995152dc1911a6574bf195941919054829e429705690bbe7b1d1c35fbeb"
+
+export const riseWeightsSum = "bf4d0f700b4405ec0606fad5d205f92ad64353d936f1aa7895b317610cec95b0"
 
 const read = (name: string, expected: string): ReadonlyMap<string, Float32Array> => {
   const file = new URL(`../../models/turns-demo/${name}.safetensors`, import.meta.url)
@@ -25,3 +32,4 @@ export const speechWeights: SpeechWeights = speechWeightsOf(read("activity", spe
 export const completenessWeights: CompletenessWeights = completenessWeightsOf(
   read("completeness", completenessWeightsSum),
 )
+export const riseWeights: RiseWeights = riseWeightsOf(read("rise", riseWeightsSum))

@@ -6,13 +6,21 @@
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import type * as Semaphore from "effect/Semaphore"
-import type { EngineError, GenerateEnd, GenerateRequest, Outlet, TextEngine } from "../../protocol/Engine.ts"
+import type {
+  EngineError,
+  GenerateEnd,
+  GenerateRequest,
+  MessageEndTerms,
+  Outlet,
+  TextEngine,
+} from "../../protocol/Engine.ts"
 import type { ReplyEnd } from "../replies/Reply.ts"
 import type { Job, JobTerms, Outcome } from "../steps/Job.ts"
 import type { StepLoop } from "../steps/StepLoop.ts"
 import { BestReplies } from "./BestReplies.ts"
 import { Entrance } from "./Entrance.ts"
 import type { Model } from "./LoadedGguf.ts"
+import { messageEndPlan, messageEndProblem, noMessageEnd } from "./MessageEnd.ts"
 import { type ReplyPlan, readRequest } from "./ReadRequest.ts"
 
 /** Runs the job in the loop. Interruption only stops the waiting; `release` frees the sequence. */
@@ -93,10 +101,23 @@ export const generator = ({
   slots,
 }: GeneratorOptions): TextEngine["generate"] => {
   const entrance = new Entrance(permits)
+  const measured = Effect.fnUntraced(function* (
+    request: GenerateRequest,
+    terms: MessageEndTerms,
+    out: Outlet<"text">,
+  ): Effect.fn.Return<GenerateEnd, EngineError> {
+    const problem = messageEndProblem(request)
+    if (problem !== undefined) return yield* problem
+    const plan = yield* messageEndPlan(model, request, terms, out)
+    if (typeof plan === "string") return noMessageEnd(plan, out)
+    yield* entrance.enter(1, runAll(loop, { jobs: [plan.job] }, out))
+    return plan.end()
+  })
   return Effect.fnUntraced(function* (
     request: GenerateRequest,
     out: Outlet<"text">,
   ): Effect.fn.Return<GenerateEnd, EngineError> {
+    if (request.messageEnd !== undefined) return yield* measured(request, request.messageEnd, out)
     const returned = request.replies ?? 1
     const best = (request.bestOf ?? returned) > returned ? new BestReplies(out) : undefined
     const plan = yield* readRequest(model, slots, request, best ?? out)

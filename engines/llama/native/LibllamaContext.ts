@@ -59,6 +59,7 @@ export interface LibllamaContextOptions {
   readonly interrupt: Interrupt
   readonly sampler: (sampling: Sampling, biases: Biases | undefined) => LogitSampler
   readonly score: (row: Float32Array, token: number, top: number) => Score
+  readonly masses: (row: Float32Array, groups: ReadonlyArray<ReadonlyArray<number>>) => ReadonlyArray<number>
 }
 
 /** Return value of `llama_decode` for an evaluation that was ended early. */
@@ -77,7 +78,7 @@ export const libllamaContext = (options: LibllamaContextOptions): NativeContext 
   if (memory === null) throw new Error("this model generates no text")
   const buffers = batchBuffers(batchTokens, options.rows.coordinates)
   const { tokens, positions, sequences, wanted } = buffers
-  /** View of the rows of the last decode; kept while their address stays the same. */
+  /** View of the rows of the last decode; kept while their address stays the same, and there are no more of them. */
   let rows: Float32Array | undefined
   let rowsAddress: Pointer | undefined
 
@@ -91,6 +92,7 @@ export const libllamaContext = (options: LibllamaContextOptions): NativeContext 
         sequences[at] = item.sequenceId
         wanted[at++] = 0
       }
+      for (const index of item.rowsAt ?? []) wanted[at - item.tokens.length + index] = 1
       if (!item.logits) return -1
       wanted[at - 1] = 1
       return outputs++
@@ -98,13 +100,14 @@ export const libllamaContext = (options: LibllamaContextOptions): NativeContext 
     return rowOf
   }
 
-  const readLogits = (): void => {
+  const readLogits = (count: number): void => {
     const address = library.logits(context)
     if (address === null) throw new Error("this model returns no logits")
-    if (address === rowsAddress) return
+    // The library's buffer has a row for every sequence, also for smaller batches, and more after a batch that asked for more.
+    const values = Math.max(slots, count) * vocabularySize
+    if (address === rowsAddress && rows !== undefined && rows.length >= values) return
     rowsAddress = address
-    // The library's buffer has a row for every sequence, also for smaller batches.
-    rows = floatsAt(address, slots * vocabularySize)
+    rows = floatsAt(address, values)
   }
 
   const logitsOf = (row: number): Float32Array => {
@@ -142,7 +145,8 @@ export const libllamaContext = (options: LibllamaContextOptions): NativeContext 
       options.interrupt.set(false)
       evaluationEnds(await onThread(library.decode, context, { n_tokens: size, ...buffers.addresses }))
       if (options.offloaded) await onThread(library.synchronize, context)
-      if (items.some(({ logits }) => logits)) readLogits()
+      const rowCount = items.reduce((sum, { logits, rowsAt = [] }) => sum + (logits ? 1 : rowsAt.length), 0)
+      if (rowCount > 0) readLogits(rowCount)
       return rowOf
     },
     sampler: (sampling, biases) => {
@@ -155,6 +159,7 @@ export const libllamaContext = (options: LibllamaContextOptions): NativeContext 
     },
     direct: {
       score: (row, token, top) => options.score(logitsOf(row), token, top),
+      masses: (row, groups) => options.masses(logitsOf(row), groups),
       // Sequences have streams of their own, between which the library copies whole sequences only.
       copy: (from, to) => library.copySequence(memory, from, to, -1, -1),
     },

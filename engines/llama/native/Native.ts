@@ -11,6 +11,9 @@ import type { Score } from "../sampling/Scores.ts"
 import type { Interrupt } from "./Interrupt.ts"
 import type { NativeLog } from "./NativeLog.ts"
 
+/** Rows of logits of a call that has one item: at least as many as `BatchItem.rowsAt` may name. Of others: one for each item. */
+export const mostRows = 12
+
 /** One sequence's part of a step. */
 export interface BatchItem {
   readonly sequenceId: number
@@ -18,6 +21,11 @@ export interface BatchItem {
   readonly tokens: ReadonlyArray<number>
   /** True if the logits of the last token are needed. */
   readonly logits: boolean
+  /**
+   * Indices in `tokens`, ascending, at most `mostRows`, whose logits are needed instead of those of the last token. Only with `direct`, and only in a
+   * call without other items: their rows are numbered from 0.
+   */
+  readonly rowsAt?: ReadonlyArray<number>
 }
 
 /** Rows of embeddings of one sequence, which stand in the place of tokens. */
@@ -67,6 +75,8 @@ export class Interrupted extends Error {
 export interface DirectAccess {
   /** The log probability of a token in a row of the last `decode`, with the `top` most likely tokens. */
   readonly score: (row: number, token: number, top: number) => Score
+  /** For each of these groups of tokens the natural logarithm of the probability that the next token is one of them. */
+  readonly masses: (row: number, groups: ReadonlyArray<ReadonlyArray<number>>) => ReadonlyArray<number>
   /** Makes the sequence `to` equal to `from`. Takes effect at the next `decode`. */
   readonly copy: (from: number, to: number) => void
 }

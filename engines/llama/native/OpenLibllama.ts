@@ -5,11 +5,11 @@ import * as Effect from "effect/Effect"
 import type { LlamaModel } from "node-llama-cpp"
 import { LogitSampler } from "../sampling/LogitSampler.ts"
 import { Rows } from "../sampling/Rows.ts"
-import { scoreOf } from "../sampling/Scores.ts"
+import { massesOf, scoreOf } from "../sampling/Scores.ts"
 import { type Interrupt, makeInterrupt } from "./Interrupt.ts"
 import { type Libllama, onThread, openLibllama, type Pointer } from "./Libllama.ts"
 import { libllamaContext } from "./LibllamaContext.ts"
-import type { NativeSpec, OpenNative } from "./Native.ts"
+import { mostRows, type NativeSpec, type OpenNative } from "./Native.ts"
 import { makeThreadpool } from "./Threadpool.ts"
 
 /** `LLAMA_LOAD_MODE_*` and `LLAMA_FLASH_ATTN_TYPE_*` of llama.h. */
@@ -95,7 +95,7 @@ const openContext = (
         n_seq_max: options.slots,
         n_batch: options.batchTokens,
         n_ubatch: options.batchTokens,
-        n_outputs_max: options.slots,
+        n_outputs_max: Math.max(options.slots, Math.min(mostRows, options.batchTokens)),
         n_threads: threads,
         n_threads_batch: threads,
         flash_attn_type: flashAttentionFor(options),
@@ -156,6 +156,7 @@ export const openLibllamaContext: OpenNative = (spec) =>
         interrupt,
         sampler: (sampling, biases) => new LogitSampler(sampling, rows, biases),
         score: (row, token, top) => scoreOf(rows, row, token, top),
+        masses: (row, groups) => massesOf(rows, row, groups),
       }),
       model,
       parameters: library.parameters(weights),

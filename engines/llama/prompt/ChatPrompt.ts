@@ -14,12 +14,14 @@ import { textOf } from "../../protocol/Contents.ts"
 import type { ChatTurn, GenerateRequest } from "../../protocol/Engine.ts"
 import type { Picture, Tool } from "../../protocol/Text.ts"
 import type { ThoughtMarkers } from "../output/ThoughtFilter.ts"
+import type { Vocabulary } from "../output/Vocabulary.ts"
 import { generalFamily } from "../tools/Families.ts"
 import type { PromptPart } from "../tools/places/Places.ts"
 import type { ToolFamily } from "../tools/ToolFamily.ts"
 import type { PictureReader } from "../vision/PictureReader.ts"
 import type { PictureSpan } from "../vision/Spans.ts"
 import { ChatTemplate, type Render } from "./ChatTemplate.ts"
+import { type OpenMessage, openMessage } from "./OpenMessage.ts"
 import { safeTokenizer } from "./SafeTokenizer.ts"
 import { specialTexts } from "./SpecialTexts.ts"
 
@@ -87,6 +89,9 @@ const textsOf = (turns: ReadonlyArray<ChatTurn>, tools: ReadonlyArray<Tool>): Re
 /** Tokens at the end of a text prompt that may change when the text continues: its last word may grow. */
 const looseEnd = 4
 
+/** Marks that end a sentence, of scripts in which conversations are usual. */
+const sentenceMarks = [".", "?", "!", "...", "…", "。", "？", "！", "؟", "।"]
+
 export class ChatPrompt {
   readonly #model: LlamaModel
   readonly #tokenizer: Tokenizer
@@ -96,6 +101,7 @@ export class ChatPrompt {
   readonly #pictures: PictureReader | undefined
   /** UTF-16 units. Any longer text has more tokens than the context. */
   readonly #longestText: number
+  #sentenceEnds: ReadonlyArray<number> | undefined
 
   constructor(
     model: LlamaModel,
@@ -130,6 +136,31 @@ export class ChatPrompt {
     if (!("tokens" in read)) return read
     if (read.tokens.length === 0) return { empty: true }
     return read.tokens.length >= this.#contextTokens ? { promptTokens: read.tokens.length } : read
+  }
+
+  /** The prompt up to the end of its last message; undefined where the template does not tell that end. After `read`. */
+  open({ prompt, tools }: PromptRequest, vocabulary: Vocabulary, mostWords: number): OpenMessage | undefined {
+    if (!("turns" in prompt)) return undefined
+    return openMessage({
+      text: this.#textOf(
+        prompt.turns,
+        tools?.tools ?? [],
+        this.#template?.parts(prompt.turns, tools?.tools ?? []),
+      ),
+      tokenizer: this.#tokenizer,
+      tokenize: (text) => this.#tokenize(text),
+      vocabulary,
+      mostWords,
+    })
+  }
+
+  /** The tokens that are marks at the end of a sentence, if the vocabulary has a token for each. */
+  get sentenceEnds(): ReadonlyArray<number> {
+    this.#sentenceEnds ??= sentenceMarks.flatMap((mark) => {
+      const tokens = this.#tokenizer(mark, false, "trimLeadingSpace")
+      return tokens.length === 1 ? tokens : []
+    })
+    return this.#sentenceEnds
   }
 
   #readText(text: string): Prompt | PromptProblem {
@@ -178,16 +209,23 @@ export class ChatPrompt {
         return { noPictures: "this model takes no pictures" }
       return this.#readPictures(parts, this.#pictures, pictures, turns[0]?.role === "system")
     }
-    const text =
-      parts === undefined
-        ? formatByGuess(this.#model, generalFamily.prepared(turns, tools))
-        : LlamaText(parts.map((part) => (part.byTemplate ? new SpecialTokensText(part.text) : part.text)))
+    const text = this.#textOf(turns, tools, parts)
     return {
       tokens: this.#tokenize(text),
       spans: [],
       marks: this.#needsCheckpoints ? this.#marksOf(text, turns[0]?.role === "system") : [],
       thought: parts && this.#template?.thought(parts),
     }
+  }
+
+  #textOf(
+    turns: ReadonlyArray<ChatTurn>,
+    tools: ReadonlyArray<Tool>,
+    parts: ReadonlyArray<PromptPart> | undefined,
+  ): LlamaText {
+    return parts === undefined
+      ? formatByGuess(this.#model, generalFamily.prepared(turns, tools))
+      : LlamaText(parts.map((part) => (part.byTemplate ? new SpecialTokensText(part.text) : part.text)))
   }
 
   /** The parts of a prompt with pictures. As in other prompts, each part is tokenized on its own. */

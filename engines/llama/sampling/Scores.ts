@@ -37,3 +37,18 @@ export const scoreOf = (rows: Rows, row: Float32Array, token: number, top: numbe
   const scored = (one: number): ScoredToken => ({ token: one, logprob: row[one]! - total })
   return { ...scored(token), top: top === 0 ? [] : largestOf(row, top).map(scored) }
 }
+
+/** Loads the row into `rows`. For each group the natural logarithm of the probability of its tokens together; -Infinity for none. */
+export const massesOf = (
+  rows: Rows,
+  row: Float32Array,
+  groups: ReadonlyArray<ReadonlyArray<number>>,
+): ReadonlyArray<number> => {
+  rows.load(row)
+  const largest = rows.largest()
+  const total = Math.log(rows.weigh(largest, 1))
+  return groups.map((tokens) => {
+    const mass = tokens.reduce((sum, token) => sum + Math.exp(row[token]! - largest), 0)
+    return Math.log(mass) - total
+  })
+}

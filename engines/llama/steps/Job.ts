@@ -7,6 +7,7 @@ import type { Biases } from "../sampling/LogitSampler.ts"
 import type { Score } from "../sampling/Scores.ts"
 import type { PictureSpan } from "../vision/Spans.ts"
 import { JobPictures } from "./JobPictures.ts"
+import type { RowReading } from "./Reading.ts"
 import { positionAt, type Slot } from "./Slots.ts"
 
 /** How a run of the loop ended for a job. `paused`: the reader is behind; the job is run again once it has caught up. */
@@ -22,6 +23,8 @@ export interface JobTerms {
   readonly biases?: Biases
   readonly reply: Reply
   readonly out: Outlet<"text">
+  /** Present: there is no reply, and the logits are read after these tokens of the prompt. Only with `direct` access. */
+  readonly reading?: RowReading
 }
 
 export class Job {
@@ -90,10 +93,14 @@ export class Job {
 }
 
 /** The job's next `take` tokens as a part of a native call. Not rows of a picture. */
-export const itemOf = ({ pending, slot }: Job, take: number): BatchItem => {
+export const itemOf = ({ pending, slot, terms }: Job, take: number): BatchItem => {
   const whole = take === pending.length
   const tokens = whole ? pending : pending.slice(0, take)
-  return { sequenceId: slot!.id, position: positionAt(slot!, slot!.tokens.length), tokens, logits: whole }
+  const from = slot!.tokens.length
+  const item = { sequenceId: slot!.id, position: positionAt(slot!, from), tokens }
+  if (terms.reading === undefined) return { ...item, logits: whole }
+  const rowsAt = terms.reading.at.map((at) => at - from).filter((at) => at >= 0 && at < take)
+  return { ...item, logits: false, rowsAt }
 }
 
 export const failed = (cause: unknown): EngineError =>

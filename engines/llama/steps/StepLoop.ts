@@ -9,6 +9,7 @@ import type { EngineError } from "../../protocol/Engine.ts"
 import { Interrupted, type NativeContext } from "../native/Native.ts"
 import { openSampler, startFollowers } from "./Followers.ts"
 import { failed, itemOf, Job, type JobTerms, type Outcome } from "./Job.ts"
+import { readEnd, refusalOf, sharedBy } from "./Reading.ts"
 import { SequenceMemory, type SequenceMemoryOptions } from "./SequenceMemory.ts"
 import { isCommon, type Step, type StepCosts, StepPlan, type Work } from "./StepPlan.ts"
 
@@ -154,11 +155,26 @@ export class StepLoop {
     } finally {
       this.#evaluating = []
     }
-    if (!isCommon(step)) this.#plan.observe(step, performance.now() - started)
+    // More rows of logits than other prompts have would teach the plan nothing.
+    if (!isCommon(step) && items[0]!.rowsAt === undefined)
+      this.#plan.observe(step, performance.now() - started)
     for (const [at, job] of jobs.entries()) await this.#evaluated(job, items[at]!.tokens)
+    for (const [at, job] of jobs.entries()) this.#readLogits(job, items[at]!.rowsAt)
     await this.#draw(jobs, rows)
     if (isCommon(step)) this.#plan.observe(step, performance.now() - started)
     return true
+  }
+
+  /** Gives a reading its rows of this call, and ends it behind the last one. */
+  #readLogits(job: Job, rowsAt: ReadonlyArray<number> | undefined): void {
+    const { reading } = job.terms
+    if (reading === undefined || rowsAt === undefined || !job.wanted) return
+    try {
+      for (const row of rowsAt.keys()) reading.row(row)
+    } catch (cause) {
+      this.#fail(job, cause)
+    }
+    if (job.pending.length === 0) this.#leave(job, Exit.succeed(readEnd))
   }
 
   /** A step of a prompt whose next part is a picture; false if it is text. */
@@ -195,10 +211,20 @@ export class StepLoop {
 
   /** Finds a sequence for the job, cuts it to the part shared with the prompt, and calls `started`. */
   async #admit(job: Job): Promise<void> {
-    const { prompt, reply } = job.terms
-    const chosen = this.#memory.take(prompt)
+    const { prompt, reading, reply } = job.terms
+    const chosen = this.#memory.take(reading === undefined ? prompt : sharedBy(prompt, reading))
     if (chosen === undefined) return this.#fail(job, new Error("more requests than sequences"))
     job.slot = chosen.slot
+    if (reading !== undefined) {
+      const { keep: kept, slot } = chosen
+      const expectedMs = this.#plan.promptMs(prompt.length - kept)
+      const refused = refusalOf(reading, { expectedMs, held: slot.tokens.length, kept })
+      if (refused !== undefined) {
+        reply.begin({ promptTokens: prompt.length, cachedTokens: 0 })
+        reading.refused(refused)
+        return this.#leave(job, Exit.succeed(readEnd))
+      }
+    }
     try {
       const kept = await this.#memory.keep(chosen.slot, chosen.keep)
       job.pending = [...prompt.slice(kept), ...reply.lead]

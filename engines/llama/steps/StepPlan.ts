@@ -118,6 +118,14 @@ export class StepPlan {
     return undefined
   }
 
+  /** Expected milliseconds of the evaluation of so many tokens of a prompt, if nothing runs beside it. */
+  promptMs(tokens: number): number {
+    const { prompt } = this.#costs
+    const whole = Math.floor(tokens / prompt.largest)
+    const rest = tokens % prompt.largest
+    return whole * prompt.expectedMs(prompt.largest) + (rest === 0 ? 0 : prompt.expectedMs(rest))
+  }
+
   /** Records a call's duration. For a common call it includes sampling and delivery, otherwise it does not. */
   observe(step: Step, elapsedMs: number): void {
     const replies = step.kind === "prompt" ? 1 : step.ids.length

@@ -133,7 +133,7 @@ def main():
     tensors |= {"out.weight": network[2].weight[0], "out.bias": network[2].bias}
     data = safetensors({name: value.detach().numpy() for name, value in tensors.items()})
     (options.out / "completeness.safetensors").write_bytes(data)
-    sums = [f"{hashlib.sha256((options.out / name).read_bytes()).hexdigest()}  {name}\n" for name in ("activity.safetensors", "completeness.safetensors")]
+    sums = [f"{hashlib.sha256((options.out / name).read_bytes()).hexdigest()}  {name}\n" for name in ("activity.safetensors", "completeness.safetensors", "rise.safetensors")]
     (options.out / "SHA256SUMS").write_text("".join(sums))
 
 

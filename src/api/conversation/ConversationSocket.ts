@@ -4,10 +4,7 @@ import { Effect, Option } from "effect"
 import type { SocketError } from "effect/socket/Socket"
 import type { SessionLease } from "#actors/live/LiveSessions.ts"
 import { G711_RATE_HZ } from "#audio/G711.ts"
-import { completenessWeights } from "#audio/SpeechWeights.ts"
-import { completeness } from "#domain/activity/Completeness.ts"
 import type { PlayedAudio } from "#domain/activity/PlayedAudio.ts"
-import { semanticSilenceMs } from "#domain/activity/SemanticSilence.ts"
 import {
   ItemCreate,
   ItemNamed,
@@ -37,6 +34,7 @@ import type { AnswerServices } from "./Answer.ts"
 import { presetOf } from "./ConversationModels.ts"
 import type { Floor, FloorTerms } from "./Floor.ts"
 import { emptyCommit, noItem, ProtocolError, tellError } from "./ProtocolError.ts"
+import { SemanticEnds } from "./SemanticEnds.ts"
 
 const decodeAny = decodeValue(RealtimeClientEvent)
 const decodeUpdate = decodeValue(SessionUpdate)
@@ -76,6 +74,12 @@ const earsOf = ({ transcription }: ConversationSettings): string => {
   return JSON.stringify([model, language, languages, prompt])
 }
 
+/** What the client says that it speaks. */
+const languageOf = ({ transcription }: ConversationSettings): string | undefined => {
+  const { language, languages } = transcription ?? {}
+  return language ?? (languages?.length === 1 ? languages[0] : undefined)
+}
+
 const eventIdOf = (value: unknown): string | null =>
   isObject(value) && typeof value.event_id === "string" ? value.event_id : null
 
@@ -83,6 +87,8 @@ export class ConversationSocket {
   private readonly terms: ConversationTerms
   private readonly hearing: Hearing<AnswerServices>
   readonly floor: Floor
+  /** Judges the silences of `semantic_vad`. */
+  readonly ends: SemanticEnds
   private settings: ConversationSettings
 
   constructor(terms: ConversationTerms, settings: ConversationSettings, floor: Floor) {
@@ -110,20 +116,18 @@ export class ConversationSocket {
       turnTerms(settings.turns),
     )
     this.hearing.setRate(rateOf(settings))
+    this.ends = new SemanticEnds({
+      floor: { ...terms, settings: () => this.settings },
+      openId: () => items.openId,
+      language: () => languageOf(this.settings) ?? seat.entry.transcription?.defaultLanguage,
+      judge: (silenceOf) => this.hearing.judge(silenceOf),
+      leftMs: () => this.hearing.leftMs,
+      judged: (id, transcript) => floor.preparation.foresee(id, transcript),
+    })
   }
 
   get heardMs(): number {
     return this.hearing.heardMs
-  }
-
-  /** What the open turn's transcript would be if the silence went on; undefined if speech goes on. */
-  readonly foreseen = (id: string, transcript: string | undefined): void => {
-    this.floor.preparation.foresee(id, transcript)
-    const { turns } = this.settings
-    if (transcript === undefined || turns?.kind !== "semantic_vad" || id !== this.terms.items.openId) return
-    this.hearing.judge((ending) =>
-      semanticSilenceMs(turns.eagerness, completeness(completenessWeights, transcript, ending)),
-    )
   }
 
   get current(): ConversationSettings {

@@ -115,6 +115,12 @@ export class Hearing<R = never> {
     if (ending !== undefined) this.turns?.setSilence(silenceOf(ending))
   }
 
+  /** Milliseconds until the present silence ends the open turn, if it lasts; undefined where there is none. */
+  get leftMs(): number | undefined {
+    const pause = this.turns?.pause
+    return pause === undefined || pause.quietMs === 0 ? undefined : pause.endsAtMs - pause.quietMs
+  }
+
   /** All audio so far, milliseconds. */
   get heardMs(): number {
     return samplesToMs(this.heardSamples, LISTEN_RATE_HZ)

@@ -108,6 +108,17 @@ const conversationFamilies = ({ conversations }: NodeMeters): ReadonlyArray<Fami
       [{ outcome: "dropped" }, conversations.prepared - conversations.released],
     ],
   ),
+  counter(
+    "conversation_message_ends_total",
+    "Questions to the text model whether the user's message has ended, by what became of them.",
+    [...conversations.messageEnds].map(([outcome, count]) => [{ outcome }, count] as const),
+  ),
+  {
+    name: "conversation_message_end_ms",
+    help: "From a question whether the user's message has ended to the answer that was judged by.",
+    type: "histogram",
+    samples: [[{}, conversations.messageEndMs]],
+  },
 ]
 
 const conversationGauges = ({ crashed, open, share }: ConversationGauges): ReadonlyArray<Family> => [

@@ -4,6 +4,7 @@ import { Context, Effect } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { type ChatRequest, ChatRequest as ChatRequestSchema, thinkingTokens } from "#domain/wire/Chat.ts"
 import { InvalidRequest, PromptTooLong } from "#domain/wire/Errors.ts"
+import type { MessageEndTerms } from "#engines/protocol/Text.ts"
 import { NewId } from "#http/Ids.ts"
 import { nowMs } from "#http/RequestContext.ts"
 import { Caller } from "#services/Caller.ts"
@@ -82,6 +83,8 @@ export interface ChatTerms {
   /** What counts where the body says nothing. */
   readonly unless?: TextDefaults
   readonly terms?: Pick<BeginTerms, "chargedIf">
+  /** No reply, but how probable the end of the last message is. */
+  readonly messageEnd?: MessageEndTerms
 }
 
 /**
@@ -91,7 +94,7 @@ export const beginChat = (
   caller: Principal,
   body: ChatRequest,
   delivery: Delivery,
-  { sizeBytes = 0, terms: beginTerms, unless = defaults }: ChatTerms = {},
+  { messageEnd, sizeBytes = 0, terms: beginTerms, unless = defaults }: ChatTerms = {},
 ) =>
   Effect.flatMap(findModel(body.model, "text"), (model) => {
     const beganMs = nowMs()
@@ -105,7 +108,8 @@ export const beginChat = (
       const shape = shapeOf(body)
       if (shape instanceof InvalidRequest) return Effect.fail(shape)
       return inPieces(beganMs, () => {
-        const own = ownTerms(body, shape, unless.maxTokens)
+        const asked = ownTerms(body, shape, unless.maxTokens)
+        const own = messageEnd === undefined ? asked : { ...asked, messageEnd }
         return Effect.flatMap(toGenerateRequest({ turns }, body, unless, own), (request) => {
           const problem =
             replyProblem(body, request, model.facts()?.slots) ?? tooManyLogprobs(request, "top_logprobs")

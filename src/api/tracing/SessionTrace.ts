@@ -26,6 +26,8 @@ export class SessionTrace {
   /** Of generations that have ended. */
   inputTokens = 0
   outputTokens = 0
+  /** Silences of a conversation that were judged by the language model, too. */
+  messageEnds = 0
   private closeCode: number | undefined
   private heardSamples = 0
   private current: LiveSession<LiveError> | undefined

@@ -14,6 +14,13 @@ export const countedSteps = {
 } as const satisfies Record<string, keyof AnswerLatency>
 export type CountedStep = keyof typeof countedSteps
 
+/**
+ * What became of a question to the language model whether the user's message has ended: it was `judged` by the answer, which came
+ * too `late`, or there was none: see NoMessageEnd in engines/protocol/Text.ts; `failed`: any other reason.
+ */
+export const messageEndOutcomes = ["judged", "late", "slow", "occupied", "template", "failed"] as const
+export type MessageEndOutcome = (typeof messageEndOutcomes)[number]
+
 /** Answers whose making is remembered. */
 const remembered = 8
 
@@ -24,6 +31,10 @@ export class ConversationMeters {
   /** Answers that were made before the turn had ended, and those of them that were sent. */
   prepared = 0
   released = 0
+
+  readonly messageEnds = new Map<MessageEndOutcome, number>(messageEndOutcomes.map((outcome) => [outcome, 0]))
+  /** Of the answers that were judged by: from the question to the answer. */
+  readonly messageEndMs = new Histogram()
 
   /** What the newest answers took to their first sound. */
   private readonly making: Array<number> = []
@@ -41,6 +52,12 @@ export class ConversationMeters {
   /** A transcript was made ahead of the end of a turn, or given up after so long. */
   readonly previewed = (tookMs: number): void => {
     this.previewMs = tookMs
+  }
+
+  /** A question to the language model was answered after so long, or not. */
+  messageEnd(outcome: MessageEndOutcome, tookMs: number): void {
+    this.messageEnds.set(outcome, (this.messageEnds.get(outcome) ?? 0) + 1)
+    if (outcome === "judged") this.messageEndMs.record(tookMs)
   }
 
   /** An answer has ended. */

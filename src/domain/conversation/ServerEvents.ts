@@ -20,6 +20,7 @@ const TurnDetection = Schema.NullOr(
     Schema.Struct({
       type: Schema.Literal("semantic_vad"),
       eagerness: Schema.Literals(["low", "medium", "high", "auto"]),
+      language_model: Schema.Finite,
       create_response: Schema.Boolean,
       interrupt_response: Schema.Boolean,
     }),

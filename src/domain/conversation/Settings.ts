@@ -70,6 +70,8 @@ export const MaxOutputTokens = Schema.Union([
 ]).annotate({ message: `must be 1 to ${maxOutputTokens}, or inf` })
 
 const milliseconds = (minimum: number, maximum: number) => optional(finite.check(range(minimum, maximum)))
+/** Of `language_model`. A guess: then hardly anything else counts. */
+export const mostModelWeight = 10
 const answering = { create_response: optional(flag), interrupt_response: optional(flag) }
 const eagerness = Schema.Literals(["low", "medium", "high", "auto"]).annotate({
   message: "must be low, medium, high or auto",
@@ -84,7 +86,13 @@ const TurnDetection = Schema.Union([
     idle_timeout_ms: milliseconds(5_000, 30_000),
     ...answering,
   }),
-  Schema.Struct({ type: Schema.Literal("semantic_vad"), eagerness: optional(eagerness), ...answering }),
+  Schema.Struct({
+    type: Schema.Literal("semantic_vad"),
+    eagerness: optional(eagerness),
+    /** Not OpenAI's: how much it counts how probable the language model takes the end of the user's message. 0: it is not asked. */
+    language_model: optional(finite.check(range(0, mostModelWeight))),
+    ...answering,
+  }),
 ]).annotate({ message: "must be server_vad, semantic_vad or null" })
 
 export const Transcription = Schema.Struct({
@@ -163,6 +171,8 @@ export interface Turns {
   readonly prefixMs: number
   readonly threshold: number
   readonly eagerness: typeof eagerness.Type
+  /** How much the language model's word counts for the end of a turn; 1: as much as was learned with the built-in one; 0: it is not asked. */
+  readonly modelWeight: number
   readonly idleTimeoutMs: number | null
   /** Whether the end of a turn starts an answer. */
   readonly creates: boolean
@@ -199,6 +209,7 @@ const defaultTurns: Turns = {
   prefixMs: 300,
   threshold: 0.5,
   eagerness: "auto",
+  modelWeight: 0,
   idleTimeoutMs: null,
   creates: true,
   interrupts: true,
@@ -238,6 +249,7 @@ const turnsOf = (given: GivenTurns): Turns => {
       ...answers,
       kind: given.type,
       eagerness: eager,
+      modelWeight: given.language_model ?? defaultTurns.modelWeight,
       silenceMs: semanticSilenceMs(eager, undefined),
     }
   }
@@ -294,7 +306,8 @@ export const withChange = (
 const turnDetection = (turns: Turns | null) => {
   if (turns === null) return null
   const answers = { create_response: turns.creates, interrupt_response: turns.interrupts }
-  if (turns.kind === "semantic_vad") return { type: turns.kind, eagerness: turns.eagerness, ...answers }
+  if (turns.kind === "semantic_vad")
+    return { type: turns.kind, eagerness: turns.eagerness, language_model: turns.modelWeight, ...answers }
   return {
     type: turns.kind,
     threshold: turns.threshold,

@@ -123,6 +123,7 @@ const converse = Effect.fnUntraced(function* (
     const trace = yield* traceSession("conversation", (ended) => ({
       ...ended.hearing(),
       ...ended.generating(),
+      "edgewise.message_ends": ended.messageEnds,
     }))
     const meters = (yield* CurrentNodeMeters).conversations
     const { crashed, guard } = crashGuard()
@@ -149,7 +150,7 @@ const converse = Effect.fnUntraced(function* (
       tellsTranscripts: () => socket.current.transcription !== null,
       transcribed: floor.transcribed,
       lasting: floor.lasting,
-      foreseen: (id, transcript) => socket.foreseen(id, transcript),
+      foreseen: (id, transcript) => socket.ends.foresee(id, transcript),
       // A semantic end is judged by the transcript.
       lately: () => (socket.current.turns?.kind === "semantic_vad" ? {} : meters.lately),
       previewed: meters.previewed,
@@ -169,6 +170,7 @@ const converse = Effect.fnUntraced(function* (
     )
     yield* Effect.forkIn(guard(floor.preparation.run), scope, { startImmediately: true })
     yield* Effect.forkIn(guard(floor.warming.run), scope, { startImmediately: true })
+    yield* Effect.forkIn(guard(socket.ends.run), scope, { startImmediately: true })
     yield* socket.created
     const finished = Effect.andThen(Effect.ignore(items.finished), floor.finished)
     const ends = sessionEnd({ tell, accounts, drain, caller, limits, spending, finished })

@@ -3,7 +3,7 @@
 import type { NativeContext } from "#engines/llama/native/Native.ts"
 import { LogitSampler } from "#engines/llama/sampling/LogitSampler.ts"
 import { Rows } from "#engines/llama/sampling/Rows.ts"
-import { scoreOf } from "#engines/llama/sampling/Scores.ts"
+import { massesOf, scoreOf } from "#engines/llama/sampling/Scores.ts"
 
 /** Logits of the next token. */
 export type Predict = (tokens: ReadonlyArray<number>) => Float32Array
@@ -42,10 +42,11 @@ export const scriptedNative = (options: {
       await Promise.resolve()
       rowsOfCall = []
       calls.push(items.map(({ sequenceId, tokens }) => ({ sequence: sequenceId, tokens: [...tokens] })))
-      return items.map(({ logits, position, sequenceId, tokens }) => {
+      return items.map(({ logits, position, rowsAt = [], sequenceId, tokens }) => {
         const held = of(sequenceId)
         if (position !== held.length) throw new Error(`position ${position} after ${held.length} tokens`)
         held.push(...tokens)
+        for (const at of rowsAt) rowsOfCall.push(predict(held.slice(0, position + at + 1)))
         if (!logits) return -1
         return rowsOfCall.push(predict(held)) - 1
       })
@@ -84,6 +85,7 @@ export const scriptedNative = (options: {
   }
   const direct: NativeContext["direct"] = {
     score: (row, token, top) => scoreOf(rows, rowAt(row), token, top),
+    masses: (row, groups) => massesOf(rows, rowAt(row), groups),
     copy: (from, to) => {
       copies.push([from, to])
       sequences.set(to, [...of(from)])

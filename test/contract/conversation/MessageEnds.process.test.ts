@@ -1,0 +1,198 @@
+// `semantic_vad` with a language model that is asked whether the user's message has ended: its word decides, within the bounds of the
+// silences; where it has none, the score of words and sound stands.
+import { Effect } from "effect"
+import { afterAll, beforeAll, expect, it } from "vitest"
+import { Resampler } from "#audio/Resampler.ts"
+import { completenessWeights } from "#audio/SpeechWeights.ts"
+import { completeness } from "#domain/activity/Completeness.ts"
+import { s16ToBytes } from "#domain/audio/Audio.ts"
+import { Accounts } from "#store/accounts/Accounts.ts"
+import { UsageLedger } from "#store/ledger/UsageLedger.ts"
+import { type Ending, endingOf, heardAt, heldOut } from "../../../bench/turns/Endings.ts"
+import { ConversationClient } from "../../support/clients/ConversationClient.ts"
+import { listener } from "../../support/clients/LiveClient.ts"
+import { fakeVoice } from "../../support/nodes/SpeechNode.ts"
+import { fakeModel } from "../../support/nodes/TestCatalog.ts"
+import { eventually, startNode, type TestNode, untilLoaded } from "../../support/nodes/TestNode.ts"
+
+const model = (id: string, messageEnd?: Readonly<Record<string, unknown>>) => ({
+  ...fakeModel,
+  id,
+  ...(messageEnd === undefined ? {} : { options: { messageEnd } }),
+})
+const models = [
+  model("ends", { probability: 1 }),
+  model("waits", { probability: 1e-6 }),
+  model("slow", { probability: 1, tookMs: 5_000 }),
+  model("dawdles", { probability: 1e-6, tookMs: 60_000, dawdles: true }),
+  model("fails", { probability: 1, fails: true }),
+  model("dumb"),
+]
+/** Silence that is heard before the words are known: more than the first preview needs, less than any that ends a turn. */
+const heardMs = 160
+/** The only word that the recogniser knows. */
+const word = "stone"
+
+const perMs = 16
+
+let node: TestNode
+/** Sentences whose end sounds complete, with that word, and not. */
+let complete: Ending
+let incomplete: Ending
+beforeAll(async () => {
+  const sentences = await Effect.runPromise(Effect.scoped(heldOut))
+  const text = `${word} `.repeat(14).trim()
+  const scored = sentences.slice(0, 12).flatMap((sentence, i) => {
+    const ending = endingOf(sentence, sentence.samples.length, i * 31)
+    const heard = heardAt(ending)
+    // Some voices end in a breath that is heard as speech.
+    if (heard === undefined || heard.at - ending.end > 100 * perMs) return []
+    const score = completeness(completenessWeights, text, heard.ending)
+    return score === undefined ? [] : [{ ending, score }]
+  })
+  // Far from 0.5, at which the turn ends soon or late, and near enough for the model's word.
+  complete = scored.find(({ score }) => score > 0.6 && score < 0.75)!.ending
+  incomplete = scored.find(({ score }) => score > 0.25 && score < 0.4)!.ending
+  node = await startNode({ models: [listener({ words: [word] }), ...models, fakeVoice] })
+  await untilLoaded(node, "listener", "fake-voice", ...models.map(({ id }) => id))
+}, 60_000)
+afterAll(() => node.stop())
+
+const pcm24 = (samples: Int16Array): Buffer =>
+  Buffer.from(s16ToBytes(new Resampler(16_000, 24_000).push(samples)))
+
+const counted = async (name: string, label = "") =>
+  [...(await node.metrics())].reduce(
+    (sum, [series, value]) => (series.includes(name) && series.includes(label) ? sum + value : sum),
+    0,
+  )
+const asked = (outcome = "") => counted("conversation_message_ends_total", outcome)
+const prepared = () => counted("conversation_answers_prepared_total")
+
+const opened = async (id: string, turns: Readonly<Record<string, unknown>>) => {
+  const client = await ConversationClient.open(node, id)
+  client.update({
+    audio: { input: { turn_detection: { type: "semantic_vad", ...turns } }, output: { pacing: "none" } },
+  })
+  await client.nth("session.updated")
+  return client
+}
+
+/** Says this up to some silence, its end at the pace at which it is spoken: a silence that has passed at once is not looked into. */
+const saying = async (client: ConversationClient, { end, samples }: Pick<Ending, "end" | "samples">) => {
+  const pcm = pcm24(samples.subarray(0, end + heardMs * perMs))
+  const late = 400 * 48
+  await client.speak(pcm.subarray(0, -late))
+  await client.speak(pcm.subarray(-late), true)
+}
+
+/** Says this and is silent; how long the silence was that ended the turn, milliseconds. */
+const silenceAfter = async (
+  id: string,
+  { end, samples }: Ending,
+  turns: Readonly<Record<string, unknown>>,
+): Promise<number> => {
+  const client = await opened(id, turns)
+  const before = await prepared()
+  await saying(client, { end, samples })
+  // It is prepared once the silence is judged for the last time.
+  await eventually(async () => (await prepared()) > before, "the silence is judged", 20_000)
+  await client.speak(Buffer.alloc(2_600 * 48))
+  const { audio_end_ms } = await client.nth("input_audio_buffer.speech_stopped")
+  client.close()
+  return audio_end_ms - end / perMs
+}
+
+const decisive = { language_model: 5 }
+
+it("ends the turn soon where the message is probably over, and waits where it is not", async () => {
+  for (const said of [complete, incomplete]) {
+    expect(await silenceAfter("ends", said, decisive)).toBeLessThan(330)
+    const waited = await silenceAfter("waits", said, decisive)
+    expect(waited).toBeGreaterThan(700)
+    expect(waited).toBeLessThan(1_400)
+  }
+  expect(await silenceAfter("waits", complete, { ...decisive, eagerness: "low" })).toBeLessThan(2_200)
+})
+
+it("asks nothing by default, and leaves the score alone where there is no answer in time", async () => {
+  const before = await asked()
+  for (const id of ["ends", "waits"]) {
+    expect(await silenceAfter(id, complete, {})).toBeLessThan(330)
+    expect(await silenceAfter(id, incomplete, {})).toBeGreaterThan(700)
+  }
+  expect(await asked()).toBe(before)
+  for (const [id, outcome] of [
+    ["slow", "slow"],
+    ["dawdles", "late"],
+    ["fails", "failed"],
+    ["dumb", "template"],
+  ] as const) {
+    const without = await asked(`"${outcome}"`)
+    expect(await silenceAfter(id, complete, decisive), id).toBeLessThan(330)
+    expect(await silenceAfter(id, incomplete, decisive), id).toBeGreaterThan(700)
+    expect(await asked(`"${outcome}"`), id).toBe(without + 2)
+  }
+})
+
+it("asks about a text once, also when the silence is judged again, and charges nothing for it", async () => {
+  const charged = () =>
+    node.run(
+      Effect.gen(function* () {
+        const { id } = yield* (yield* Accounts).showOrg("dev")
+        const rows = (yield* (yield* UsageLedger).usage(id, 0)).filter(({ kind }) => kind === "text")
+        return rows.reduce((all, { requests }) => all + requests, 0)
+      }),
+    )
+  const [questions, requests] = [await asked(), await charged()]
+  // No turn is answered: what is charged as text could only be the question.
+  const client = await opened("waits", { ...decisive, create_response: false })
+  await saying(client, complete)
+  await eventually(async () => (await asked()) > questions, "the model is asked", 20_000)
+  await client.speak(Buffer.alloc(2_600 * 48), true)
+  await client.nth("input_audio_buffer.speech_stopped")
+  client.close()
+  expect(await asked()).toBe(questions + 1)
+  expect(await charged()).toBe(requests)
+})
+
+it("asks nothing about a conversation with pictures", async () => {
+  const client = await opened("ends", decisive)
+  const content = [{ type: "input_image", image_url: "data:image/png;base64,AAAA" }]
+  client.send({ type: "conversation.item.create", item: { type: "message", role: "user", content } })
+  await client.nth("conversation.item.done")
+  const before = await asked()
+  await saying(client, incomplete)
+  await client.speak(Buffer.alloc(2_600 * 48))
+  const { audio_end_ms } = await client.nth("input_audio_buffer.speech_stopped")
+  client.close()
+  expect(audio_end_ms - incomplete.end / perMs).toBeGreaterThan(500)
+  expect(await asked()).toBe(before)
+})
+
+it("speech that goes on ends the question", async () => {
+  const slow = await opened("ends", decisive)
+  const { end, samples } = complete
+  for (let turn = 0; turn < 3; turn++) await slow.speak(pcm24(samples.subarray(0, end + heardMs * perMs)))
+  await slow.speak(Buffer.alloc(2_600 * 48))
+  await slow.nth("response.done")
+  slow.close()
+  await eventually(
+    async () =>
+      [...(await node.metrics())].every(([name, value]) => !name.includes("slots_busy") || value === 0),
+    "no sequence is left busy",
+  )
+})
+
+it("the field is a number from 0 to 10, which the session shows", async () => {
+  const client = await opened("ends", { language_model: 2.5 })
+  expect((await client.nth("session.updated")).session).toMatchObject({
+    audio: { input: { turn_detection: { type: "semantic_vad", language_model: 2.5 } } },
+  })
+  for (const language_model of [-1, 11, true]) {
+    client.update({ audio: { input: { turn_detection: { type: "semantic_vad", language_model } } } })
+  }
+  await client.nth("error", 3)
+  for (const { error } of client.of("error")) expect(error.param).toContain("language_model")
+  client.close()
+})
