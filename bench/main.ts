@@ -131,6 +131,26 @@ const sizedCommand = <const Sizes extends ReadonlyArray<string>>(
   }).pipe(Command.withDescription(description))
 }
 
+const folderFlag = (name: string, description: string) =>
+  Flag.String(name).pipe(Flag.withDescription(`${description}; needs ffmpeg`), Flag.optional)
+
+const turns = Command.make(
+  "turns",
+  {
+    quick: flags.quick,
+    json: flags.json,
+    speech: folderFlag(
+      "speech",
+      "Measure recordings of people in place of the rest: one sentence or word each",
+    ),
+    sounds: folderFlag("sounds", "Measure recordings without speech in place of the rest: music, noises"),
+  },
+  ({ json, quick, sounds, speech }) => {
+    const folders = { speech: Option.getOrUndefined(speech), sounds: Option.getOrUndefined(sounds) }
+    return measure({ suite: "turns", quick, json }, turnsSuite({ quick, folders }))
+  },
+).pipe(Command.withDescription("What is taken for speech, how soon, when turns end, and the echo of answers"))
+
 const hostile = Command.make(
   "hostile",
   {
@@ -218,11 +238,7 @@ const bench = Command.make("bench").pipe(
     command("slow-clients", "slowhttptest with 1,000 connections: what others notice", slowClientsSuite),
     sizedCommand("speech", "Speech: first audio, under-runs, cost of encoding", kokoroSizes, speechSuite),
     text,
-    command(
-      "turns",
-      "What is taken for speech, how soon, when turns end, and the echo of answers",
-      turnsSuite,
-    ),
+    turns,
     sizedCommand(
       "transcription",
       "Transcription: real-time factor, shares, uploads",

@@ -8,16 +8,21 @@ import { rateHz } from "./Sounds.ts"
 /** Sounding means more than 30 dB below the peak. */
 const audibleShare = 0.03
 
+/** From the first to the last audible sample, peak 1. */
+export const audible = (said: Int16Array): Float32Array => {
+  const peak = said.reduce((most, sample) => Math.max(most, Math.abs(sample)), 1)
+  const isAudible = (sample: number) => Math.abs(sample) > peak * audibleShare
+  const within = said.subarray(said.findIndex(isAudible), said.findLastIndex(isAudible) + 1)
+  return Float32Array.from(within, (sample) => sample / peak)
+}
+
 /** Each sentence from its first to its last audible sample, peak 1. */
 export const sentences = Effect.map(
   Effect.forEach(evaluationSet.speech, (recording) =>
     Effect.map(recordingSamples(recording), (samples) =>
       recording.segments.map(({ end, start }) => {
         const said = samples.subarray(Math.floor((start - 0.05) * rateHz), Math.floor((end + 0.05) * rateHz))
-        const peak = said.reduce((most, sample) => Math.max(most, Math.abs(sample)), 1)
-        const isAudible = (sample: number) => Math.abs(sample) > peak * audibleShare
-        const audible = said.subarray(said.findIndex(isAudible), said.findLastIndex(isAudible) + 1)
-        return Float32Array.from(audible, (sample) => sample / peak)
+        return audible(said)
       }),
     ),
   ),

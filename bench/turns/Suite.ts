@@ -1,72 +1,19 @@
 // The turns suite: what is taken for the user's speech and how soon. Runs the gateway's own detector on audio of known content, without
 // sockets: how long a network takes is not part of it.
 import { Effect } from "effect"
-import { speechWeights } from "#audio/SpeechWeights.ts"
 import { HOP_SAMPLES } from "#domain/activity/BandEnergies.ts"
-import { EchoDetector } from "#domain/activity/EchoDetector.ts"
-import { PlayedAudio } from "#domain/activity/PlayedAudio.ts"
 import { Prosody } from "#domain/activity/Prosody.ts"
-import { defaultRules, VoiceActivityDetector } from "#domain/audio/VoiceActivityDetector.ts"
 import { RandomNumbers } from "../models/Conditions.ts"
 import { finding, type Section } from "../support/Findings.ts"
-import { answer, echoOf, s16, sentences, spoken } from "./Clips.ts"
+import { answer, echoOf, s16, sentences } from "./Clips.ts"
+import { at, hear, perMs, startsMs } from "./Hearing.ts"
+import { type Folders, recorded } from "./Recorded.ts"
 import { semanticEnds } from "./SemanticEnds.ts"
 import { intrusion, rateHz } from "./Sounds.ts"
+import { speech } from "./Speech.ts"
 
-/** Samples of a client's event: 20 ms. */
-const frame = rateHz / 50
-const perMs = rateHz / 1000
-/** The answer begins so long after the audio, and audio is sent so far ahead of its play. */
-const startsMs = 500
-const aheadMs = 1_000
 /** The seeds of the figures; others were used to choose the detector's constants. */
 const firstSeed = 50_000
-
-interface Heard {
-  /** When the first speech was found, and when the last ended, milliseconds; positions by the detector. */
-  readonly foundMs: number | undefined
-  readonly stoppedAtMs: number | undefined
-  /** Each start: when it was found, and where the detector says that the speech began. */
-  readonly starts: ReadonlyArray<{ readonly atMs: number; readonly fromMs: number }>
-}
-
-const hear = (samples: Int16Array, silenceMs: number, played?: Float32Array): Heard => {
-  const reference = new PlayedAudio()
-  const echo = new EchoDetector(reference)
-  let [nowMs, sent, hopMs] = [0, 0, 0]
-  const doubt = {
-    hear: (energies: Float32Array) => {
-      hopMs += 10
-      echo.hear(energies, hopMs)
-    },
-    get isEcho() {
-      return echo.isEcho
-    },
-  }
-  const rules = { ...defaultRules, silenceMs }
-  const detector = new VoiceActivityDetector(speechWeights, rules, played === undefined ? undefined : doubt)
-  const out = played === undefined ? undefined : s16(played)
-  const starts: Array<{ readonly atMs: number; readonly fromMs: number }> = []
-  let [foundMs, stoppedAtMs]: Array<number | undefined> = [undefined, undefined]
-  for (let at = 0; at + frame <= samples.length; at += frame) {
-    nowMs = (at + frame) / perMs
-    while (out !== undefined && sent < out.length && startsMs + sent / perMs < nowMs + aheadMs) {
-      reference.sent(out.subarray(sent, sent + rateHz / 10), startsMs + sent / perMs, nowMs)
-      sent += rateHz / 10
-    }
-    for (const { audioMs, type } of detector.push(samples.subarray(at, at + frame))) {
-      if (type === "started") {
-        foundMs ??= nowMs
-        starts.push({ atMs: nowMs, fromMs: audioMs })
-      } else stoppedAtMs = nowMs
-    }
-  }
-  return { foundMs, stoppedAtMs, starts }
-}
-
-const at = (values: ReadonlyArray<number>, share: number): number =>
-  values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))] ??
-  Number.NaN
 
 const sounds = (count: number): Section => {
   const found = Array.from({ length: count }, (_, i) => intrusion(firstSeed + i)).filter(
@@ -79,49 +26,6 @@ const sounds = (count: number): Section => {
     findings: [
       finding("taken for speech", `of ${count}`, [found.length], { is: "at most", value: count / 100 }),
     ],
-  }
-}
-
-const speech = (all: ReadonlyArray<Float32Array>, count: number): Section => {
-  const silenceMs = 300
-  const findings = ([undefined, 20, 10] as const).flatMap((decibels) => {
-    const clips = Array.from({ length: count }, (_, i) =>
-      spoken(all[i % all.length]!, decibels, firstSeed + i),
-    )
-    const heard = clips.map((clip) => ({ clip, ...hear(clip.samples, silenceMs) }))
-    const onsets = heard.flatMap(({ clip, foundMs }) =>
-      foundMs === undefined ? [] : [foundMs - clip.from / perMs],
-    )
-    const ends = heard.flatMap(({ clip, stoppedAtMs }) =>
-      stoppedAtMs === undefined ? [] : [stoppedAtMs - clip.to / perMs - silenceMs],
-    )
-    const name = decibels === undefined ? "clean" : `noise at ${decibels} dB`
-    const bound = (value: number) => (decibels === 10 ? undefined : ({ is: "at most", value } as const))
-    return [
-      finding(`${name}: missed`, `of ${count}`, [count - onsets.length], {
-        is: "at most",
-        value: count / 100,
-      }),
-      finding(`${name}: first sample to detection, p50`, "ms", [at(onsets, 0.5)], bound(100)),
-      finding(`${name}: first sample to detection, p95`, "ms", [at(onsets, 0.95)], bound(160)),
-      finding(
-        `${name}: last sample to the turn's end, more than the silence, p50`,
-        "ms",
-        [at(ends, 0.5)],
-        decibels === undefined ? bound(20) : undefined,
-      ),
-      finding(
-        `${name}: the same, p95`,
-        "ms",
-        [at(ends, 0.95)],
-        decibels === undefined ? bound(60) : undefined,
-      ),
-    ]
-  })
-  return {
-    title: "Speech",
-    method: `${count} sentences of voices that were not trained, peak -25 to -1 dBFS, in events of 20 ms; white noise from before to behind. Silence of ${silenceMs} ms. A sample counts from 30 dB below the peak of its sentence.`,
-    findings,
   }
 }
 
@@ -254,15 +158,23 @@ const costs = (all: ReadonlyArray<Float32Array>, rounds: number): Section => {
   }
 }
 
+interface TurnsOptions {
+  readonly quick: boolean
+  /** Recordings that are measured in place of everything else. */
+  readonly folders: Folders
+}
+
 /** Two minutes on one core. */
-export const turnsSuite = ({ quick }: { readonly quick: boolean }): Effect.Effect<ReadonlyArray<Section>> =>
+export const turnsSuite = ({ folders, quick }: TurnsOptions): Effect.Effect<ReadonlyArray<Section>> =>
   Effect.gen(function* () {
+    if (folders.speech !== undefined || folders.sounds !== undefined)
+      return recorded(folders, quick ? 40 : 200, firstSeed)
     const all = yield* Effect.orDie(sentences)
     const count = quick ? 40 : 200
     const ends = yield* semanticEnds(quick ? 5 : 1)
     return [
       sounds(count),
-      speech(all, count),
+      speech({ title: "Speech", what: "sentences of voices that were not trained", all }, count, firstSeed),
       echoes(all, count),
       headphones(all, count),
       ends,

@@ -12,7 +12,7 @@ import { type SpeechWeights, speechWeightsOf } from "#domain/activity/SpeechNetw
 import { tensorsOf } from "./Safetensors.ts"
 
 /** SHA-256 of the files, as in models/turns-demo/SHA256SUMS. */
-export const speechWeightsSum = "481773391a9ec709858f660bea3c6dff35c77bfd1660d65fbe8e0cfe88f2b02b"
+export const speechWeightsSum = "5e01931d6a98f08f53cffd5b1f4b6927d6a0820a71ddfa76a99f6a35e32f4fc5"
 
 export const completenessWeightsSum = "fe969995152dc1911a6574bf195941919054829e429705690bbe7b1d1c35fbeb"
 

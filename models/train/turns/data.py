@@ -122,14 +122,18 @@ def main():
     parser.add_argument("--examples", type=int, default=1600, help="of a shard")
     parser.add_argument("--utterances", type=int, default=1000, help="different ones of a shard")
     parser.add_argument("--wavs", help="folder of WAV files of the product's own voices (README)")
+    parser.add_argument("--recorded", help="folder of turns.recorded")
+    parser.add_argument("--music", help="folder of turns.music")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
+    if options.music:
+        sounds.load_pieces(options.music)
     for seed in range(options.first, options.first + options.shards):
         path = options.folder / f"activity-{seed:03d}.npz"
         if path.exists():
             continue
         began, z = time.process_time(), np.random.RandomState(seed)
-        said = pool(seed, options.utterances, options.wavs)
+        said = pool(seed, options.utterances, options.wavs, options.recorded)
         x = np.zeros((options.examples, HOPS, BANDS), np.float16)
         y, w = np.zeros((options.examples, HOPS), np.uint8), np.zeros((options.examples, HOPS), np.float16)
         for i in range(options.examples):

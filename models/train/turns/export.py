@@ -37,7 +37,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkpoint", type=Path)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--shift", type=float, default=0.6, help="taken from the output's logit: a threshold of 0.5 is a probability of 0.65")
+    parser.add_argument("--shift", type=float, default=0.8, help="taken from the output's logit: a threshold of 0.5 is a probability of 0.69")
     options = parser.parse_args()
     state = torch.load(options.checkpoint)
     state["out.bias"] -= options.shift

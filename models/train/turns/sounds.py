@@ -1,6 +1,9 @@
 """Sounds that are not speech, for training: each function takes a number of samples (16 kHz) and a numpy RandomState, and returns
 float32 of a peak near 1. The benches make theirs in TypeScript, of other kinds and with other code (bench/turns/Sounds.ts).
 """
+import wave
+from pathlib import Path
+
 import numpy as np
 from scipy.signal import butter, fftconvolve, lfilter
 
@@ -253,6 +256,32 @@ def silence(n, z):
 STEADY = [coloured, banded, hum, fan, babble, motor, appliance]
 EVENTS = [clicks, thuds, breath, music, music, tones, ringing, rustle, silence, warbles, warbles]
 ALL = STEADY + EVENTS
+
+_pieces = []
+
+
+def load_pieces(folder):
+    """Music of turns.music, for `played`."""
+    for path in sorted(Path(folder).glob("*.wav")):
+        with wave.open(str(path)) as file:
+            _pieces.append(np.frombuffer(file.readframes(file.getnframes()), np.int16).astype(np.float32) / 32768)
+    # With these a quarter of the sounds is real music.
+    EVENTS.extend([played] * 6)
+    ALL.extend([played] * 6)
+
+
+def played(n, z):
+    """A part of a piece, now and then faster or slower, and as loud as that part happens to be."""
+    whole = _pieces[z.randint(len(_pieces))]
+    pace = z.choice([1, 1, z.uniform(0.8, 1.25)])
+    length = min(len(whole), int(n * pace) + 1)
+    start = z.randint(0, len(whole) - length + 1)
+    part = whole[start : start + length]
+    if pace != 1:
+        part = np.interp(np.arange(n) * pace, np.arange(length), part)
+    out = np.zeros(n, np.float32)
+    out[: len(part[:n])] = part[:n]
+    return _peak(out)
 
 
 def room(x, z):

@@ -3,6 +3,7 @@
   python3 -m turns.train work/turns --out work/turns/activity.pt --minutes 9
 """
 import argparse
+import json
 import time
 from pathlib import Path
 
@@ -19,11 +20,25 @@ def load(paths):
     return [torch.from_numpy(np.concatenate([p[k] for p in parts])) for k in ("x", "y", "w")]
 
 
+def begin(path):
+    """Weights of a checkpoint. In the shipped file the threshold is moved (turns.export), which training undoes by itself."""
+    if path.suffix != ".safetensors":
+        return torch.load(path)
+    data = path.read_bytes()
+    length = int.from_bytes(data[:8], "little")
+    state = {}
+    for name, tensor in json.loads(data[8 : 8 + length]).items():
+        first, last = tensor["data_offsets"]
+        values = np.frombuffer(data[8 + length + first : 8 + length + last], "<f4")
+        state[name] = torch.from_numpy(values.reshape(tensor["shape"]).copy())
+    return state
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--init", type=Path)
+    parser.add_argument("--init", type=Path, help="a checkpoint, or the shipped activity.safetensors")
     parser.add_argument("--minutes", type=float, default=9, help="processor time")
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--rate", type=float, default=4e-3)
@@ -34,7 +49,7 @@ def main():
     held = max(32, len(x) // 20)
     network = Activity()
     if options.init:
-        network.load_state_dict(torch.load(options.init))
+        network.load_state_dict(begin(options.init))
     optimizer = torch.optim.AdamW(network.parameters(), options.rate, weight_decay=1e-4)
     began, step, told = time.process_time(), 0, 0.0
     while True:

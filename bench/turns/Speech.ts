@@ -1,0 +1,53 @@
+// How soon speech is found, and its end: sentences with silence before and behind, clean and in noise.
+import { finding, type Section } from "../support/Findings.ts"
+import { spoken } from "./Clips.ts"
+import { at, hear, perMs } from "./Hearing.ts"
+
+/**
+ * `all`: each one from its first to its last audible sample, peak 1. Taken in turn until there are `count`; `seed` decides loudness and noise.
+ */
+export const speech = (
+  said: { readonly title: string; readonly what: string; readonly all: ReadonlyArray<Float32Array> },
+  count: number,
+  seed: number,
+): Section => {
+  const { all, title, what } = said
+  const silenceMs = 300
+  const findings = ([undefined, 20, 10] as const).flatMap((decibels) => {
+    const clips = Array.from({ length: count }, (_, i) => spoken(all[i % all.length]!, decibels, seed + i))
+    const heard = clips.map((clip) => ({ clip, ...hear(clip.samples, silenceMs) }))
+    const onsets = heard.flatMap(({ clip, foundMs }) =>
+      foundMs === undefined ? [] : [foundMs - clip.from / perMs],
+    )
+    const ends = heard.flatMap(({ clip, stoppedAtMs }) =>
+      stoppedAtMs === undefined ? [] : [stoppedAtMs - clip.to / perMs - silenceMs],
+    )
+    const name = decibels === undefined ? "clean" : `noise at ${decibels} dB`
+    const bound = (value: number) => (decibels === 10 ? undefined : ({ is: "at most", value } as const))
+    return [
+      finding(`${name}: missed`, `of ${count}`, [count - onsets.length], {
+        is: "at most",
+        value: count / 100,
+      }),
+      finding(`${name}: first sample to detection, p50`, "ms", [at(onsets, 0.5)], bound(100)),
+      finding(`${name}: first sample to detection, p95`, "ms", [at(onsets, 0.95)], bound(160)),
+      finding(
+        `${name}: last sample to the turn's end, more than the silence, p50`,
+        "ms",
+        [at(ends, 0.5)],
+        decibels === undefined ? bound(20) : undefined,
+      ),
+      finding(
+        `${name}: the same, p95`,
+        "ms",
+        [at(ends, 0.95)],
+        decibels === undefined ? bound(60) : undefined,
+      ),
+    ]
+  })
+  return {
+    title,
+    method: `${count} ${what}, peak -25 to -1 dBFS, in events of 20 ms; white noise from before to behind. Silence of ${silenceMs} ms. A sample counts from 30 dB below the peak of its sentence.`,
+    findings,
+  }
+}
