@@ -4,6 +4,7 @@ import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { compiledEnvironment, withCompiledCode } from "../process/CompiledCode.ts"
 import { type WireRole, watchBase } from "../wire/WireTap.ts"
 import { fakeModel, type TestModel, writeCatalog } from "./TestCatalog.ts"
 import { temporaryDir, transport } from "./TestNode.ts"
@@ -22,6 +23,7 @@ const start = (
       HOME: process.env.HOME,
       EDGEWISE_FAKE_ENGINES: "true",
       ...(transport === undefined ? {} : { EDGEWISE_TRANSPORT: transport }),
+      ...compiledEnvironment(),
       ...env,
     },
     stdio: ["ignore", "pipe", "pipe"],
@@ -100,6 +102,7 @@ export const startProcess = async (options: {
   const catalog = join(dir.path, "catalog.json")
   writeCatalog(catalog, options.models ?? [fakeModel])
   const dataDir = join(dir.path, "data")
+  withCompiledCode(dataDir)
   const child = start(
     ["serve"],
     {

@@ -21,6 +21,7 @@ import { Listener } from "#transport/server/TransportServer.ts"
 import type { TransportCounts } from "#transport/TransportCounters.ts"
 import type { TransportSettings } from "#transport/TransportSettings.ts"
 import { deployments } from "#weights/ModelFiles.ts"
+import { withCompiledCode } from "../process/CompiledCode.ts"
 import { temporaryDir } from "../process/TemporaryDir.ts"
 import { overTls, ownFiles, tlsPorts } from "../servers/TestCertificates.ts"
 import { unwatchPort, watchPort } from "../wire/WireTap.ts"
@@ -118,6 +119,7 @@ export const startNode = async (options: TestNodeOptions = {}): Promise<TestNode
   const dataDir = options.dataDir ?? join(dir.path, "data")
   const catalog = join(dir.path, "catalog.json")
   writeCatalog(catalog, options.models ?? [fakeModel])
+  withCompiledCode(dataDir)
   const scope = Scope.makeUnsafe()
   const secure = options.tls ?? overTls
   const files = secure ? await ownFiles() : undefined

@@ -10,6 +10,7 @@ import type { Role } from "#config/settings/ListenerSettings.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { storeLayer } from "#store/Store.ts"
 import { deployments } from "#weights/ModelFiles.ts"
+import { withCompiledCode } from "../process/CompiledCode.ts"
 import { unwatchPort, watchBase } from "../wire/WireTap.ts"
 import { fakeModel, type TestModel, writeCatalog } from "./TestCatalog.ts"
 import { temporaryDir, transport } from "./TestNode.ts"
@@ -32,6 +33,7 @@ export const startRoles = async (
   const dataDir = flags.dataDir ?? join(dir.path, "data")
   const catalog = join(dir.path, "catalog.json")
   writeCatalog(catalog, models)
+  withCompiledCode(dataDir)
   const given = {
     port: "0",
     authPort: "0",
