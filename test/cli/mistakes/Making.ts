@@ -1,7 +1,7 @@
 // Makes operators' mistakes with the real process, each in a world of its own, and tests what it prints and its exit
 // status.
 import { spawnSync } from "node:child_process"
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs"
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -12,6 +12,7 @@ import { eventually } from "../../support/nodes/TestNode.ts"
 import { databasePassword, type PostgresServer } from "../../support/servers/PostgresServer.ts"
 import { catalogText, type OperatorMistake, type World, writeCatalogText } from "./World.ts"
 
+/** Goes with the run (OneTemporaryFolder). */
 const root = mkdtempSync(join(tmpdir(), "edgewise-mistakes-"))
 const fullDisk = join(root, "full-disk")
 mkdirSync(fullDisk)
@@ -127,7 +128,6 @@ export const testMistakes = (
     taken.close()
     await postgres?.remove()
     if (mounted) spawnSync("umount", ["-l", fullDisk])
-    rmSync(root, { recursive: true, force: true })
   })
 
   describe.each(mistakes.map((mistake) => [`${mistake.category}: ${mistake.mistake}`, mistake] as const))(
