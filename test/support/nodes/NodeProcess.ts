@@ -3,13 +3,22 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { join } from "node:path"
-import { fileURLToPath } from "node:url"
+import { CommandHost, type Finished, mainFile as main } from "../process/CommandHost.ts"
 import { compiledEnvironment, withCompiledCode } from "../process/CompiledCode.ts"
 import { type WireRole, watchBase } from "../wire/WireTap.ts"
 import { fakeModel, type TestModel, writeCatalog } from "./TestCatalog.ts"
 import { temporaryDir, transport } from "./TestNode.ts"
 
-const main = fileURLToPath(new URL("../../../src/main.ts", import.meta.url))
+export type { Finished } from "../process/CommandHost.ts"
+
+const environmentOf = (env: Readonly<Record<string, string>>) => ({
+  ...(process.env.PATH === undefined ? {} : { PATH: process.env.PATH }),
+  ...(process.env.HOME === undefined ? {} : { HOME: process.env.HOME }),
+  EDGEWISE_FAKE_ENGINES: "true",
+  ...(transport === undefined ? {} : { EDGEWISE_TRANSPORT: transport }),
+  ...compiledEnvironment(),
+  ...env,
+})
 
 const start = (
   args: ReadonlyArray<string>,
@@ -18,14 +27,7 @@ const start = (
 ): ChildProcess =>
   spawn(process.execPath, ["--disable-warning=ExperimentalWarning", program, ...args], {
     // Settings of the machine that runs the tests must not take effect.
-    env: {
-      PATH: process.env.PATH,
-      HOME: process.env.HOME,
-      EDGEWISE_FAKE_ENGINES: "true",
-      ...(transport === undefined ? {} : { EDGEWISE_TRANSPORT: transport }),
-      ...compiledEnvironment(),
-      ...env,
-    },
+    env: environmentOf(env),
     stdio: ["ignore", "pipe", "pipe"],
   })
 
@@ -36,13 +38,6 @@ const collect = (stream: ChildProcess["stdout"]): (() => string) => {
     text += more
   })
   return () => text
-}
-
-export interface Finished {
-  /** Exit status; null when a signal ended it. */
-  readonly status: number | null
-  readonly stdout: string
-  readonly stderr: string
 }
 
 /** Starts one command line without waiting for its end. */
@@ -72,6 +67,18 @@ export const edgewise = (
   args: ReadonlyArray<string>,
   env: Readonly<Record<string, string>> = {},
 ): Promise<Finished> => startCommand(args, env).finished
+
+/** Command lines one after the other in one process, which saves the second that each start takes (CommandHost.ts). */
+export const oneAfterTheOther = (): {
+  readonly edgewise: typeof edgewise
+  readonly stop: () => void
+} => {
+  const host = new CommandHost(environmentOf({}))
+  return {
+    edgewise: (args, env = {}) => host.run({ args, env: environmentOf(env) }),
+    stop: () => host.stop(),
+  }
+}
 
 export interface NodeProcess {
   readonly base: string

@@ -13,5 +13,6 @@ export default (): (() => void) => {
   const compiled = join(folder, "compiled")
   mkdirSync(compiled, { mode: 0o700 })
   process.env[compiledVariable] = compiled
-  return () => rmSync(folder, { recursive: true, force: true })
+  // A process that ends may still write compiled code.
+  return () => rmSync(folder, { recursive: true, force: true, maxRetries: 10 })
 }
