@@ -1,5 +1,6 @@
 // A process that runs command lines one after the other, each as `src/main.ts` with its arguments and its environment, and sends
 // what each has printed and its exit status. Only the modules are kept between them. Started by CommandHost.ts.
+import { ConfigProvider } from "effect"
 import { type CommandLine, type Finished, mainFile } from "./CommandHost.ts"
 
 const printed = { stdout: [] as Array<Buffer>, stderr: [] as Array<Buffer> }
@@ -15,10 +16,14 @@ for (const name of ["stdout", "stderr"] as const)
     },
   })
 
+/** Effect reads the environment once, and keeps it under this name (`getDefaultValue` in effect's Context.ts). */
+const keptEnvironment = "~effect/Context/defaultValue"
+
 let commands = 0
 const run = async ({ args, env }: CommandLine): Promise<Finished> => {
   for (const name of Object.keys(process.env)) delete process.env[name]
   Object.assign(process.env, env)
+  Reflect.deleteProperty(ConfigProvider.ConfigProvider, keptEnvironment)
   process.argv = [process.execPath, mainFile, ...args]
   printed.stdout = []
   printed.stderr = []
