@@ -68,6 +68,7 @@ export default defineConfig({
     // So long because they only end what hangs: a slow machine must not decide.
     testTimeout: 120_000,
     hookTimeout: 180_000,
+    expect: { poll: { timeout: 60_000 } },
     disableConsoleIntercept: true,
   },
 })

@@ -93,7 +93,7 @@ const outcomeOf = async (mistake: OperatorMistake, index: number, own: boolean):
     await eventually(() => running.stdout().includes("router listening on"), "the node serves", 60_000)
     const warned = () => masked(running.stderr(), world).map(messageOf).includes(mistake.line)
     // The test reports a missing line.
-    await eventually(warned, "the node warns", 5_000).catch(() => {})
+    await eventually(warned, "the node warns", 60_000).catch(() => {})
   } finally {
     running.signal("SIGKILL")
     await running.finished

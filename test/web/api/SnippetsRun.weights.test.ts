@@ -1,5 +1,4 @@
-// The code that the playground shows, run as it stands: curl in a shell, Python, and TypeScript by Node. The
-// languages run at the same time: live audio is sent at its own pace.
+// The code that the playground shows, run as it stands: curl in a shell, Python, and TypeScript by Node.
 import { spawn } from "node:child_process"
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -73,7 +72,7 @@ const requestOf = (path: string, more: Omit<CodeRequest, "base" | "path" | "meth
   ...more,
 })
 
-describe.concurrent.each(languages)("%s", (language, needed) => {
+describe.each(languages)("%s", (language, needed) => {
   it("chats", needed, async () => {
     const messages = [{ role: "user", content: "What is the capital of Italy? It's \"Rome\", isn't it?" }]
     const json = { model: "llm-3.5-27b", temperature: 0, stream: true, messages }
@@ -107,6 +106,7 @@ describe.concurrent.each(languages)("%s", (language, needed) => {
   })
 })
 
+// At the same time, because live audio is sent at its own pace.
 describe.concurrent.each(languages.slice(1))("%s", (language, needed) => {
   it("captions live", needed, async () => {
     const code = liveSnippets(`${node.base}/`, "/v1/audio/transcriptions/ws?model=stt-large-v3-turbo")
