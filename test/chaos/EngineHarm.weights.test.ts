@@ -25,7 +25,7 @@ it(
     uses("weights", "models of each kind")
     const sections = await Effect.runPromise(
       Effect.scoped(
-        Effect.flatMap(startStage(), (stage) =>
+        Effect.flatMap(startStage(undefined, 2), (stage) =>
           trials(stage, { harms, rounds: 1, withinMs: 0, quietMs: 100 }),
         ),
       ),
