@@ -8,7 +8,7 @@
 //   │   └─ model …
 //   │       └─ engine …                 one process or thread; not an actor, see docs/architecture.md
 //   ├─ memory watch
-//   ├─ conversations                    shows each conversation, which runs with its request
+//   ├─ conversations                    one child for each conversation
 //   ├─ live sessions                    one actor for each session that sends audio
 //   └─ transcription jobs               rest-for-one: jobs in work, dispatcher, lost jobs, purge
 import type { ChildTerms, RestartPolicy } from "./Child.ts"
@@ -52,6 +52,17 @@ export const device: ChildTerms = { kind: "device", restart: "permanent", intens
 
 /** A live session. Its client has to begin a new one: audio that was lost cannot be sent again. 5 s: a guess. */
 export const session: ChildTerms = {
+  kind: "session",
+  restart: "temporary",
+  intensity: ours,
+  shutdownMs: 5_000,
+}
+
+/**
+ * A conversation. Its socket ends with it, so its client has to begin a new one. 5 s: a guess, for the close frame to a client that
+ * reads slowly; the sentence that is being spoken was finished before, while the node drained.
+ */
+export const conversation: ChildTerms = {
   kind: "session",
   restart: "temporary",
   intensity: ours,

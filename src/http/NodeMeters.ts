@@ -20,11 +20,20 @@ export interface EndedRequest {
   readonly notes: RequestContext
 }
 
+/**
+ * How a WebSocket ended (protocol 16.1). `client`, `node`: with a close frame, which that side sent first. `vanished`: the client ended
+ * the connection without one. The others are cut by the node, and no close frame reaches the client. `unread`: it does not
+ * read. `silent`: it answers no ping. `malformed`: a frame that RFC 6455 forbids, or that is far too large.
+ */
+export const socketEnds = ["client", "node", "vanished", "unread", "silent", "malformed"] as const
+export type SocketEnd = (typeof socketEnds)[number]
+
 /** Counters of one listener. */
 export interface ListenerCounts {
   /** Open TCP connections, WebSockets included. */
   readonly connections: number
   readonly webSockets: number
+  readonly socketEnds: Readonly<Record<SocketEnd, number>>
   /** Response bytes buffered in this process for slow readers; an upper bound. */
   readonly replyBufferedBytes: number
   /** Request body bytes that wait for their handler. */

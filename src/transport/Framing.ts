@@ -44,8 +44,13 @@ const handshakeFlaw = ({ headers, method: name }: Head): Flaw | undefined => {
   if (!webSocketKey.test(headers["sec-websocket-key"] ?? "")) {
     return bad("sec-websocket-key: must be 16 bytes in base64, given once")
   }
-  const connection = (headers.connection ?? "").toLowerCase().split(",")
-  return connection.some((option) => option.trim() === "upgrade")
+  // uWS ends the process when such a request is upgraded at the end of its body.
+  if ((headers["content-length"] ?? "0") !== "0" || headers["transfer-encoding"] !== undefined) {
+    return bad("upgrade: a WebSocket handshake has no body")
+  }
+  const connection = (headers.connection ?? "").split(",").map((option) => option.trim().toLowerCase())
+  // uWS takes a first Connection header of five characters for `close`, and then closes what was upgraded.
+  return connection.includes("upgrade") && !connection.includes("close") && connection[0]?.length !== 5
     ? undefined
     : bad("connection: must be Upgrade")
 }

@@ -1,5 +1,5 @@
 // The counters of a listener, for /metrics and tests.
-import type { ListenerCounts } from "#http/NodeMeters.ts"
+import type { ListenerCounts, SocketEnd } from "#http/NodeMeters.ts"
 
 export interface TransportCounts extends ListenerCounts {
   /** Requests handed to the application since the start. */
@@ -13,6 +13,14 @@ export class TransportCounters implements TransportCounts {
   requests = 0
   inFlight = 0
   webSockets = 0
+  readonly socketEnds: Record<SocketEnd, number> = {
+    client: 0,
+    node: 0,
+    vanished: 0,
+    unread: 0,
+    silent: 0,
+    malformed: 0,
+  }
   replyBufferedBytes = 0
   bodyBufferedBytes = 0
   aborts = 0

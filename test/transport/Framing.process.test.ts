@@ -155,6 +155,17 @@ const malformed: ReadonlyArray<readonly [name: string, bytes: string, outcome: n
   ["a WebSocket key of 18 bytes", upgrade(`Sec-WebSocket-Key: ${"A".repeat(24)}\r\n${version}`), 400],
   ["a WebSocket by POST", upgrade(`${key}${version}`, "POST"), 400],
   ["a WebSocket without Connection: Upgrade", upgrade(`${key}${version}`, "GET", "keep-alive"), 400],
+  [
+    "a WebSocket that is to be closed",
+    upgrade(`${key}${version}`, "GET", "close\r\nConnection: Upgrade"),
+    400,
+  ],
+  ["a WebSocket with a body", `${upgrade(`Content-Length: 3\r\n${key}${version}`)}abc`, 400],
+  [
+    "a WebSocket with a chunked body",
+    `${upgrade(`Transfer-Encoding: chunked\r\n${key}${version}`)}${chunks}`,
+    400,
+  ],
 ]
 
 /** What Node's server, alone, answers as valid. */

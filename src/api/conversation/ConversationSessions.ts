@@ -1,9 +1,11 @@
-// The conversations of a node: which are admitted, by the measured cost of the three engines that they join. The node's tree shows each
-// one. A conversation runs in the fiber of its request, whose scope owns its leases, answers and timers: it cannot be restarted, because
-// its socket is gone when it ends.
-import { Clock, Context, Effect, Layer, type Scope } from "effect"
+// The conversations of a node: which are admitted, by the measured cost of the three engines that they join. Each is a child of the
+// node's tree, whose scope owns its leases, its socket, its answers and timers. It has no mailbox besides its socket. A defect ends it
+// alone; it is not restarted, because its socket is gone when it ends.
+import { Cause, Clock, Context, Effect, Layer, type Scope } from "effect"
+import { startChild } from "#actors/Child.ts"
 import { LiveSessions } from "#actors/live/LiveSessions.ts"
-import { CurrentParent, TreeNode } from "#actors/TreeNode.ts"
+import * as Specifications from "#actors/Specifications.ts"
+import { CurrentParent } from "#actors/TreeNode.ts"
 import { fullShare as liveShare } from "#domain/audio/LivePace.ts"
 import {
   ConversationLoad,
@@ -12,6 +14,7 @@ import {
 } from "#domain/conversation/ConversationLoad.ts"
 import { monotonicMs, monotonicMsOf } from "#domain/queues/Monotonic.ts"
 import { AtCapacity } from "#domain/wire/Errors.ts"
+import { reportFailure } from "#services/AnswerFailures.ts"
 import { SpeechAdmission } from "#services/SpeechAdmission.ts"
 
 /** When a refused conversation may try again: some end, and some fall silent. A guess. */
@@ -29,6 +32,15 @@ export interface ConversationReport {
   readonly writes: () => () => void
 }
 
+export interface ConversationGauges {
+  /** Open conversations. */
+  readonly open: number
+  /** Share of the machine that those that go on take. */
+  readonly share: number
+  /** Conversations that a defect has ended so far. */
+  readonly crashed: number
+}
+
 export class ConversationSessions extends Context.Service<
   ConversationSessions,
   {
@@ -37,8 +49,15 @@ export class ConversationSessions extends Context.Service<
       asked: string,
       parts: ConversationParts,
     ) => Effect.Effect<ConversationReport, AtCapacity, Scope.Scope>
-    /** Open conversations, and the share of the machine that those that go on take. */
-    readonly gauges: (nowMs: number) => { readonly open: number; readonly share: number }
+    /**
+     * Runs a conversation as a child, which ends with the scope. `asked`: the client's word for it. A refusal is an end like any other;
+     * a defect is a crash, which is counted and reported.
+     */
+    readonly run: <A, E, R>(
+      asked: string,
+      conversation: Effect.Effect<A, E, R>,
+    ) => Effect.Effect<A, E, Exclude<R, Scope.Scope> | Scope.Scope>
+    readonly gauges: (nowMs: number) => ConversationGauges
     readonly forget: (which: (model: string) => boolean) => void
   }
 >()("edgewise/api/ConversationSessions") {
@@ -77,28 +96,37 @@ const make = Effect.gen(function* () {
     },
     voice: (id) => speech.factor(id) ?? 0,
   })
+  let crashed = 0
   parent.node.details = { holds: () => ({ sessions: load.size }) }
   return ConversationSessions.of({
     enter: Effect.fnUntraced(function* (asked, parts) {
       const nowMs = yield* monotonicMs
-      const node = new TreeNode(`conversation on ${asked}`, "session", nowMs)
-      node.state = "running"
       const place = yield* Effect.acquireRelease(
         Effect.suspend(() => {
           const entered = load.enter(parts, nowMs)
-          if (entered === undefined) return Effect.fail(new AtCapacity({ model: asked, retryAfterMs }))
-          parent.node.add(node)
-          return Effect.succeed(entered)
+          return entered === undefined
+            ? Effect.fail(new AtCapacity({ model: asked, retryAfterMs }))
+            : Effect.succeed(entered)
         }),
-        (entered) =>
-          Effect.sync(() => {
-            load.leave(entered)
-            parent.node.remove(node)
-          }),
+        (entered) => Effect.sync(() => load.leave(entered)),
       )
       return reportOf(load, place, clock)
     }),
-    gauges: (nowMs) => ({ open: load.size, share: load.share(nowMs) }),
+    run: <A, E, R>(asked: string, conversation: Effect.Effect<A, E, R>) =>
+      Effect.gen(function* () {
+        const child = yield* startChild({
+          ...Specifications.conversation,
+          name: `conversation on ${asked}`,
+          run: ({ ready }) => Effect.andThen(Effect.sync(ready), Effect.result(conversation)),
+        }).pipe(Effect.provideService(CurrentParent, parent))
+        const end = yield* child.ended
+        if (end.reason === "finished") return yield* Effect.fromResult<A, E>(end.value)
+        if (end.reason === "stopped") return yield* Effect.interrupt
+        crashed++
+        yield* reportFailure(end.cause, "/v1/realtime")
+        return yield* Effect.die(Cause.squash(end.cause))
+      }),
+    gauges: (nowMs) => ({ open: load.size, share: load.share(nowMs), crashed }),
     forget: (which) => load.forget(which),
   })
 })

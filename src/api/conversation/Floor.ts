@@ -19,6 +19,7 @@ import type { SessionTrace } from "../tracing/SessionTrace.ts"
 import type { Answer, AnswerServices } from "./Answer.ts"
 import type { ConversationModels } from "./ConversationModels.ts"
 import type { ConversationReport } from "./ConversationSessions.ts"
+import type { Guard } from "./Guard.ts"
 import { newAnswer } from "./NewAnswer.ts"
 import { Preparation } from "./Preparation.ts"
 import { answerIsActive, noActiveAnswer, noItem, type ProtocolError, tellError } from "./ProtocolError.ts"
@@ -32,6 +33,7 @@ export interface FloorTerms {
   readonly newId: () => string
   readonly caller: Principal
   readonly scope: Scope.Scope
+  readonly guard: Guard
   readonly models: ConversationModels
   readonly conversationId: string
   readonly history: History
@@ -155,7 +157,9 @@ export class Floor {
         yield* this.preparation.discard
         yield* this.start({}, cause)
       }).pipe(Effect.catch((error) => tellError(this.terms.tell, error, null)))
-      this.waiting = yield* Effect.forkIn(start, this.terms.scope, { startImmediately: true })
+      this.waiting = yield* Effect.forkIn(this.terms.guard(start), this.terms.scope, {
+        startImmediately: true,
+      })
     })
 
   private get isTaken(): boolean {
@@ -248,7 +252,9 @@ export class Floor {
       this.stirred()
       this.terms.report.answers()
       const afterwards = Effect.andThen(answer.ended, this.awaitSilence(answer))
-      this.silence = yield* Effect.forkIn(afterwards, this.terms.scope, { startImmediately: true })
+      this.silence = yield* Effect.forkIn(this.terms.guard(afterwards), this.terms.scope, {
+        startImmediately: true,
+      })
     })
   }
 

@@ -10,12 +10,12 @@ import { Redeployment } from "#actors/model/Redeployment.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import { Forbidden } from "#domain/wire/Errors.ts"
 import { NodeIdentity } from "#http/NodeIdentity.ts"
-import { CurrentNodeMeters, type NodeMeters } from "#http/NodeMeters.ts"
+import { CurrentNodeMeters, type NodeMeters, socketEnds } from "#http/NodeMeters.ts"
 import { nowMs } from "#http/RequestContext.ts"
 import { SpeechAdmission } from "#services/SpeechAdmission.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { bearerOf, identify } from "../access/Authentication.ts"
-import { ConversationSessions } from "../conversation/ConversationSessions.ts"
+import { type ConversationGauges, ConversationSessions } from "../conversation/ConversationSessions.ts"
 import { EventLoopDelay } from "./EventLoopDelay.ts"
 import { memoryFamilies } from "./MemoryMetrics.ts"
 import { modelFamilies, usageFamilies } from "./ModelMetrics.ts"
@@ -49,6 +49,11 @@ const requestFamilies = (meters: NodeMeters): ReadonlyArray<Family> => [
     alone(meters.total((one) => one.connections)),
   ),
   gauge("web_sockets", "Open WebSockets.", alone(meters.total((one) => one.webSockets))),
+  counter(
+    "web_socket_ends_total",
+    "Ended WebSockets, by who ended them and whether with a close frame.",
+    socketEnds.map((how) => [{ how }, meters.total((one) => one.socketEnds[how])]),
+  ),
   gauge(
     "reply_buffered_bytes",
     "Response bytes that wait for slow readers; an upper bound.",
@@ -105,19 +110,14 @@ const conversationFamilies = ({ conversations }: NodeMeters): ReadonlyArray<Fami
   ),
 ]
 
-const conversationGauges = ({
-  open,
-  share,
-}: {
-  readonly open: number
-  readonly share: number
-}): ReadonlyArray<Family> => [
+const conversationGauges = ({ crashed, open, share }: ConversationGauges): ReadonlyArray<Family> => [
   gauge("conversations", "Open conversations.", alone(open)),
   gauge(
     "conversation_share",
     "Share of the machine that the conversations that go on take, as new ones are admitted by.",
     alone(Number(share.toFixed(4))),
   ),
+  counter("conversation_crashes_total", "Conversations that a defect of the node has ended.", alone(crashed)),
 ]
 
 const telemetryFamilies = (meters: NodeMeters): ReadonlyArray<Family> => [

@@ -188,7 +188,7 @@ export class Session {
    * Waits for a condition that events or the time bring about. Fails with RequestFailed. One reader at a time.
    *
    * The condition and the next moment are asked about the same reading of the clock. With two readings, a moment that passed
-   * between them would be neither reached in the first nor to come in the second, and nothing would wake it.
+   * between them would be neither reached in the first nor to come in the second, and nothing would wake for it.
    */
   async until(
     holds: (nowMs: number) => boolean,

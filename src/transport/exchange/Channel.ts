@@ -82,8 +82,18 @@ export interface ReplyChannel {
   /** The client's address. Undefined if it was not kept and the connection is gone. */
   address(): string | undefined
 
-  /** Answers a WebSocket handshake with the headers written before, and opens `live`. */
-  upgrade(live: LiveSocket, protocol: string, requestHeaders: Readonly<Record<string, string>>): void
+  /** Answers a WebSocket handshake with the headers written before, and opens `live`. Not called inside of `cork`. */
+  upgrade(live: LiveSocket, handshake: SocketHandshake): void
+}
+
+/** A WebSocket handshake. */
+export interface SocketHandshake {
+  /** The subprotocol, or an empty text. */
+  readonly protocol: string
+  /** Those of the request. */
+  readonly headers: Readonly<Record<string, string>>
+  /** True inside of the library's callback that created the request. */
+  readonly inCallback: boolean
 }
 
 /** One open WebSocket. Not used after its end. */

@@ -15,14 +15,18 @@ const closeCode = (exit: Exit.Exit<unknown, unknown>): number =>
  * acquired; until then the handler can refuse with an ordinary response.
  */
 export const upgradeExchange = (exchange: Exchange, headers: Headers.Headers): Socket.Socket | undefined => {
-  if (!exchange.res.upgradable) return undefined
+  // uWS takes any request with a key for a handshake; one that does not name the protocol was not checked (Framing).
+  if (!exchange.res.upgradable || exchange.headers.upgrade?.toLowerCase() !== "websocket") return undefined
   const live = new LiveSocket(exchange)
   const reader: Effect.Effect<Socket.Reader, Socket.SocketError, Scope.Scope> = Effect.acquireRelease(
-    Effect.suspend(() => {
-      if (exchange.done) return Effect.fail(new Socket.SocketError({ reason: gone }))
-      handshake(exchange, live, headers)
-      return Effect.succeed({ pull: live.pull, upgrade: Socket.SocketUpgradeError.unsupported })
-    }),
+    Effect.andThen(
+      ownTick(exchange),
+      Effect.suspend(() => {
+        if (exchange.done) return Effect.fail(new Socket.SocketError({ reason: gone }))
+        handshake(exchange, live, headers)
+        return Effect.succeed({ pull: live.pull, upgrade: Socket.SocketUpgradeError.unsupported })
+      }),
+    ),
     (_, exit) => Effect.sync(() => live.finish(closeCode(exit), "")),
   )
   return Socket.make({
@@ -30,6 +34,18 @@ export const upgradeExchange = (exchange: Exchange, headers: Headers.Headers): S
     writer: Effect.succeed({ write: (chunk) => live.writeAll([chunk]), writeAll: live.writeAll }),
   })
 }
+
+/**
+ * Waits until no request is being read, unless it is this one. A handler that has waited may go on inside of the callback of another
+ * request, which has woken it; uWS takes that request for the upgraded one, and ends the process (`Cork buffer must not be held
+ * across event loop iterations`).
+ */
+const ownTick = (exchange: Exchange): Effect.Effect<void> =>
+  Effect.suspend(() =>
+    exchange.inCallback
+      ? Effect.void
+      : Effect.callback((resume) => exchange.listener.ticks.afterwards(() => resume(Effect.void))),
+  )
 
 const gone = new Socket.SocketOpenError({
   kind: "Unknown",
@@ -41,15 +57,15 @@ const PROTOCOL = "sec-websocket-protocol"
 const handshake = (exchange: Exchange, live: LiveSocket, headers: Headers.Headers): void => {
   const sent = exchange.headers
   const protocol = headers[PROTOCOL] ?? sent[PROTOCOL]?.split(",")[0]?.trim() ?? ""
+  const { inCallback, res } = exchange
+  exchange.upgraded = true
+  exchange.status = 101
+  exchange.finish()
   exchange.corked(() => {
-    exchange.upgraded = true
-    exchange.status = 101
-    exchange.finish()
-    const { res } = exchange
     res.writeStatus(101)
     writeListenerHeaders(exchange, {})
     writeRequestHeaders(exchange, 101)
     for (const name in headers) if (name !== PROTOCOL) res.writeHeader(name, headers[name] as string)
-    res.upgrade(live, protocol, sent)
   })
+  res.upgrade(live, { protocol, headers: sent, inCallback })
 }

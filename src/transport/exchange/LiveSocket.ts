@@ -5,8 +5,10 @@ import { Effect } from "effect"
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Socket from "effect/socket/Socket"
 import { TokenBucket } from "#domain/access/TokenBucket.ts"
+import type { SocketEnd } from "#http/NodeMeters.ts"
 import { nowMs, type Watched } from "../Deadlines.ts"
 import type { SocketChannel } from "./Channel.ts"
+import { sendableCode, shortReason } from "./CloseFrame.ts"
 import type { Exchange, ListenerState } from "./Exchange.ts"
 
 type Frame = string | Uint8Array
@@ -25,6 +27,9 @@ const smallMessages = { burst: 2_048, perSecond: 200 }
 /** Per tick. A whole live session in frames of 10 ms, sent at once, is 12,000. */
 const tickMessages = 16_384
 
+/** A library drops frames while this many times `outboundBytes` are unsent. A writer that waits stays below. */
+export const DROPPED_FACTOR = 2
+
 export class LiveSocket implements Watched {
   listedAt = -1
   private readonly exchange: Exchange
@@ -42,6 +47,9 @@ export class LiveSocket implements Watched {
   private readonly drainWaiters = new Set<() => void>()
   private outboundBytes = 0
   private movedMs = 0
+
+  /** How it ends, where the node ends it. */
+  private how: SocketEnd | undefined
 
   /** Set if the handler ended before uWS reported the socket as open. */
   private endAtOpen: { readonly code: number; readonly reason: string } | undefined
@@ -97,7 +105,15 @@ export class LiveSocket implements Watched {
 
   private close(code: number, reason: string): void {
     if (this.ws === undefined) this.endAtOpen ??= { code, reason }
-    else this.ws.end(sendableCode(code), shortReason(reason))
+    else {
+      this.how ??= this.losesFrames(this.ws) ? "unread" : "node"
+      this.ws.end(sendableCode(code), shortReason(reason))
+    }
+  }
+
+  /** True while frames are dropped: so much is unsent only where a writer does not wait for the reader. */
+  private losesFrames(ws: SocketChannel): boolean {
+    return ws.getBufferedAmount() > this.listener.settings.outboundBytes * DROPPED_FACTOR
   }
 
   // ---------------------------------------------------------------- for the library
@@ -134,7 +150,9 @@ export class LiveSocket implements Watched {
     if (!this.isFull()) this.wakeWriters()
   }
 
-  closed(code: number, reason: string): void {
+  /** `how`: where the library itself has cut it. */
+  closed(code: number, reason: string, how?: "silent" | "malformed"): void {
+    this.listener.counters.socketEnds[this.how ?? how ?? (code === 1006 ? "vanished" : "client")]++
     this.ws = undefined
     this.end = new Socket.SocketError({ reason: new Socket.SocketCloseError({ code, closeReason: reason }) })
     this.listener.counters.webSockets--
@@ -153,6 +171,7 @@ export class LiveSocket implements Watched {
       this.movedMs = now
     } else if (now - this.movedMs >= this.listener.settings.stallTimeoutMs) {
       this.listener.counters.slowReadersCut++
+      this.how ??= "unread"
       this.ws?.close()
     }
   }
@@ -238,18 +257,4 @@ function waitOn(waiters: Set<() => void>): Effect.Effect<void> {
     waiters.add(wake)
     return Effect.sync(() => waiters.delete(wake))
   })
-}
-
-/** RFC 6455 7.4: codes allowed in a close frame. */
-const sendableCode = (code: number): number =>
-  (code >= 1000 && code <= 1014 && code !== 1004 && code !== 1005 && code !== 1006) ||
-  (code >= 3000 && code <= 4999)
-    ? code
-    : 1011
-
-/** A control frame carries 125 bytes; the code takes two of them. */
-const shortReason = (reason: string): string => {
-  let short = reason.slice(0, 123)
-  while (Buffer.byteLength(short) > 123) short = short.slice(0, -1)
-  return short
 }

@@ -3,7 +3,7 @@
 // of a body of unknown length are framed here and written to the socket in one call each: ServerResponse makes four
 // writes of each.
 import type { IncomingMessage, ServerResponse } from "node:http"
-import type { IncomingHead, ReplyChannel, SharedHeaders } from "../exchange/Channel.ts"
+import type { IncomingHead, ReplyChannel, SharedHeaders, SocketHandshake } from "../exchange/Channel.ts"
 import type { LiveSocket } from "../exchange/LiveSocket.ts"
 import { statusLine } from "../Status.ts"
 import type { NodeConnection } from "./NodeConnection.ts"
@@ -248,7 +248,7 @@ export class NodeReply implements ReplyChannel {
     return this.connection.address
   }
 
-  upgrade(live: LiveSocket, protocol: string): void {
+  upgrade(live: LiveSocket, { protocol }: SocketHandshake): void {
     this.ended = true
     this.response.detachSocket(this.connection.socket)
     const headers = protocol === "" ? this.headers : [...this.headers, "sec-websocket-protocol", protocol]

@@ -5,7 +5,7 @@ import { type WebSocket, WebSocketServer } from "ws"
 import { nowMs, type Watched } from "../Deadlines.ts"
 import type { SocketChannel } from "../exchange/Channel.ts"
 import type { ListenerState } from "../exchange/Exchange.ts"
-import type { LiveSocket } from "../exchange/LiveSocket.ts"
+import { DROPPED_FACTOR, type LiveSocket } from "../exchange/LiveSocket.ts"
 
 /**
  * `ws` refuses a message that announces more than its limit, with 1009 and without a reason. Our own limit says how much
@@ -86,6 +86,7 @@ class NodeSocket implements SocketChannel, Watched {
   private quietSinceMs = nowMs()
   private pinged = false
   private closeAtMs = Number.POSITIVE_INFINITY
+  private cut: "silent" | "malformed" | undefined
 
   constructor(ws: WebSocket, socket: Socket, live: LiveSocket, listener: ListenerState) {
     this.ws = ws
@@ -98,7 +99,10 @@ class NodeSocket implements SocketChannel, Watched {
     })
     ws.on("ping", (data) => this.ping(data))
     // An invalid frame. `ws` has sent a close frame, and waits for the answer of a client that does not follow the rules.
-    ws.on("error", () => this.ending(1006, ""))
+    ws.on("error", () => {
+      this.cut = "malformed"
+      this.ending(1006, "")
+    })
     ws.on("close", (code, reason) => {
       listener.deadlines.unwatch(this)
       this.tell(code, reason.toString())
@@ -109,7 +113,7 @@ class NodeSocket implements SocketChannel, Watched {
 
   send(message: string | Uint8Array): boolean {
     // A writer that waits stays below half of this.
-    if (this.ws.bufferedAmount > this.listener.settings.outboundBytes * 2) return false
+    if (this.ws.bufferedAmount > this.listener.settings.outboundBytes * DROPPED_FACTOR) return false
     this.ws.send(message)
     return true
   }
@@ -148,8 +152,10 @@ class NodeSocket implements SocketChannel, Watched {
       this.pinged = false
     }
     const quietMs = now - this.quietSinceMs
-    if (quietMs >= idleMs) this.ws.terminate()
-    else if (quietMs >= idleMs / 2 && !this.pinged) {
+    if (quietMs >= idleMs) {
+      this.cut = "silent"
+      this.ws.terminate()
+    } else if (quietMs >= idleMs / 2 && !this.pinged) {
       this.pinged = true
       this.ws.ping()
     }
@@ -170,6 +176,6 @@ class NodeSocket implements SocketChannel, Watched {
   private tell(code: number, reason: string): void {
     if (this.over) return
     this.over = true
-    this.live.closed(code, reason)
+    this.live.closed(code, reason, this.cut)
   }
 }

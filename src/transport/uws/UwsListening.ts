@@ -17,6 +17,7 @@ import {
   warnOfRetired,
 } from "../ListenAddress.ts"
 import { listenProblem } from "../ListenProblem.ts"
+import { type SpareCork, spareCork } from "./SpareResponse.ts"
 import {
   EXCLUSIVE_PORT,
   type Library,
@@ -37,14 +38,14 @@ export const listenUws = Effect.fnUntraced(function* (
   gate: ConnectionGate,
 ) {
   const uws = yield* Effect.promise(loadUws)
-  const routes = uwsRoutes(dispatcher, gate)
+  const routes = uwsRoutes(dispatcher, gate, yield* spareCork(uws))
   return yield* address.tls === undefined
     ? listenPlain(uws, address, routes)
     : listenSecure(uws, address, address.tls, routes)
 })
 
 const uwsRoutes =
-  (dispatcher: Dispatcher, gate: ConnectionGate): Routes =>
+  (dispatcher: Dispatcher, gate: ConnectionGate, spareCork: SpareCork): Routes =>
   (app) => {
     const { counters } = dispatcher.state
     app.filter((res, change) => {
@@ -59,7 +60,8 @@ const uwsRoutes =
       "/*",
       webSocketEvents(
         dispatcher.state,
-        (res, req, context) => void dispatcher.onRequest(new UwsReply(res, context), headOf(req)),
+        (res, req, context) =>
+          void dispatcher.onRequest(new UwsReply(res, { context, spareCork }), headOf(req)),
       ),
     )
     return app

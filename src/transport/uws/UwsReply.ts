@@ -1,13 +1,20 @@
 // One request and its response in uWebSockets.js, as the channel that the exchange uses.
 
-import type { IncomingHead, ReplyChannel, SharedHeaders } from "../exchange/Channel.ts"
+import type { IncomingHead, ReplyChannel, SharedHeaders, SocketHandshake } from "../exchange/Channel.ts"
 import type { LiveSocket } from "../exchange/LiveSocket.ts"
 import { statusLine } from "../Status.ts"
+import type { SpareCork } from "./SpareResponse.ts"
 import type { HttpRequest, HttpResponse } from "./Uws.ts"
 import type { UserData } from "./UwsSocket.ts"
 
-/** The third argument of uWS's upgrade handler, needed only to upgrade. */
+/** The third argument of uWS's upgrade handler. */
 export type UpgradeContext = Parameters<HttpResponse["upgrade"]>[4]
+
+/** What an upgrade needs. */
+export interface Upgrade {
+  readonly context: UpgradeContext
+  readonly spareCork: SpareCork
+}
 
 const text = new TextDecoder()
 
@@ -33,17 +40,17 @@ export class UwsReply implements ReplyChannel {
   /** uWS accepts chunk lines that RFC 9112 forbids. */
   readonly readsChunksExactly = false
   private readonly res: HttpResponse
-  private readonly context: UpgradeContext | undefined
+  private readonly possible: Upgrade | undefined
   /** A copy of uWS's text. */
   private addressText: ArrayBuffer | undefined
 
-  constructor(res: HttpResponse, context?: UpgradeContext) {
+  constructor(res: HttpResponse, possible?: Upgrade) {
     this.res = res
-    this.context = context
+    this.possible = possible
   }
 
   get upgradable(): boolean {
-    return this.context !== undefined
+    return this.possible !== undefined
   }
 
   writeStatus(status: number): void {
@@ -141,15 +148,16 @@ export class UwsReply implements ReplyChannel {
     return this.addressText === undefined ? undefined : plainAddress(this.addressText)
   }
 
-  upgrade(live: LiveSocket, protocol: string, requestHeaders: Readonly<Record<string, string>>): void {
+  /** In uWS's callback of the request its parser has corked the connection, and knows how to go on after an upgrade. */
+  upgrade(live: LiveSocket, handshake: SocketHandshake): void {
+    const { headers, inCallback, protocol } = handshake
+    const { context, spareCork } = this.possible as Upgrade
     const userData: UserData = { live }
-    this.res.upgrade(
-      userData,
-      requestHeaders["sec-websocket-key"] ?? "",
-      protocol,
-      requestHeaders["sec-websocket-extensions"] ?? "",
-      this.context as UpgradeContext,
-    )
+    const key = headers["sec-websocket-key"] ?? ""
+    const extensions = headers["sec-websocket-extensions"] ?? ""
+    const upgrade = (): void => this.res.upgrade(userData, key, protocol, extensions, context)
+    if (inCallback) upgrade()
+    else spareCork(upgrade)
   }
 }
 

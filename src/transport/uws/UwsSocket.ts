@@ -1,7 +1,7 @@
 // WebSockets of uWebSockets.js: the behaviour of all of a listener, and one as the channel that LiveSocket uses.
 import type { SocketChannel } from "../exchange/Channel.ts"
 import type { ListenerState } from "../exchange/Exchange.ts"
-import type { LiveSocket } from "../exchange/LiveSocket.ts"
+import { DROPPED_FACTOR, type LiveSocket } from "../exchange/LiveSocket.ts"
 import type { HttpRequest, HttpResponse, TemplatedApp, WebSocket } from "./Uws.ts"
 import type { UpgradeContext } from "./UwsReply.ts"
 
@@ -20,6 +20,12 @@ const UWS_FRAME_FACTOR = 4
 const DROPPED = 2
 
 const text = new TextDecoder()
+
+/** Why uWS has cut a connection without a close frame, by its words; undefined where the client has left. */
+const cutFor = (reason: string): "silent" | "malformed" | undefined => {
+  if (reason === "" || reason.startsWith("Received TCP FIN")) return undefined
+  return reason.startsWith("WebSocket timed out") ? "silent" : "malformed"
+}
 
 class UwsSocket implements SocketChannel {
   private readonly ws: WebSocket<UserData>
@@ -60,13 +66,11 @@ export const webSocketEvents = (
     maxPayloadLength: settings.frameBytes * UWS_FRAME_FACTOR,
     // The buffered bytes are checked before a message is added, and writers wait at `outboundBytes`, so uWS drops only
     // messages of a writer that does not wait.
-    maxBackpressure: settings.outboundBytes * 2,
+    maxBackpressure: settings.outboundBytes * DROPPED_FACTOR,
     idleTimeout: settings.webSocketIdleSeconds,
     sendPingsAutomatically: true,
     upgrade: onUpgrade,
-    // uWS calls this from inside `upgrade`. When the `cork` around it returns, it reads the state of the former
-    // response from memory that it has freed. An allocation in between (e.g. a function being compiled) may make it
-    // close the new socket at once: 2 of 30 first sockets of a process (measured), none with this delay.
+    // uWS calls this from inside `upgrade`, where no handler should go on and write.
     open: (ws) => {
       const socket = live(ws)
       queueMicrotask(() => socket.open(new UwsSocket(ws as WebSocket<UserData>)))
@@ -74,7 +78,8 @@ export const webSocketEvents = (
     message: (ws, data, isBinary) => live(ws).message(new Uint8Array(data), isBinary),
     drain: (ws) => live(ws).drain(),
     close: (ws, code, reason) => {
-      live(ws).closed(code, text.decode(reason))
+      const said = text.decode(reason)
+      live(ws).closed(code, said, code === 1006 ? cutFor(said) : undefined)
       // uWS's connection filter is not called for upgraded connections.
       counters.connections--
     },

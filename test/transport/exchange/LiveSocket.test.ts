@@ -18,7 +18,7 @@ const openSocket = () => {
     closes.push([code, reason])
     socket.closed(code, reason)
   }
-  socket.open({ end } as unknown as SocketChannel)
+  socket.open({ end, getBufferedAmount: () => 0 } as unknown as SocketChannel)
   return { closes, counters, socket }
 }
 

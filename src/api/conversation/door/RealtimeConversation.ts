@@ -12,12 +12,11 @@ import { LISTEN_RATE_HZ, SPEECH_RATE_HZ } from "#domain/audio/Audio.ts"
 import { maxMicroDollarsOf } from "#domain/conversation/ClientSecretTerms.ts"
 import { History } from "#domain/conversation/History.ts"
 import { PlayClock } from "#domain/conversation/PlayClock.ts"
-import { withChange } from "#domain/conversation/Settings.ts"
+import { type ConversationSettings, withChange } from "#domain/conversation/Settings.ts"
 import { InvalidRequest } from "#domain/wire/Errors.ts"
 import { NewId } from "#http/Ids.ts"
 import { CurrentNodeMeters } from "#http/NodeMeters.ts"
 import { nowMs } from "#http/RequestContext.ts"
-import { reportFailure } from "#services/AnswerFailures.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { CurrentSpendingLimit, SpendingLimit } from "#store/ledger/SpendingLimit.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
@@ -30,6 +29,7 @@ import { conversationModels, converses, firstSettings, presetOf } from "../Conve
 import { ConversationSessions } from "../ConversationSessions.ts"
 import { type ConversationServices, ConversationSocket } from "../ConversationSocket.ts"
 import { Floor } from "../Floor.ts"
+import { crashGuard, tellCrash } from "../Guard.ts"
 import { identifySecret, modelsOfSecret } from "./ClientSecret.ts"
 import { takeSeat } from "./ConversationAdmission.ts"
 import { secondsOf, sessionEnd } from "./SessionEnds.ts"
@@ -76,16 +76,26 @@ const openerOf = Effect.fnUntraced(function* (request: HttpServerRequest.HttpSer
 })
 
 const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, url: URL) {
-  const { caller, limits, models, session } = yield* openerOf(request, url)
-  const accounts = yield* Accounts
-  const drain = yield* Drain
-  const newId = yield* NewId
+  const opener = yield* openerOf(request, url)
+  const { caller, models, session } = opener
   // No money is reserved before audio arrives; a caller without money is refused before the upgrade.
   yield* Effect.scoped((yield* UsageLedger).reserve(caller, 0))
-  const outer = yield* Effect.scope
   const settings = withChange(firstSettings(models), session)
   // A voice that the engine lacks, though the catalog names it.
   yield* presetOf(models.speaks, settings.voice)
+  yield* (yield* ConversationSessions).run(models.asked, converse(request, opener, settings))
+}, Effect.scoped)
+
+/** From the admission to the end of the socket. */
+const converse = Effect.fnUntraced(function* (
+  request: HttpServerRequest.HttpServerRequest,
+  { caller, limits, models }: Effect.Success<ReturnType<typeof openerOf>>,
+  settings: ConversationSettings,
+) {
+  const accounts = yield* Accounts
+  const drain = yield* Drain
+  const newId = yield* NewId
+  const outer = yield* Effect.scope
   const seat = yield* takeSeat(models, settings, outer)
   const parts = { hears: seat.entry.id, writes: models.writes.entry.id, speaks: models.speaks.entry.id }
   const report = yield* (yield* ConversationSessions).enter(models.asked, parts)
@@ -115,8 +125,10 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
       ...ended.generating(),
     }))
     const meters = (yield* CurrentNodeMeters).conversations
+    const { crashed, guard } = crashGuard()
     const shared = {
       tell,
+      guard,
       newId,
       caller,
       scope,
@@ -155,15 +167,16 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
       settings,
       floor,
     )
-    yield* Effect.forkIn(floor.preparation.run, scope, { startImmediately: true })
-    yield* Effect.forkIn(floor.warming.run, scope, { startImmediately: true })
+    yield* Effect.forkIn(guard(floor.preparation.run), scope, { startImmediately: true })
+    yield* Effect.forkIn(guard(floor.warming.run), scope, { startImmediately: true })
     yield* socket.created
     const finished = Effect.andThen(Effect.ignore(items.finished), floor.finished)
     const ends = sessionEnd({ tell, accounts, drain, caller, limits, spending, finished })
-    const close = yield* Effect.raceFirst(readUntilIdle(reader, socket), ends).pipe(
-      Effect.catchCauseIf(Cause.hasDies, (cause) =>
-        Effect.as(reportFailure(cause, "/v1/realtime"), new CloseEvent(1011, "failed")),
-      ),
+    const close = yield* Effect.raceAllFirst([readUntilIdle(reader, socket), ends, crashed]).pipe(
+      Effect.tapCauseIf(Cause.hasDies, () => {
+        trace?.closed(1011)
+        return tellCrash(tell, writer.write)
+      }),
     )
     trace?.closed(close.code)
     yield* writer.write(close)
