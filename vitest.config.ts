@@ -1,25 +1,29 @@
 import { configDefaults, defineConfig } from "vitest/config"
-import { dialectFiles, filesOf, type Group, groups, propertyFiles } from "./test/support/groups/Groups.ts"
+import { dialectFiles, filesOf, fullerFiles, type Group, groups } from "./test/support/groups/Groups.ts"
 
 const otherGroups = groups.filter((group) => group !== "fast" && group !== "long").map(filesOf)
 
-/** Files beside those that are named after a group. */
-const alsoIn: Partial<Record<Group, string>> = { postgres: dialectFiles, long: propertyFiles }
+/** Files beside those that are named after a group. A run of all groups on Node's transport has no use for the fuller ones. */
+const alsoIn: Partial<Record<Group, ReadonlyArray<string>>> = {
+  postgres: [dialectFiles],
+  long: process.env.EDGEWISE_TRANSPORT === undefined ? fullerFiles() : [],
+}
 
 const excluded: Partial<Record<Group, ReadonlyArray<string>>> = {
   fast: [...otherGroups, filesOf("long")],
-  long: otherGroups,
 }
+
+const sharing: ReadonlyArray<Group> = ["fast", "process"]
 
 const project = (group: Group) => ({
   extends: true as const,
   test: {
     name: group,
-    include: [filesOf(group), ...(alsoIn[group] === undefined ? [] : [alsoIn[group]])],
+    include: [filesOf(group), ...(alsoIn[group] ?? [])],
     exclude: [...configDefaults.exclude, ...(excluded[group] ?? [])],
     provide: { group },
-    // Files of the group `fast` share workers: they import the same modules, and none leaves anything behind.
-    isolate: group !== "fast",
+    // Files of these groups share workers: they import the same modules, which takes a second, and none leaves anything behind.
+    isolate: !sharing.includes(group),
   },
 })
 
@@ -41,6 +45,7 @@ const nodeTransport = {
     name: "node-transport",
     include: onNodeToo,
     provide: { group: "process" as const },
+    isolate: false,
     env: { EDGEWISE_TRANSPORT: "node" },
   },
 }
@@ -56,10 +61,14 @@ export default defineConfig({
     env: { EDGEWISE_FAKE_ENGINES: "true" },
     setupFiles: ["test/support/groups/Guard.ts", "test/support/wire/setup.ts"],
     reporters: ["default", "./test/support/groups/SkippedTests.ts"],
-    maxWorkers: 2,
+    // On two cores: three, because many tests wait.
+    maxWorkers: 3,
+    // Tests that run at the same time within a file wait more than they compute.
+    maxConcurrency: 8,
     // So long because they only end what hangs: a slow machine must not decide.
     testTimeout: 120_000,
     hookTimeout: 180_000,
+    expect: { poll: { timeout: 60_000 } },
     disableConsoleIntercept: true,
   },
 })

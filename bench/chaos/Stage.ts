@@ -48,7 +48,11 @@ export const enginePid = ({ operator }: Stage, kind: Kind): Effect.Effect<number
     return Effect.fail(new ChildFailed({ child: `engine ${kind}`, detail: "has no process" }))
   })
 
-export const startStage = (profileDir?: string): Effect.Effect<Stage, ChildFailed, Scope.Scope> =>
+/** @param warmUps requests of each kind before the first fault: models are loaded with the first, times are steady with the last */
+export const startStage = (
+  profileDir?: string,
+  warmUps = 20,
+): Effect.Effect<Stage, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const gateway = yield* startGateway({ models, profileDir })
     const crowd = yield* startChild<CrowdCommands>({
@@ -59,8 +63,7 @@ export const startStage = (profileDir?: string): Effect.Effect<Stage, ChildFaile
       port: gateway.target.port,
       key: yield* createKey(gateway.dataDir, "operators", "superadmin"),
     }
-    // Several times: then the models are loaded and the code is compiled.
-    for (let time = 0; time < 20; time++) {
+    for (let time = 0; time < warmUps; time++) {
       for (const kind of kinds) yield* crowd.ask("ask", { kind, target: gateway.target })
     }
     return { gateway, crowd, operator }

@@ -1,10 +1,10 @@
 // Files for the decoder's tests, decoders that count what they send, and programs that misbehave in a decoder's place. Tests
 // of `eachDecoder` run with the package node-av and with the machine's `ffmpeg`.
 import { type ChildProcess, fork } from "node:child_process"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdtempSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { afterAll, describe } from "@effect/vitest"
+import { describe } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import { DEFAULT_LIMITS, Decoder, type DecoderOptions, makeDecoder } from "#audio/Decoder.ts"
 import { chooseDecoder } from "#audio/DecoderChoice.ts"
@@ -13,8 +13,8 @@ import type { DecodeRequest, DecoderProgram } from "#audio/decoder/DecoderWire.t
 import { chirp } from "../support/audio/AudioFiles.ts"
 import { has, needs } from "../support/groups/Needs.ts"
 
+/** Several files of tests share this module; the folder goes with the run (OneTemporaryFolder). */
 export const folder = mkdtempSync(join(tmpdir(), "edgewise-decoder-"))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
 // No extension, and none that could help: the kind of a file is in its bytes.
 let files = 0
 export const fresh = () => join(folder, `upload-${files++}`)

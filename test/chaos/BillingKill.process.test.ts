@@ -1,18 +1,19 @@
 // kill -9 of the whole node at random points while it answers. Afterwards the ledger holds what was delivered, each answer
 // once and at its price, except the answer in flight; and a retry after the restart gets the stored answer and is not
-// charged. CHAOS_KILLS sets a longer run than `npm test` makes.
+// charged. `npm run test:long` kills it more often than `npm test`; CHAOS_KILLS sets how often.
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { afterAll, describe, expect, it } from "vitest"
 import { costOf } from "#domain/models/Money.ts"
 import { textUsage } from "#domain/models/Usage.ts"
 import { headerOf, RawConnection, requestBytes } from "../support/clients/RawHttp.ts"
+import { runs } from "../support/groups/Runs.ts"
 import { script } from "../support/nodes/FakeNode.ts"
 import { type NodeProcess, startProcess } from "../support/nodes/NodeProcess.ts"
 import { fakeModel, price } from "../support/nodes/TestCatalog.ts"
 import { temporaryDir } from "../support/nodes/TestNode.ts"
 
-const kills = Number(process.env.CHAOS_KILLS ?? 5)
+const kills = Number(process.env.CHAOS_KILLS ?? runs(2, 10))
 const seed = Number(process.env.CHAOS_SEED ?? Date.now() % 1_000_000)
 /** Longest time from a node's first answer to its kill. */
 const longestLifeMs = 600

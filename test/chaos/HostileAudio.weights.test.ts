@@ -22,6 +22,7 @@ import { type Clip, clipBytes, clips, longWav } from "../support/audio/SpeechCli
 import { type Bystander, type Seen, startBystander } from "../support/clients/Bystander.ts"
 import { model, path, type Target, transcribe, whisper } from "../support/clients/TranscriptionClient.ts"
 import { needs, onlyWhere } from "../support/groups/Needs.ts"
+import { runs } from "../support/groups/Runs.ts"
 import { type NodeProcess, startProcess } from "../support/nodes/NodeProcess.ts"
 import { fakeModel } from "../support/nodes/TestCatalog.ts"
 import { temporaryDir } from "../support/nodes/TestNode.ts"
@@ -33,7 +34,8 @@ const full = process.env.HOSTILE === "full"
 const MIB = 1024 * 1024
 const fileBytes = (full ? 99 : 3) * MIB
 /** A start of `ffmpeg` for each file, and two for a refused one, take up to 0.2 s of a processor. */
-const mutationsOf = (decoder: string): number => (full ? 10_000 : decoder === "ffmpeg" ? 30 : 120)
+const mutationsOf = (decoder: string): number =>
+  full ? 10_000 : decoder === "ffmpeg" ? runs(12, 30) : runs(60, 120)
 /** A file that decodes to hours is transcribed for this long; then its client disconnects. */
 const listenMs = full ? 12_000 : 1_000
 const allowedGrowthBytes = 64 * MIB

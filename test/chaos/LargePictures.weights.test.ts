@@ -11,6 +11,7 @@ import { startGateway } from "../../bench/support/Gateway.ts"
 import { toyFiles } from "../engines/llama/vision/Toys.ts"
 import { startStreamReader } from "../support/clients/StreamReader.ts"
 import { uses } from "../support/groups/Uses.ts"
+import { eventually } from "../support/nodes/TestNode.ts"
 import { dataUrl, plain, png, pngChunk, quarters } from "../support/pictures/PictureFiles.ts"
 import { stepMs } from "../support/process/StepTime.ts"
 import { temporaryDir } from "../support/process/TemporaryDir.ts"
@@ -118,10 +119,12 @@ it.live(
         })
 
       // Engines and decoders start, and code is compiled.
-      yield* Effect.sleep("3 seconds")
+      yield* Effect.promise(() =>
+        eventually(async () => (await reader.take()).events > 0, "an engine has loaded"),
+      )
       yield* crowd
       answers.clear()
-      const quiet = yield* watched(Effect.sleep("3 seconds"))
+      const quiet = yield* watched(Effect.sleep("2 seconds"))
       const crowds = [yield* watched(crowd), yield* watched(crowd), yield* watched(crowd)]
 
       const step = stepMs()

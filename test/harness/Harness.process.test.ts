@@ -1,6 +1,7 @@
 // The harness against servers whose times are known: what it reports must be what they did.
+// Its tests wait, so they run at the same time.
 import { setTimeout as sleep } from "node:timers/promises"
-import { afterEach, describe, expect, it } from "vitest"
+import { afterAll, describe, expect, it } from "vitest"
 import { closeConnections, type Target } from "#harness/client/Exchange.ts"
 import { makeClip } from "#harness/data/Clip.ts"
 import { sizedPrompts } from "#harness/data/Prompts.ts"
@@ -64,17 +65,17 @@ const serve = async (answers: Readonly<Record<string, Answer>>): Promise<Scripte
   open.push(server)
   return server
 }
-afterEach(async () => {
+afterAll(async () => {
   closeConnections()
   await Promise.all(open.splice(0).map((server) => server.close()))
 })
 
-describe("a server that stalls", () => {
+describe.concurrent("a server that stalls", () => {
   const stallMs = 1_500
   const stallAfterMs = 500
 
-  /** Answers at once, but for a stall that begins some time after the first counted request. */
-  const stalling = () => {
+  /** Answers after `eachMs`, but for a stall that begins some time after the first counted request. */
+  const stalling = (eachMs = 0) => {
     let stallFromMs: number | undefined
     let isFirst = true
     const answer: Answer = async (_, response) => {
@@ -84,6 +85,7 @@ describe("a server that stalls", () => {
       const from = stallFromMs ?? Number.POSITIVE_INFINITY
       const nowMs = performance.now()
       if (nowMs >= from && nowMs < from + stallMs) await sleep(from + stallMs - nowMs)
+      if (eachMs > 0) await sleep(eachMs)
       sse(response)
       response.end(`${chunkOf({ content: "a" }, { finish_reason: "stop" })}data: [DONE]\n\n`)
     }
@@ -125,15 +127,16 @@ describe("a server that stalls", () => {
   )
 
   it("hides it in a closed loop, where the only client waits", async () => {
-    const { target } = await serve({ [chatPath]: stalling() })
+    const { target } = await serve({ [chatPath]: stalling(5) })
     const point = await measure(planFor(target, text, { durationMs: 3_000, requests: 100_000 }))
     const { e2e } = point.kinds.text!.figures
     expect(e2e!.max / stallMs).toBeGreaterThan(0.85)
-    expect(e2e!.p99.value / stallMs).toBeLessThan(0.2)
+    // The open loop shows more than 0.6.
+    expect(e2e!.p95.value / stallMs).toBeLessThan(0.3)
   })
 })
 
-describe("times that are known", () => {
+describe.concurrent("times that are known", () => {
   it("come back as first token, gaps and their longest", async () => {
     const script = { ttftMs: 200, itlMs: 40, tokens: 8, gapMs: 260 }
     const { target } = await serve({ [chatPath]: paced(script) })
@@ -166,7 +169,7 @@ describe("times that are known", () => {
   })
 })
 
-describe("speech", () => {
+describe.concurrent("speech", () => {
   const rateHz = 8_000
   const pcm = (ms: number, level: number): Buffer => {
     const bytes = Buffer.alloc((2 * rateHz * ms) / 1000)
@@ -216,7 +219,7 @@ describe("speech", () => {
   })
 })
 
-describe("transcriptions", () => {
+describe.concurrent("transcriptions", () => {
   const clips = [
     makeClip("a", new Int16Array(16_000), "One two three four."),
     makeClip("b", new Int16Array(32_000), "five six seven eight nine ten"),
@@ -272,7 +275,7 @@ describe("transcriptions", () => {
   })
 })
 
-describe("a ramp", () => {
+describe.concurrent("a ramp", () => {
   it("finds the number of clients that a server with few places serves in time", async () => {
     const places = 4
     let busy = 0

@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => node.stop())
 
 it(
-  "300 calls reassemble, parse, are valid, and leave nothing in the content",
-  () => expectForcedCalls(node, 300),
+  "100 calls reassemble, parse, are valid, and leave nothing in the content",
+  () => expectForcedCalls(node, 100),
   300_000,
 )

@@ -3,6 +3,7 @@ import { Context, Effect, Exit, Layer, Scope } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import type { TransportChoice } from "#transport/server/TransportChoice.ts"
 import { Listener, type ListenOptions, layer } from "#transport/server/TransportServer.ts"
+import { uses } from "../support/groups/Uses.ts"
 import { overTls, ownFiles, tlsPorts } from "../support/servers/TestCertificates.ts"
 
 /** Set EDGEWISE_TRANSPORT to run these tests on another transport. */
@@ -23,6 +24,7 @@ export const startListener = async (
   options: Partial<ListenOptions> = {},
   extra?: Layer.Layer<never, unknown, unknown>,
 ): Promise<TestListener> => {
+  uses("process", "a listening server")
   const scope = Scope.makeUnsafe()
   const tls = options.tls ?? (overTls ? await ownFiles() : undefined)
   const served = HttpRouter.serve(
@@ -54,7 +56,7 @@ export const startListener = async (
 
 /** Polls until `condition` holds: for facts of the other side of a socket that no event announces. */
 export const eventually = async (condition: () => boolean, what: string): Promise<void> => {
-  const until = performance.now() + 8_000
+  const until = performance.now() + 60_000
   while (!condition()) {
     if (performance.now() > until) throw new Error(`did not happen: ${what}`)
     await new Promise((resolve) => setTimeout(resolve, 5))

@@ -4,13 +4,14 @@ import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { readResult } from "#harness/report/Result.ts"
 import { paced, type ScriptedServer, scriptedServer } from "../../harness/ScriptedServer.ts"
-import { edgewise } from "../../support/nodes/NodeProcess.ts"
+import { edgewise, oneAfterTheOther } from "../../support/nodes/NodeProcess.ts"
 import { temporaryDir } from "../../support/process/TemporaryDir.ts"
 
 const dir = temporaryDir()
 let server: ScriptedServer
 let closed: ScriptedServer
 let asked = ""
+const commands = oneAfterTheOther()
 
 beforeAll(async () => {
   server = await scriptedServer({
@@ -29,6 +30,7 @@ beforeAll(async () => {
   await closed.close()
 })
 afterAll(async () => {
+  commands.stop()
   await server.close()
   dir.remove()
 })
@@ -59,8 +61,13 @@ it("measures a stock server without a key, and compares results", async () => {
   expect(page.replaceAll(server.url, "")).not.toMatch(/https?:|<script|@import|url\(/)
 
   const compared = await bench("compare", out, out, "--json")
-  const { differences, ratios } = JSON.parse(compared.stdout)
-  expect([compared.status, differences]).toEqual([0, []])
+  const { differences, ratios } = JSON.parse(compared.stdout) as {
+    readonly differences: ReadonlyArray<string>
+    readonly ratios: ReadonlyArray<{ readonly differs: boolean; readonly ratio: { readonly value: number } }>
+  }
+  // A busy machine is named.
+  const others = differences.filter((each) => !each.startsWith("the client limited a point"))
+  expect([compared.status, others]).toEqual([0, []])
   expect(ratios.length).toBeGreaterThan(10)
   for (const { differs, ratio } of ratios) expect([ratio.value, differs]).toEqual([1, false])
 })
@@ -72,6 +79,10 @@ it("prints one document with --json, and is 1 where every request failed", async
   const printed = await bench("text", "--target", server.url, ...short, "--requests", "3", "--json")
   expect(JSON.parse(printed.stdout)).toMatchObject({ form: "edgewise-bench", version: 1 })
 })
+
+/** Without a process for each. */
+const mistaken = (...args: ReadonlyArray<string>) =>
+  commands.edgewise(["bench", ...args], { EDGEWISE_DATA_DIR: join(dir.path, "none") })
 
 describe("one sentence, and exit status 2 for", () => {
   const target = () => ["--target", server.url]
@@ -102,7 +113,7 @@ describe("one sentence, and exit status 2 for", () => {
       "is no result of edgewise bench",
     ],
   ])("%s", async (_, args, message) => {
-    const ran = await bench(...args())
+    const ran = await mistaken(...args())
     expect([ran.status, ran.stdout]).toEqual([2, ""])
     expect(ran.stderr).toContain(message)
     expect(ran.stderr.trimEnd().split("\n").length).toBe(1)
@@ -128,7 +139,7 @@ describe("one sentence, and exit status 1 for", () => {
       () => "the server refused the key (401): no key given; give --key",
     ],
   ])("%s", async (_, args, message) => {
-    const ran = await bench(...args())
+    const ran = await mistaken(...args())
     expect([ran.status, ran.stdout]).toEqual([1, ""])
     expect(ran.stderr).toBe(`${message()}\n`)
   })

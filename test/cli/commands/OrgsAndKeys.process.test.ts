@@ -14,6 +14,7 @@ import { audioUsage, textUsage } from "#domain/models/Usage.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { type Store, storeLayer } from "#store/Store.ts"
+import { compiledEnvironment } from "../../support/process/CompiledCode.ts"
 import { edgewise as commands } from "../edgewise.ts"
 
 const main = fileURLToPath(new URL("../main.ts", import.meta.url))
@@ -35,7 +36,15 @@ const edgewise = (
     execFile(
       process.execPath,
       ["--disable-warning=ExperimentalWarning", main, ...args],
-      { env: { ...process.env, EDGEWISE_DATABASE_URL: "", EDGEWISE_DATA_DIR: dataDir, ...env } },
+      {
+        env: {
+          ...process.env,
+          ...compiledEnvironment(),
+          EDGEWISE_DATABASE_URL: "",
+          EDGEWISE_DATA_DIR: dataDir,
+          ...env,
+        },
+      },
       (error, stdout, stderr) => {
         const status = error === null ? 0 : Number(error.code)
         resolve({ status, stdout, stderr })

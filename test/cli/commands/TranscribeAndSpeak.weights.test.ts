@@ -1,4 +1,4 @@
-// `edgewise transcribe` and `edgewise speak` as real processes against a real node: what they print and write where,
+// `edgewise transcribe` and `edgewise speak` as real programs against a real node: what they print and write where,
 // where they find their key, and the one line they print when something is wrong.
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -18,7 +18,7 @@ import {
   uploads,
   whisper,
 } from "../../support/clients/TranscriptionClient.ts"
-import { edgewise, startCommand } from "../../support/nodes/NodeProcess.ts"
+import { edgewise, oneAfterTheOther, startCommand } from "../../support/nodes/NodeProcess.ts"
 import { fakeVoice, presetModel } from "../../support/nodes/SpeechNode.ts"
 import { eventually, startNode, type TestNode } from "../../support/nodes/TestNode.ts"
 
@@ -29,6 +29,7 @@ let node: TestNode
 let heard = ""
 /** Flags that find the node, and a directory without a key. */
 let there: ReadonlyArray<string> = []
+const commands = oneAfterTheOther()
 const nowhere = { EDGEWISE_DATA_DIR: join(folder, "nowhere") }
 
 beforeAll(async () => {
@@ -40,16 +41,18 @@ beforeAll(async () => {
   heard = ((await response.json()) as { text: string }).text
 })
 afterAll(async () => {
+  commands.stop()
   await node.stop()
   rmSync(folder, { recursive: true, force: true })
 })
 
 const ran = (args: ReadonlyArray<string>, env: Readonly<Record<string, string>> = nowhere) =>
-  edgewise(args, env)
+  commands.edgewise(args, env)
 
 describe("edgewise transcribe", () => {
   it("prints the text and nothing else, and leaves nothing on the node", async () => {
-    expect(await ran(["transcribe", file, ...there])).toEqual({ status: 0, stdout: `${heard}\n`, stderr: "" })
+    const right = { status: 0, stdout: `${heard}\n`, stderr: "" }
+    expect(await edgewise(["transcribe", file, ...there], nowhere)).toEqual(right)
     await untilNoUploads(node.dataDir)
   })
 

@@ -1,7 +1,8 @@
-// Every mistake of the table, made with the real process: exactly its line, its exit status, no stack and no silence; and the
+// Every mistake of the table, made with the real program: exactly its line, its exit status, no stack and no silence; and the
 // page of the documentation, which is the same table. Mistakes with a database are in OperatorMistakes.postgres.test.ts.
 import { readFileSync, writeFileSync } from "node:fs"
 import { expect, it } from "vitest"
+// In test:long each has a process of its own: support/groups/Runs.ts.
 import { testMistakes } from "./Making.ts"
 import { operatorMistakes, page } from "./Table.ts"
 

@@ -1,4 +1,4 @@
-// `edgewise talk` as a process, with a server whose answers are known.
+// `edgewise talk` as a process, with a server whose answers are known. Its tests wait, so they run at the same time.
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { readFileSync, writeFileSync } from "node:fs"
@@ -62,7 +62,7 @@ const talk = async (args: ReadonlyArray<string>, input?: Uint8Array): Promise<En
 const loudestOf = (samples: Int16Array): number =>
   samples.reduce((most, sample) => Math.max(most, Math.abs(sample)), 0)
 
-describe("files", () => {
+describe.concurrent("files", () => {
   it("are said one after the other; the answers are written in real time", async () => {
     const out = join(dir.path, "out.wav")
     const { status, stderr, stdout } = await talk([file, file, "--out", out])
@@ -103,7 +103,7 @@ describe("files", () => {
   })
 })
 
-describe("a pipe", () => {
+describe.concurrent("a pipe", () => {
   const sound = () => s16ToBytes(atRealtimeRate(clip.samples))
 
   it("is the microphone; what is played goes to standard output, what is said to standard error", async () => {
@@ -119,7 +119,7 @@ describe("a pipe", () => {
   })
 })
 
-describe("one sentence, and exit status", () => {
+describe.concurrent("one sentence, and exit status", () => {
   it.each([
     ["1 for a file that is not there", ["none.wav"], 1, /no such file.*none\.wav/],
     ["1 for a file that is no sound", [main], 1, /not MP3, WAV/],

@@ -35,13 +35,14 @@ const chat = {
 let hub: FakeHub
 let node: TestNode
 let key = ""
-const environment = { ...process.env }
+const endpoint = process.env.HF_ENDPOINT
 beforeAll(async () => {
   hub = await startHub({ [`acme/llama-demo/0123abcd/${file}`]: weights })
   process.env.HF_ENDPOINT = hub.endpoint
 })
 afterAll(async () => {
-  process.env = environment
+  if (endpoint === undefined) delete process.env.HF_ENDPOINT
+  else process.env.HF_ENDPOINT = endpoint
   await hub.stop()
 })
 beforeEach(async () => {

@@ -5,6 +5,7 @@ import { Effect } from "effect"
 import { afterEach, expect, it } from "vitest"
 import { Device } from "#actors/device/Device.ts"
 import type { ReloadRecord } from "#api/operations/CatalogReload.ts"
+import { runs } from "../../support/groups/Runs.ts"
 import { script } from "../../support/nodes/FakeNode.ts"
 import { orgWith, receiptsOf } from "../../support/nodes/Ledger.ts"
 import { edgewise, startProcess } from "../../support/nodes/NodeProcess.ts"
@@ -37,7 +38,9 @@ const listed = async (at: TestNode): Promise<ReadonlyArray<string>> => {
 const isRunning = (pid: number | undefined) => childrenRunning("engineMain").includes(pid ?? 0)
 const claimedBytes = Effect.map(Device, (device) => device.host().claimedBytes)
 
-it("20 edits under load of 8 clients: nothing of models that stay fails, and they keep their processes", async () => {
+const edits = runs(8, 20)
+
+it(`${edits} edits under load of 8 clients: nothing of models that stay fails, and they keep their processes`, async () => {
   const edition = (n: number): ReadonlyArray<TestModel> => [
     model("stays-a"),
     model("stays-b"),
@@ -75,7 +78,7 @@ it("20 edits under load of 8 clients: nothing of models that stay fails, and the
     }
   }
   const clients = Promise.all(Array.from({ length: 8 }, (_, nth) => client(nth)))
-  for (let n = 1; n <= 20; n++) {
+  for (let n = 1; n <= edits; n++) {
     const answer = await reload(at, edition(n))
     const guest = n % 2 === 1 ? { added: ["guest"], removed: [] } : { added: [], removed: ["guest"] }
     expect(answer).toEqual({
@@ -91,7 +94,7 @@ it("20 edits under load of 8 clients: nothing of models that stay fails, and the
   editing = false
   await clients
   expect(wrong).toEqual([])
-  expect(counts.done).toBeGreaterThanOrEqual(160)
+  expect(counts.done).toBeGreaterThanOrEqual(8 * edits)
   expect([counts.guestThere > 0, counts.guestAway > 0]).toEqual([true, true])
   expect(pids()).toEqual(before)
   await eventually(async () => (await leaving(at)) === 0, "the replaced engines have ended", 30_000)

@@ -9,7 +9,7 @@ import { BadSetting } from "#config/BadSetting.ts"
 import { load } from "#config/Config.ts"
 import { settings } from "#config/Settings.ts"
 import { deployments } from "#weights/ModelFiles.ts"
-import { edgewise, type Finished } from "../../support/nodes/NodeProcess.ts"
+import { edgewise, type Finished, oneAfterTheOther } from "../../support/nodes/NodeProcess.ts"
 import { fakeModel, llamaModel, writeCatalog } from "../../support/nodes/TestCatalog.ts"
 import { temporaryDir } from "../../support/nodes/TestNode.ts"
 
@@ -17,7 +17,11 @@ const dir = temporaryDir()
 const catalog = join(dir.path, "catalog.json")
 const dataDir = join(dir.path, "data")
 beforeAll(() => writeCatalog(catalog, [fakeModel, llamaModel]))
-afterAll(() => dir.remove())
+const commands = oneAfterTheOther()
+afterAll(() => {
+  commands.stop()
+  dir.remove()
+})
 
 /** One line on standard error, nothing on standard output. */
 const expectFailure = (
@@ -134,12 +138,12 @@ describe("wrong usage", () => {
   it("is 2", async () => {
     const env = { EDGEWISE_DATA_DIR: dataDir }
     const wrong = [["serve", "--nonsense", "1"], ["dance"], ["models", "dance"]]
-    for (const finished of await Promise.all(wrong.map((args) => edgewise(args, env))))
+    for (const finished of await Promise.all(wrong.map((args) => commands.edgewise(args, env))))
       expectFailure(finished, 2, ["--help"])
   })
 
   it("help and version are 0, on standard output", async () => {
-    const help = await edgewise(["serve", "--help"])
+    const help = await commands.edgewise(["serve", "--help"])
     expect([help.status, help.stderr]).toEqual([0, ""])
     for (const variable of ["EDGEWISE_PORT", "EDGEWISE_DATA_DIR", "EDGEWISE_RATE_LIMIT"])
       expect(help.stdout).toContain(variable)
@@ -151,7 +155,7 @@ describe("wrong usage", () => {
 
 describe("models list", () => {
   const list = (args: ReadonlyArray<string>, env: Readonly<Record<string, string>>) =>
-    edgewise(["models", "list", ...args], { EDGEWISE_DATA_DIR: dataDir, ...env })
+    commands.edgewise(["models", "list", ...args], { EDGEWISE_DATA_DIR: dataDir, ...env })
 
   it("is a table, or one JSON document and nothing else", async () => {
     const table = await list([], { EDGEWISE_CATALOG: catalog })

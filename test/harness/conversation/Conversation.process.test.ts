@@ -1,5 +1,6 @@
 // The harness in conversations with servers whose times are known: what it reports must be what they did.
-import { afterEach, describe, expect, it } from "vitest"
+// Its tests wait, so they run at the same time.
+import { afterAll, describe, expect, it } from "vitest"
 import { Resampler } from "#audio/Resampler.ts"
 import { bytesToS16 } from "#domain/audio/Audio.ts"
 import { wavLayout } from "#harness/client/AudioReply.ts"
@@ -17,7 +18,7 @@ import {
 } from "./ScriptedConversation.ts"
 
 const open: Array<ScriptedConversation> = []
-afterEach(async () => {
+afterAll(async () => {
   closeConnections()
   await Promise.all(open.splice(0).map((server) => server.close()))
 })
@@ -76,7 +77,7 @@ const figuresOf = async (...asked: Parameters<typeof measure>) => {
   return points[0]!.kinds.conversation!.figures
 }
 
-describe("voice to voice", () => {
+describe.concurrent("voice to voice", () => {
   it("is the silence, the server's time and the silence at the beginning of the answer", async () => {
     const figures = await figuresOf(await serve({ delayMs: () => 250, leadMs: 150 }))
     // The server notices the silence with the piece that completes it, up to 20 ms later.
@@ -130,7 +131,7 @@ describe("voice to voice", () => {
   })
 })
 
-describe("interruptions", () => {
+describe.concurrent("interruptions", () => {
   it("stop the old answer", async () => {
     const server = await serve({ delayMs: () => 20, answerMs: 4_000 })
     const figures = await figuresOf(server, { interrupt: 1 }, 4)
@@ -152,7 +153,7 @@ describe("interruptions", () => {
   })
 })
 
-describe("events out of order", () => {
+describe.concurrent("events out of order", () => {
   it("are counted", async () => {
     const twice = (events: ReadonlyArray<object>) => {
       const part = events.findIndex((event) => "type" in event && event.type === "response.content_part.done")
@@ -163,7 +164,7 @@ describe("events out of order", () => {
   })
 })
 
-describe("transcripts", () => {
+describe.concurrent("transcripts", () => {
   it("are compared with those of files with exactly the audio that the server heard", async () => {
     const server = await serve({ delayMs: () => 20, transcript: "one two", fileTranscript: "one too" })
     const result = await measure(server, { compare: 2 })
@@ -200,7 +201,7 @@ describe("transcripts", () => {
   })
 })
 
-it("conversations are closed after their turns, and each client has its own", async () => {
+it.concurrent("conversations are closed after their turns, and each client has its own", async () => {
   const server = await serve({ delayMs: () => 20 })
   const { points } = await measure(server, { turnsEach: 2 }, 6, 2)
   expect(points[0]!.most_in_flight).toBe(2)
@@ -209,7 +210,7 @@ it("conversations are closed after their turns, and each client has its own", as
   expect(server.sessions).toBeLessThanOrEqual(5)
 })
 
-describe("a server that", () => {
+describe.concurrent("a server that", () => {
   const why = async (script: Script) => {
     const server = await serve(script)
     return measure(server).then(

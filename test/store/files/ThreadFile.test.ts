@@ -8,6 +8,9 @@ import { KeptThreads, keyOf, mostResults, type ThreadResults } from "#actors/thr
 import type { ThreadChoice } from "#domain/threads/ThreadChoice.ts"
 import { keptThreads } from "#store/files/ThreadFile.ts"
 
+/** A write to the disk of a busy machine. */
+const patience = { timeout: 60_000 }
+
 let dir = ""
 beforeEach(() => {
   dir = mkdtempSync(join(tmpdir(), "edgewise-threads-"))
@@ -37,7 +40,7 @@ it("finds at the next start what was kept at the last one", async () => {
   first.keep(keyOf("a"), choice(2))
   first.keep(keyOf("b"), choice(1))
   first.keep(keyOf("a"), choice(4))
-  await vi.waitFor(() => expect(readFileSync(file(), "utf8")).toContain('"threads":4'))
+  await vi.waitFor(() => expect(readFileSync(file(), "utf8")).toContain('"threads":4'), patience)
   const second = await open()
   expect(second.find(keyOf("a"))).toEqual(choice(4))
   expect(second.find(keyOf("b"))).toEqual(choice(1))
@@ -50,7 +53,10 @@ it("keeps no more than its limit, the newest", async () => {
   for (let n = 0; n < mostResults + 10; n++) results.keep(keyOf(n), choice(1))
   expect(results.find(keyOf(9))).toBeUndefined()
   expect(results.find(keyOf(10))).toBeDefined()
-  await vi.waitFor(() => expect(JSON.parse(readFileSync(file(), "utf8")).results).toHaveLength(mostResults))
+  await vi.waitFor(
+    () => expect(JSON.parse(readFileSync(file(), "utf8")).results).toHaveLength(mostResults),
+    patience,
+  )
 })
 
 it.each([
@@ -68,11 +74,13 @@ it.each([
   expect(lines).toHaveLength(1)
   expect(results.find(keyOf(1))).toBeUndefined()
   results.keep(keyOf(1), choice(2))
-  await vi.waitFor(() =>
-    expect(JSON.parse(readFileSync(file(), "utf8"))).toEqual({
-      version: 1,
-      results: [[keyOf(1), choice(2)]],
-    }),
+  await vi.waitFor(
+    () =>
+      expect(JSON.parse(readFileSync(file(), "utf8"))).toEqual({
+        version: 1,
+        results: [[keyOf(1), choice(2)]],
+      }),
+    patience,
   )
 })
 
@@ -80,7 +88,7 @@ it("goes on without the file where it cannot be written, and says so once", asyn
   const results = await open()
   rmSync(dir, { recursive: true })
   results.keep(keyOf(1), choice(2))
-  await vi.waitFor(() => expect(lines).toHaveLength(1))
+  await vi.waitFor(() => expect(lines).toHaveLength(1), patience)
   results.keep(keyOf(2), choice(2))
   expect(results.find(keyOf(1))).toEqual(choice(2))
 })

@@ -11,6 +11,8 @@ export interface HostileSchema {
   readonly at?: "body"
   /** As the definition of a tool it does not fit into a context of 2,048 tokens. */
   readonly isLong?: boolean
+  /** Takes the engine a second or more to refuse, in each form. */
+  readonly isSlow?: boolean
 }
 
 const many = <A>(count: number, make: (at: number) => A): ReadonlyArray<A> =>
@@ -100,12 +102,14 @@ export const hostileSchemas: ReadonlyArray<HostileSchema> = [
     json: JSON.stringify({ type: "object", properties: keyed(1_000, () => ({ type: "string" })) }),
     problem: /too large/,
     isLong: true,
+    isSlow: true,
   },
   {
     name: "40 patterns with many states",
     json: JSON.stringify({ type: "object", properties: keyed(40, (at) => text(`^(.*${at}.{10})$`)) }),
     problem: /too large|limit/,
     isLong: true,
+    isSlow: true,
   },
   {
     name: "4,900 counted properties",

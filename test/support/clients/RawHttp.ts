@@ -21,8 +21,8 @@ export const headerOf = (response: RawResponse, name: string): string | undefine
 
 export const jsonOf = (response: RawResponse): unknown => JSON.parse(response.body.toString("utf8"))
 
-/** Longest wait for anything, so that a broken server fails one test and not the run. */
-const PATIENCE_MS = 15_000
+/** Longest wait for anything: it only ends what hangs, and an engine that loads on a busy machine does not. */
+const PATIENCE_MS = 60_000
 
 export class RawConnection {
   readonly socket: net.Socket

@@ -1,6 +1,9 @@
 // The groups of tests, by what they need. The end of a file's name says which group it is in: `X.test.ts` is fast,
 // `X.process.test.ts` starts processes, and so on. vitest.config.ts makes a project of each; Guard.ts checks that a file
 // uses only what its group allows.
+import { readdirSync, readFileSync } from "node:fs"
+import { join, sep } from "node:path"
+import { fileURLToPath } from "node:url"
 
 /** In order: a group may also use what the groups before it may use. */
 export const groups = ["fast", "process", "weights", "postgres", "browser", "long"] as const
@@ -14,8 +17,14 @@ export const filesOf = (group: Group): string =>
 /** Tests of the store that run twice: in `fast` on SQLite, in `postgres` on PostgreSQL. */
 export const dialectFiles = "test/**/*.dialects.test.ts"
 
-/** Properties that run in `fast` and, over more cases, in `long` (Runs.ts). */
-export const propertyFiles = "test/properties/*.test.ts"
+const folder = fileURLToPath(new URL("../../", import.meta.url))
+
+/** Files that run in their own group and, over more cases or for longer, in `long`: those that import Runs.ts. */
+export const fullerFiles = (): ReadonlyArray<string> =>
+  readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((path) => path.endsWith(".test.ts") && !path.endsWith(".long.test.ts"))
+    .filter((path) => readFileSync(join(folder, path), "utf8").includes("support/groups/Runs.ts"))
+    .map((path) => `test/${path.replaceAll(sep, "/")}`)
 
 declare module "vitest" {
   interface ProvidedContext {

@@ -40,7 +40,10 @@ const observeAll = (): void => {
   syncBuiltinESMExports()
 }
 
-/** In the group `fast` many files share a worker, so the methods are wrapped only once. */
+/**
+ * Files of most groups share workers, so the methods are wrapped only once. A worker loads uWebSockets.js once as well: what starts a
+ * listener says so itself (`uses`).
+ */
 const observed = Symbol.for("edgewise tests are observed")
 if (Reflect.get(globalThis, observed) === undefined) {
   Reflect.set(globalThis, observed, true)

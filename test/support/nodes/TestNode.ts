@@ -21,6 +21,8 @@ import { Listener } from "#transport/server/TransportServer.ts"
 import type { TransportCounts } from "#transport/TransportCounters.ts"
 import type { TransportSettings } from "#transport/TransportSettings.ts"
 import { deployments } from "#weights/ModelFiles.ts"
+import { uses } from "../groups/Uses.ts"
+import { withCompiledCode } from "../process/CompiledCode.ts"
 import { temporaryDir } from "../process/TemporaryDir.ts"
 import { overTls, ownFiles, tlsPorts } from "../servers/TestCertificates.ts"
 import { unwatchPort, watchPort } from "../wire/WireTap.ts"
@@ -114,10 +116,12 @@ const makeKeys = Effect.gen(function* () {
 })
 
 export const startNode = async (options: TestNodeOptions = {}): Promise<TestNode> => {
+  uses("process", "a listening server")
   const dir = temporaryDir()
   const dataDir = options.dataDir ?? join(dir.path, "data")
   const catalog = join(dir.path, "catalog.json")
   writeCatalog(catalog, options.models ?? [fakeModel])
+  withCompiledCode(dataDir)
   const scope = Scope.makeUnsafe()
   const secure = options.tls ?? overTls
   const files = secure ? await ownFiles() : undefined

@@ -10,6 +10,8 @@ import type { Role } from "#config/settings/ListenerSettings.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { storeLayer } from "#store/Store.ts"
 import { deployments } from "#weights/ModelFiles.ts"
+import { uses } from "../groups/Uses.ts"
+import { withCompiledCode } from "../process/CompiledCode.ts"
 import { unwatchPort, watchBase } from "../wire/WireTap.ts"
 import { fakeModel, type TestModel, writeCatalog } from "./TestCatalog.ts"
 import { temporaryDir, transport } from "./TestNode.ts"
@@ -28,10 +30,12 @@ export const startRoles = async (
   flags: Partial<Record<SettingName, string>> = {},
   models: ReadonlyArray<TestModel> = [fakeModel],
 ): Promise<TestRoles> => {
+  uses("process", "a listening server")
   const dir = temporaryDir()
   const dataDir = flags.dataDir ?? join(dir.path, "data")
   const catalog = join(dir.path, "catalog.json")
   writeCatalog(catalog, models)
+  withCompiledCode(dataDir)
   const given = {
     port: "0",
     authPort: "0",

@@ -27,8 +27,9 @@ const bySocket = new WeakMap<net.Socket, Connection | "unwatched">()
 /** Connections with bytes that have not been checked. */
 export const connections = new Set<Connection>()
 let isInstalled = false
+let isOn = false
 
-/** A listener of the product. Without `installTap` nothing is recorded. */
+/** A listener of the product. Without `startTap` nothing is recorded. */
 export const watchPort = (port: number, role: WireRole): void => void watched.set(port, role)
 export const unwatchPort = (port: number): void => void watched.delete(port)
 
@@ -78,13 +79,21 @@ interface Inner {
   _writeGeneric: (this: net.Socket, isMany: boolean, data: unknown, encoding: unknown, done: unknown) => void
 }
 
-export const installTap = (): void => {
+/** Forgets listeners and connections, and records nothing more: files that run one after the other share this module. */
+export const stopTap = (): void => {
+  isOn = false
+  watched.clear()
+  connections.clear()
+}
+
+export const startTap = (): void => {
+  isOn = true
   if (isInstalled) return
   isInstalled = true
   const inner = net.Socket.prototype as unknown as Inner
   const { _writeGeneric, push } = inner
   inner.push = function (chunk, encoding) {
-    if (chunk !== null) {
+    if (isOn && chunk !== null) {
       const connection = connectionOf(this)
       if (connection !== undefined) keep(connection.received, chunk, encoding)
     }
@@ -92,7 +101,7 @@ export const installTap = (): void => {
   }
   inner._writeGeneric = function (isMany, data, encoding, done) {
     // During the connect this call is repeated later.
-    const connection = this.connecting ? undefined : connectionOf(this)
+    const connection = this.connecting || !isOn ? undefined : connectionOf(this)
     if (connection !== undefined) {
       if (isMany && Array.isArray(data)) {
         for (const part of data as ReadonlyArray<{ chunk: unknown; encoding: unknown }>) {

@@ -1,6 +1,6 @@
 // Runs before each test file: contract tests fail if a listener sends something that is not declared (WireCheck).
 import { afterAll, afterEach, expect } from "vitest"
-import { connections, installTap } from "./WireTap.ts"
+import { connections, startTap, stopTap } from "./WireTap.ts"
 
 /** Most problems that are shown for one test. */
 const mostProblems = 10
@@ -14,8 +14,9 @@ const check = async (): Promise<void> => {
   throw new Error(`not declared (src/api/declared):\n${problems.slice(0, mostProblems).join("\n")}${more}`)
 }
 
+stopTap()
 if (expect.getState().testPath?.includes("/test/contract/")) {
-  installTap()
+  startTap()
   afterEach(check)
   afterAll(check)
 }

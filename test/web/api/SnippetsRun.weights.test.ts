@@ -106,7 +106,8 @@ describe.each(languages)("%s", (language, needed) => {
   })
 })
 
-describe.each(languages.slice(1))("%s", (language, needed) => {
+// At the same time, because live audio is sent at its own pace.
+describe.concurrent.each(languages.slice(1))("%s", (language, needed) => {
   it("captions live", needed, async () => {
     const code = liveSnippets(`${node.base}/`, "/v1/audio/transcriptions/ws?model=stt-large-v3-turbo")
     const { output } = await programs[language](code[language])

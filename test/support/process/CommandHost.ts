@@ -1,0 +1,68 @@
+// Command lines in one process that keeps the product's modules: a process of its own takes a second of a processor for each, nearly
+// all of it for loading them. For commands that end by themselves, of which many are tried with different mistakes; what is about
+// processes (signals, two commands at once, standard input) needs `edgewise` or `startCommand` of NodeProcess.ts.
+import { type ChildProcess, fork } from "node:child_process"
+import { fileURLToPath } from "node:url"
+
+export const mainFile = fileURLToPath(new URL("../../../src/main.ts", import.meta.url))
+
+export interface CommandLine {
+  readonly args: ReadonlyArray<string>
+  readonly env: Readonly<Record<string, string | undefined>>
+}
+
+export interface Finished {
+  /** Exit status; null when a signal ended it. */
+  readonly status: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export class CommandHost {
+  private child: ChildProcess | undefined
+  private last: Promise<unknown> = Promise.resolve()
+  private readonly environment: Readonly<Record<string, string>>
+
+  /** @param environment of the process itself: what Node reads when it starts */
+  constructor(environment: Readonly<Record<string, string>>) {
+    this.environment = environment
+  }
+
+  /** Runs one command line after all that were asked for before. Fails if the process ends during it. */
+  run(line: CommandLine): Promise<Finished> {
+    const finished = this.last.then(() => this.runNow(line))
+    this.last = finished.catch(() => {})
+    return finished
+  }
+
+  private runNow(line: CommandLine): Promise<Finished> {
+    const child = this.start()
+    return new Promise((resolve, reject) => {
+      const onExit = (status: number | null, signal: string | null) => {
+        this.child = undefined
+        reject(new Error(`the process of commands ended during ${line.args.join(" ")}: ${signal ?? status}`))
+      }
+      child.once("exit", onExit)
+      child.once("message", (finished: Finished) => {
+        child.off("exit", onExit)
+        resolve(finished)
+      })
+      child.send(line)
+    })
+  }
+
+  private start(): ChildProcess {
+    this.child ??= fork(fileURLToPath(new URL("./commandHostMain.ts", import.meta.url)), [], {
+      execArgv: ["--disable-warning=ExperimentalWarning"],
+      env: this.environment,
+      stdio: ["ignore", "ignore", "inherit", "ipc"],
+    })
+    return this.child
+  }
+
+  /** Ends the process; another one is started for a later command. */
+  stop(): void {
+    this.child?.disconnect()
+    this.child = undefined
+  }
+}

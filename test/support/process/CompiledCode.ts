@@ -1,0 +1,23 @@
+// Compiled code of the product, kept for all nodes of one test run: each has a data directory of its own, and would compile the
+// same modules again at the start of every engine and command.
+import { existsSync, mkdirSync, symlinkSync } from "node:fs"
+import { join } from "node:path"
+
+/** Set for the run by OneTemporaryFolder. Not `EDGEWISE_…`: the product refuses such variables that are no settings. */
+export const compiledVariable = "TEST_COMPILED_CODE"
+
+const folder = (): string | undefined => process.env[compiledVariable]
+
+/** Makes a data directory whose folder of compiled code is the run's (store/files/CompileCacheFolder.ts). */
+export const withCompiledCode = (dataDir: string): void => {
+  const shared = folder()
+  if (shared === undefined || existsSync(dataDir)) return
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  symlinkSync(shared, join(dataDir, "compiled"))
+}
+
+/** For a process that runs a command: it compiles no module that an earlier one has compiled. */
+export const compiledEnvironment = (): Readonly<Record<string, string>> => {
+  const shared = folder()
+  return shared === undefined ? {} : { NODE_COMPILE_CACHE: shared }
+}
