@@ -89,13 +89,15 @@ it(`${edits} edits under load of 8 clients: nothing of models that stay fails, a
       failed: [],
     })
     const until = counts.done + 8
-    await eventually(() => counts.done >= until || wrong.length > 0, "the next requests are answered", 30_000)
+    const guests = n % 2 === 1 ? "guestThere" : "guestAway"
+    const most = counts[guests]
+    const isSeen = () => counts.done >= until && counts[guests] > most
+    await eventually(() => isSeen() || wrong.length > 0, "the next requests are answered", 30_000)
   }
   editing = false
   await clients
   expect(wrong).toEqual([])
   expect(counts.done).toBeGreaterThanOrEqual(8 * edits)
-  expect([counts.guestThere > 0, counts.guestAway > 0]).toEqual([true, true])
   expect(pids()).toEqual(before)
   await eventually(async () => (await leaving(at)) === 0, "the replaced engines have ended", 30_000)
 }, 180_000)
