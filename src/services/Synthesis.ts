@@ -40,10 +40,9 @@ const synthesisError =
     if (error._tag === "EngineFailed")
       return new SynthesisFailed({ model, detail: `the engine ${error.reason}: ${error.detail}` })
     if (error._tag !== "InvalidRequest" || callersFields(cloning).includes(error.field)) return error
-    const detail = `${error.field}: ${error.problem}`
-    return error.field === "voice"
-      ? new SynthesisFailed({ model, detail, voices: voicesOf(handle) })
-      : new SynthesisFailed({ model, detail })
+    const { field, problem } = error
+    const refused = { model, detail: `${field}: ${problem}`, field }
+    return new SynthesisFailed(field === "voice" ? { ...refused, voices: voicesOf(handle) } : refused)
   }
 
 export interface SynthesisSpec {

@@ -201,12 +201,12 @@ export class Voice {
         delivered: () => {},
       }
       this.pieces.push(piece)
-      const spoken = speechTextWithin(text, maxCharacters) ?? ""
-      if (spoken.trim() === "") {
+      const complete = () => {
         piece.isMade = true
         this.made.set()
-        return
       }
+      const spoken = speechTextWithin(text, maxCharacters) ?? ""
+      if (spoken.trim() === "") return complete()
       const request = { text: spoken, voice: { preset }, language, speed, priority: "stream" } as const
       const begun = Effect.gen(function* () {
         const reservation = yield* reserveFor(caller, model.entry, speechAtMost(spoken, speed))
@@ -216,7 +216,13 @@ export class Voice {
       const synthesis = yield* begun.pipe(
         Effect.provideService(Caller, caller),
         Effect.retry({ ...whileBusy, while: (error) => error._tag === "AtCapacity" }),
+        // Such as a smiley alone: the voice finds nothing in it to pronounce.
+        Effect.catchIf(
+          (error) => error._tag === "SynthesisFailed" && error.field === "input",
+          () => Effect.succeed(undefined),
+        ),
       )
+      if (synthesis === undefined) return complete()
       piece.delivered = synthesis.delivered
       /** Words of chunks that were silence. */
       let silent: ReadonlyArray<SpokenWord> = []
@@ -233,8 +239,7 @@ export class Voice {
         this.made.set()
       })
       yield* synthesis.end
-      piece.isMade = true
-      this.made.set()
+      complete()
     })
   }
 

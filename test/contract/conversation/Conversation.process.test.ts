@@ -217,6 +217,20 @@ describe("a spoken answer", () => {
     client.close()
   })
 
+  it("of which the voice cannot pronounce a piece is spoken without that piece, and its text is whole", async () => {
+    const client = await open()
+    client.update(unpaced)
+    const unsayable = 'fake:{"refuse":"input"}'
+    client.say(script({ tokens: 1, text: `Wonderful to hear. ${unsayable}` }))
+    client.send({ type: "response.create" })
+    const { response } = await client.nth("response.done")
+    expect(response.status).toBe("completed")
+    const transcript = `Wonderful to hear. ${unsayable}`
+    expect(response.output).toMatchObject([{ content: [{ type: "output_audio", transcript }] }])
+    expect(client.of("response.output_audio.delta").length).toBeGreaterThan(0)
+    client.close()
+  })
+
   it("is flushed by the next answer once it is written, and refused before", async () => {
     const client = await open()
     client.say(

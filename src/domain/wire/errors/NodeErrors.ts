@@ -186,6 +186,8 @@ export class EngineFailed extends Schema.TaggedError<EngineFailed>()("EngineFail
 export class SynthesisFailed extends Schema.TaggedError<SynthesisFailed>()("SynthesisFailed", {
   model: Schema.String,
   detail: Schema.String,
+  /** The field that the engine refused; absent where it failed itself. */
+  field: Schema.optionalKey(Schema.String),
   /** The voices that the model has, where it does not have the one asked for. */
   voices: Schema.optionalKey(Schema.Array(Schema.String)),
 }) {
