@@ -61,8 +61,8 @@ export default defineConfig({
     env: { EDGEWISE_FAKE_ENGINES: "true" },
     setupFiles: ["test/support/groups/Guard.ts", "test/support/wire/setup.ts"],
     reporters: ["default", "./test/support/groups/SkippedTests.ts"],
-    // On two cores: three, because many tests wait.
-    maxWorkers: 3,
+    // As many as cores. Three were tried: a fifth faster, and tests with times of some 10 ms failed now and then.
+    maxWorkers: 2,
     // Tests that run at the same time within a file wait more than they compute.
     maxConcurrency: 8,
     // So long because they only end what hangs: a slow machine must not decide.
