@@ -6,11 +6,10 @@ import { Resampler } from "#audio/Resampler.ts"
 import { completenessWeights } from "#audio/SpeechWeights.ts"
 import { completeness } from "#domain/activity/Completeness.ts"
 import { s16ToBytes } from "#domain/audio/Audio.ts"
-import { Accounts } from "#store/accounts/Accounts.ts"
-import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { type Ending, endingOf, heardAt, heldOut } from "../../../bench/turns/Endings.ts"
 import { ConversationClient } from "../../support/clients/ConversationClient.ts"
 import { listener } from "../../support/clients/LiveClient.ts"
+import { textRequestsOf } from "../../support/nodes/Ledger.ts"
 import { fakeVoice } from "../../support/nodes/SpeechNode.ts"
 import { fakeModel } from "../../support/nodes/TestCatalog.ts"
 import { eventually, startNode, type TestNode, untilLoaded } from "../../support/nodes/TestNode.ts"
@@ -136,14 +135,7 @@ it("asks nothing by default, and leaves the score alone where there is no answer
 })
 
 it("asks about a text once, also when the silence is judged again, and charges nothing for it", async () => {
-  const charged = () =>
-    node.run(
-      Effect.gen(function* () {
-        const { id } = yield* (yield* Accounts).showOrg("dev")
-        const rows = (yield* (yield* UsageLedger).usage(id, 0)).filter(({ kind }) => kind === "text")
-        return rows.reduce((all, { requests }) => all + requests, 0)
-      }),
-    )
+  const charged = () => textRequestsOf(node, "dev")
   const [questions, requests] = [await asked(), await charged()]
   // No turn is answered: what is charged as text could only be the question.
   const client = await opened("waits", { ...decisive, create_response: false })

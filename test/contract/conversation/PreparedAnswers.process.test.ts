@@ -1,12 +1,10 @@
 // Answers that are prepared while a silence may still be a pause: sent at once when the turn ends, and where it does not, no event
 // tells of them and nothing is charged. Audio comes at the pace at which it is spoken.
-import { Effect } from "effect"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { Accounts } from "#store/accounts/Accounts.ts"
-import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { voice } from "../../support/audio/Voice.ts"
 import { ConversationClient } from "../../support/clients/ConversationClient.ts"
 import { listener } from "../../support/clients/LiveClient.ts"
+import { textRequestsOf } from "../../support/nodes/Ledger.ts"
 import { fakeVoice } from "../../support/nodes/SpeechNode.ts"
 import { fakeModel } from "../../support/nodes/TestCatalog.ts"
 import { startNode, type TestNode, untilLoaded } from "../../support/nodes/TestNode.ts"
@@ -19,14 +17,7 @@ beforeAll(async () => {
 })
 afterAll(() => node.stop())
 
-const charged = () =>
-  node.run(
-    Effect.gen(function* () {
-      const { id } = yield* (yield* Accounts).showOrg("dev")
-      const rows = (yield* (yield* UsageLedger).usage(id, 0)).filter(({ kind }) => kind === "text")
-      return rows.reduce((all, { requests }) => all + requests, 0)
-    }),
-  )
+const charged = () => textRequestsOf(node, "dev")
 
 const speech = (ms: number): Buffer => voice(ms / 1000)
 const silence = (ms: number) => Buffer.alloc(ms * 48)

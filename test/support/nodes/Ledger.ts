@@ -14,6 +14,16 @@ export const receiptsOf = (node: TestNode, org: string): Promise<ReadonlyArray<U
     }),
   )
 
+/** Requests of text models that an organization was charged for. */
+export const textRequestsOf = (node: TestNode, org: string): Promise<number> =>
+  node.run(
+    Effect.gen(function* () {
+      const { id } = yield* (yield* Accounts).showOrg(org)
+      const rows = (yield* (yield* UsageLedger).usage(id, 0)).filter(({ kind }) => kind === "text")
+      return rows.reduce((all, { requests }) => all + requests, 0)
+    }),
+  )
+
 /** Creates an organization with this credit and a key of it. */
 export const orgWith = (node: TestNode, name: string, creditsMicroDollars: number): Promise<string> =>
   node.run(
