@@ -3,14 +3,35 @@ import { dialectFiles, filesOf, fullerFiles, type Group, groups } from "./test/s
 
 const otherGroups = groups.filter((group) => group !== "fast" && group !== "long").map(filesOf)
 
+/** A run that names a transport is on that one, and needs no second one. */
+const oneTransport = process.env.EDGEWISE_TRANSPORT !== undefined
+
+/**
+ * Process tests that `npm test` runs on Node's own server, which public listeners have, and not on uWebSockets.js: a part
+ * of each kind of exchange (streams, WebSockets, uploads), about half of test/contract. `EDGEWISE_TRANSPORT` set to
+ * `uws` or `node` runs all tests on the one that it names.
+ */
+const onNode = [
+  "test/contract/{conversation,embeddings,pictures,responses,text,transcription}/*.process.test.ts",
+  "test/contract/requests/ReplyHead.process.test.ts",
+]
+
+/** Process tests of the transport itself, which `npm test` runs on both. */
+const onBoth = [
+  "test/transport/Framing.process.test.ts",
+  "test/transport/exchange/{HandshakeAndMessages,ReplyWriter,ReplyWriterFailures,RequestBodyLimits,ServerRequest}.process.test.ts",
+  "test/transport/server/TransportServer.process.test.ts",
+]
+
 /** Files beside those that are named after a group. A run of all groups on Node's transport has no use for the fuller ones. */
 const alsoIn: Partial<Record<Group, ReadonlyArray<string>>> = {
   postgres: [dialectFiles],
-  long: process.env.EDGEWISE_TRANSPORT === undefined ? fullerFiles() : [],
+  long: oneTransport ? [] : fullerFiles(),
 }
 
 const excluded: Partial<Record<Group, ReadonlyArray<string>>> = {
   fast: [...otherGroups, filesOf("long")],
+  process: oneTransport ? [] : onNode,
 }
 
 const sharing: ReadonlyArray<Group> = ["fast", "process"]
@@ -27,31 +48,18 @@ const project = (group: Group) => ({
   },
 })
 
-/**
- * Process tests that `npm test` runs a second time, on Node's own server, in about half a minute. All others:
- * `npm run test:node-transport`.
- */
-const onNodeToo = [
-  "test/transport/exchange/{HandshakeAndMessages,ReplyWriter,ReplyWriterFailures,RequestBodyLimits,ServerRequest}.process.test.ts",
-  "test/transport/server/TransportServer.process.test.ts",
-  "test/contract/requests/ReplyHead.process.test.ts",
-  "test/contract/text/ChatReplies.process.test.ts",
-  "test/contract/live/LiveCredentials.process.test.ts",
-]
-
 const nodeTransport = {
   extends: true as const,
   test: {
     name: "node-transport",
-    include: onNodeToo,
+    include: [...onNode, ...onBoth],
     provide: { group: "process" as const },
     isolate: false,
     env: { EDGEWISE_TRANSPORT: "node" },
   },
 }
 
-/** A run that is on one transport anyway needs no second one. */
-const secondTransport = process.env.EDGEWISE_TRANSPORT === undefined ? [nodeTransport] : []
+const secondTransport = oneTransport ? [] : [nodeTransport]
 
 export default defineConfig({
   test: {

@@ -5,6 +5,8 @@ import { Clock, Console, Effect, Option, type Scope } from "effect"
 import { Command, Flag } from "effect/cli"
 import { runCommandLine } from "#cli/shared/CommandLine.ts"
 import { version } from "#cli/shared/Version.ts"
+import { settings } from "#config/Settings.ts"
+import { trustNone } from "#domain/access/ClientAddress.ts"
 import { describeMachine } from "#harness/report/Machine.ts"
 import { chosenTransport, type TransportChoice, transportLine } from "#transport/server/TransportChoice.ts"
 import { accessSuite } from "./access/Suite.ts"
@@ -14,7 +16,7 @@ import { conversationSuite } from "./conversation/Suite.ts"
 import { hostileSuite } from "./hostile/Suite.ts"
 import { liveSizes } from "./live/Sized.ts"
 import { liveSuite } from "./live/Suite.ts"
-import { controlSuite, cyclesSuite, slowClientsSuite } from "./operations/Suite.ts"
+import { controlSuite, cyclesSuite, restartSuite, slowClientsSuite } from "./operations/Suite.ts"
 import { picturesSuite } from "./pictures/Suite.ts"
 import { sizesCommand } from "./sizes/Command.ts"
 import { kokoroSizes } from "./sizes/kokoro/Kokoro.ts"
@@ -77,10 +79,15 @@ const measure = Effect.fn(function* (
   const startedMs = yield* Clock.currentTimeMillis
   const machine = describeMachine(new Date(startedMs))
   const found = yield* Effect.scoped(sections)
-  const choice = benchTransport as TransportChoice
-  const transport = yield* Effect.orDie(
-    Effect.flatMap(chosenTransport(choice), (serves) => transportLine(choice, serves)),
-  )
+  const transportChoice = benchTransport as TransportChoice
+  // As of a node with its default address, which those of the benches have.
+  const facts = {
+    transport: transportChoice,
+    host: settings.host.fallback,
+    tls: undefined,
+    isTrusted: trustNone,
+  }
+  const transport = yield* Effect.orDie(Effect.map(chosenTransport(facts), transportLine))
   const elapsedSeconds = ((yield* Clock.currentTimeMillis) - startedMs) / 1000
   const report: Report = { suite: name, quick, machine, transport, elapsedSeconds, sections: found }
   yield* Console.log(json ? asJson(report) : asText(report))
@@ -174,14 +181,27 @@ const hostile = Command.make(
       Flag.withDescription("Only the attacks whose name begins with this, as M2"),
       Flag.optional,
     ),
+    floods: Flag.Boolean("floods").pipe(
+      Flag.withDescription("All attacks on conversations at once against a gateway with a small heap"),
+      Flag.withDefault(false),
+    ),
+    floodSeconds: Flag.Int("flood-seconds").pipe(
+      Flag.withDescription("How long they last; 60 if absent"),
+      Flag.withDefault(60),
+    ),
+    heapMib: Flag.Int("heap").pipe(
+      Flag.withDescription("The gateway's heap meanwhile, MiB; 512 if absent"),
+      Flag.withDefault(512),
+    ),
     profileDir: flags.profileDir,
   },
-  ({ attack, attacks, json, only, profileDir, quick, seed }) =>
+  ({ attack, attacks, floodSeconds, floods, heapMib, json, only, profileDir, quick, seed }) =>
     measure(
       { suite: "hostile", quick, json },
       hostileSuite({
         attacks,
         attack: Option.getOrUndefined(attack),
+        floods: floods ? { heapMib, seconds: floodSeconds } : undefined,
         profileDir: Option.getOrUndefined(profileDir),
         quick,
         seed: Option.getOrUndefined(seed),
@@ -235,6 +255,7 @@ const bench = Command.make("bench").pipe(
       liveSuite,
     ),
     sizesCommand,
+    command("restart", "A gateway that is killed: how soon the node serves again", restartSuite),
     command("slow-clients", "slowhttptest with 1,000 connections: what others notice", slowClientsSuite),
     sizedCommand("speech", "Speech: first audio, under-runs, cost of encoding", kokoroSizes, speechSuite),
     text,

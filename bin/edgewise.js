@@ -2,14 +2,14 @@
 // The command `edgewise`, of a checkout (npm's scripts) and of an installed package. npm and npx start it with the machine's
 // own Node, so it is plain JavaScript for Node 20 and later. It runs the program on the Node 22 that npm installed beside
 // it, else on this Node if that is recent enough: in this process if the Node is the right one and has the wanted options, else
-// as a child process with the same files and terminal, whose exit status it takes.
+// as a child process (child.js), as also a node that is started again when it crashes.
 // A service manager should start the program without a process in between (docs/install.md).
 import { spawn } from "node:child_process"
 import { existsSync, realpathSync } from "node:fs"
 import { createRequire } from "node:module"
-import { constants } from "node:os"
 import { dirname, join } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
+import { restarts, runChild } from "./child.js"
 
 const root = fileURLToPath(new URL("..", import.meta.url))
 
@@ -43,27 +43,31 @@ const fail = (message) => {
 const options = ["--disable-warning=ExperimentalWarning"]
 const signals = ["SIGTERM", "SIGHUP", "SIGUSR2", "SIGINT"]
 
+const args = process.argv.slice(2)
+
+const isThis = (node) => realpathSync(node) === realpathSync(process.execPath)
+
 /** Starts the program with a Node as a child process. */
 const spawnMain = (node) => {
-  const child = spawn(node, [...options, main, ...process.argv.slice(2)], { stdio: "inherit" })
+  // Options of this process, such as the size of the heap, are the program's on the same Node.
+  const given = isThis(node) ? process.execArgv.filter((option) => !options.includes(option)) : []
+  const onSignal = runChild(
+    args,
+    (more) => spawn(node, [...options, ...given, main, ...args], more),
+    (error) => {
+      // The installed Node needs glibc; on another C library its loader is missing.
+      if (node !== process.execPath && isRecent()) run(process.execPath)
+      else fail(`${node} does not start (${error.code ?? error.message}): install Node 22.18 or later`)
+    },
+  )
   for (const signal of signals)
-    process.on(signal, () => {
-      // A terminal sends Ctrl-C to both processes. The child would take a second one as a command to end at once.
-      if (signal !== "SIGINT" || !process.stdin.isTTY) child.kill(signal)
-    })
-  child.once("error", (error) => {
-    // The installed Node needs glibc; on another C library its loader is missing.
-    if (node !== process.execPath && isRecent()) run(process.execPath)
-    else fail(`${node} does not start (${error.code ?? error.message}): install Node 22.18 or later`)
-  })
-  child.once("exit", (code, signal) => {
-    process.exit(code ?? 128 + (constants.signals[signal] ?? 0))
-  })
+    // A terminal sends Ctrl-C to both processes. The child would take a second one as a command to end at once.
+    process.on(signal, () => onSignal(signal, signal !== "SIGINT" || !process.stdin.isTTY))
 }
 
 const run = (node) => {
-  const isThis = realpathSync(node) === realpathSync(process.execPath)
-  if (isThis && options.every((option) => process.execArgv.includes(option))) import(pathToFileURL(main).href)
+  const hasOptions = options.every((option) => process.execArgv.includes(option))
+  if (isThis(node) && hasOptions && !restarts(args, process.env)) import(pathToFileURL(main).href)
   else spawnMain(node)
 }
 

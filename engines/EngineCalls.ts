@@ -27,6 +27,7 @@ export const toWireError = (cause: Cause.Cause<EngineError>): WireError => {
       detail: failure.detail,
       ...(failure.promptTokens === undefined ? {} : { promptTokens: failure.promptTokens }),
       ...(failure.contextTokens === undefined ? {} : { contextTokens: failure.contextTokens }),
+      ...(failure.retryAfterMs === undefined ? {} : { retryAfterMs: failure.retryAfterMs }),
     }
   }
   if (Cause.hasInterruptsOnly(cause)) return { reason: "Cancelled", field: "", detail: "" }

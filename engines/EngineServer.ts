@@ -7,7 +7,8 @@ import * as Scope from "effect/Scope"
 import { fixedThreads, mostOf, type ThreadChoice } from "#domain/threads/ThreadChoice.ts"
 import { type Call, calls, failed, kindAndFacts, threadsOf, toWireError } from "./EngineCalls.ts"
 import { OpenRequests } from "./OpenRequests.ts"
-import type { Engine, EngineDescriptor, EngineSpec, Outlet } from "./protocol/Engine.ts"
+import { Preparations } from "./Preparations.ts"
+import type { Engine, EngineDescriptor, EngineSpec, Outlet, Prepared } from "./protocol/Engine.ts"
 import type {
   AnyFromEngine,
   AnyOpen,
@@ -38,6 +39,10 @@ export const serveEngine = (
     open.countSteps(1)
     port.send({ type: "step", ended: [{ id, error: failed(detail) }] })
   }
+  const preparations = new Preparations((event) => {
+    open.countSteps(1)
+    port.send({ type: "step", prepared: [event] })
+  })
   const scope = Scope.makeUnsafe()
   let engine: Engine | undefined
   /** Begins a request; until the engine has loaded, every request fails. */
@@ -107,18 +112,20 @@ export const serveEngine = (
       batch.flush()
       port.exit(1)
     }
-    return (id: RequestId, request: Request<K>): void => {
+    return (id: RequestId, request: Request<K>, prepared?: Prepared): void => {
       const entry = open.begin(id)
       const out: Outlet<K> = {
         started: (started) => batch.onStarted(id, started),
         push: (unit) => batch.onUnit(id, unit),
         paused: () => entry.paused || open.congested,
         resumed: entry.gate.await,
+        ...(prepared === undefined ? {} : { prepared }),
       }
       const fiber = Effect.runFork(call(engine, request, out))
       entry.fiber = fiber
       fiber.addObserver((exit) => {
         open.end(id)
+        prepared?.release()
         if (Exit.isSuccess(exit)) batch.onEnd(id, exit.value)
         else onFailed(id, toWireError(exit.cause))
       })
@@ -132,7 +139,10 @@ export const serveEngine = (
     switch (loaded.kind) {
       case "text": {
         const begin = opener("text", loaded, port.send)
-        return (asked) => (asked.type === "generate" ? begin(asked.id, asked.request) : refuseForeign(asked))
+        return (asked) =>
+          asked.type === "generate"
+            ? begin(asked.id, asked.request, preparations.take(asked.prepared))
+            : refuseForeign(asked)
       }
       case "speech": {
         const begin = opener("speech", loaded, port.send)
@@ -152,6 +162,7 @@ export const serveEngine = (
   }
 
   const onStop = () => {
+    preparations.discardAll()
     const stop = Effect.gen(function* () {
       yield* Fiber.interruptAll(open.fibers())
       flush()
@@ -171,6 +182,10 @@ export const serveEngine = (
         return onLoad(message.spec)
       case "cancel":
         return open.cancel(message.id)
+      case "prepare":
+        return preparations.begin(engine, message.id, message.terms, message.owner)
+      case "discard":
+        return preparations.discard(message.id)
       case "pause":
         return open.setPaused(message.id, true)
       case "resume":

@@ -3,7 +3,7 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect } from "effect"
 import { Command } from "effect/cli"
-import { runCommandLine } from "#cli/shared/CommandLine.ts"
+import { endProcess, runCommandLine } from "#cli/shared/CommandLine.ts"
 import { commit } from "#cli/shared/Commit.ts"
 import { version } from "#cli/shared/Version.ts"
 
@@ -44,6 +44,6 @@ const edgewise = Command.make("edgewise").pipe(
   Command.withSubcommands(await Promise.all(loads.map((load) => load()))),
 )
 
-process.exit(
+await endProcess(
   await Effect.runPromise(Effect.provide(runCommandLine(edgewise, args, shownVersion), NodeServices.layer)),
 )

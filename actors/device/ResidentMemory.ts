@@ -25,3 +25,15 @@ export const privateBytesOf = (pid: number): number => {
   const [resident, shared] = pagesOf(pid)
   return Math.max(0, resident - shared) * pageBytes
 }
+
+let newestOwnBytes = 0
+
+/** Resident bytes of this process; those of the newest reading where no file descriptor is free to read them. */
+export const ownResidentBytes = (): number => {
+  try {
+    newestOwnBytes = process.memoryUsage.rss()
+  } catch {
+    // EMFILE or ENFILE.
+  }
+  return newestOwnBytes
+}

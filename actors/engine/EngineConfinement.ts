@@ -1,7 +1,8 @@
 // What an engine process may do: read code, libraries and its own weights, write its own temporary folder and the
 // compiled code, use the machine's GPUs, and nothing else of the node.
-import { existsSync, readdirSync, realpathSync } from "node:fs"
-import { delimiter, join } from "node:path"
+import { existsSync, readdirSync, realpathSync, statSync } from "node:fs"
+import { homedir } from "node:os"
+import { delimiter, isAbsolute, join } from "node:path"
 import { type Confinement, type Grant, weightsGrant } from "#domain/process/Confinement.ts"
 import type { ProcessHome } from "#domain/process/ProcessHome.ts"
 
@@ -10,7 +11,7 @@ export interface EngineSurroundings {
   readonly folder: string
   readonly compiled: string | undefined
   readonly home: ProcessHome | undefined
-  /** Weights. */
+  /** Weights: files, and folders that hold nothing else. */
   readonly files: ReadonlyArray<string>
   /** The environment of the process. */
   readonly env: NodeJS.ProcessEnv
@@ -55,6 +56,19 @@ const realPathOf = (path: string): string => {
   }
 }
 
+/** A path without links, and of a folder also the files to which the links in it lead, as in the cache of a model hub. */
+const realPathsOf = (path: string): ReadonlyArray<string> => {
+  const real = realPathOf(path)
+  try {
+    const links = readdirSync(real, { withFileTypes: true }).filter((entry) => entry.isSymbolicLink())
+    const targets = links.map(({ name }) => realPathOf(join(real, name)))
+    return [real, ...targets.filter((target) => statSync(target).isFile())]
+  } catch {
+    // A file; or loading will report the error.
+    return [real]
+  }
+}
+
 export const engineConfinement = ({
   compiled,
   env,
@@ -63,7 +77,7 @@ export const engineConfinement = ({
   home,
 }: EngineSurroundings): Confinement => {
   const present = process.platform === "linux" ? devices() : []
-  const closed = home?.closed ?? []
+  const closed = [...(home?.closed ?? []), homedir()].filter(isAbsolute).map(realPathOf)
   return {
     // Memory is limited elsewhere (Device): a limit on what a model may allocate would have to be known before it is
     // loaded.
@@ -72,9 +86,8 @@ export const engineConfinement = ({
       { path: folder, access: "keep" },
       ...(compiled === undefined ? [] : [{ path: compiled, access: "keep" } as const]),
       ...(home?.rings === undefined ? [] : [{ path: home.rings, access: "read" } as const]),
-      ...[...new Set(files.flatMap((file) => [file, realPathOf(file)]))].map((file) =>
-        weightsGrant(file, closed),
-      ),
+      // A link is granted as what it leads to, so that a link to a closed folder opens nothing.
+      ...[...new Set(files.flatMap(realPathsOf))].flatMap((file) => weightsGrant(file, closed) ?? []),
       ...[...deviceLists, ...pathsOf(env)].map((path) => ({ path, access: "read" }) as const),
       ...forGpus(env, present),
     ],

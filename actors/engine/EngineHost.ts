@@ -181,7 +181,11 @@ export class EngineHost<K extends EngineKind> {
         this.residentBytes = message.residentBytes
         this.heartbeat.ready = true
         this.self?.ready()
-        this.requests.begin(message.facts.slots, nowMs)
+        this.requests.begin(
+          message.facts.slots,
+          nowMs,
+          "prepares" in message.facts && message.facts.prepares === true,
+        )
         if (this.process?.pid !== undefined && isOnProcessor(this.entry))
           limitMemory(this.process.pid, { secondCopy: this.options.spec.trial?.narrows === true })
         this.options.onEvent({ event: "ready", detail: message.facts.summary })
@@ -232,7 +236,7 @@ export class EngineHost<K extends EngineKind> {
         isolation: this.entry.runtime.isolation,
         environment: this.options.environment,
         onOutput: (stream, chunk) => printed?.take(stream, chunk),
-        files: this.options.spec.files,
+        files: [...Object.values(this.options.spec.files), ...(this.options.parts ?? [])],
         onMessage: (message) =>
           this.onMessage(message, (error) => Deferred.doneUnsafe(refused, Effect.succeed(error))),
       })

@@ -97,7 +97,7 @@ interface Surroundings {
 }
 
 const startProcess = <K extends EngineKind>(
-  { environment, files, onMessage, onOutput = () => {} }: EngineProcessOptions<K>,
+  { environment, files = [], onMessage, onOutput = () => {} }: EngineProcessOptions<K>,
   { compiled, home }: Surroundings,
 ): StartedProcess<K> => {
   const done = Deferred.makeUnsafe<EngineExit>()
@@ -112,7 +112,7 @@ const startProcess = <K extends EngineKind>(
       folder: folder.path,
       compiled,
       home,
-      files: Object.values(files ?? {}),
+      files,
       env: inside,
     }),
     processFlags,
@@ -193,8 +193,8 @@ export interface EngineProcessOptions<K extends EngineKind> {
   readonly isolation: "process" | "thread"
   /** Variables of a process beside those that it inherits; a thread has the node's own. */
   readonly environment: Readonly<Record<string, string>>
-  /** Its weights, absolute paths by role: what a process may read besides code and libraries. */
-  readonly files?: Readonly<Record<string, string>>
+  /** Its weights, absolute paths: what a process may read besides code and libraries. */
+  readonly files?: ReadonlyArray<string>
   /** Called on the gateway's event loop for each message, in order. */
   readonly onMessage: (message: FromEngine<K>) => void
   /** Receives its output; if absent, the output is read and dropped. */

@@ -10,6 +10,7 @@ import {
   type MemoryPressure,
   type ModelUnavailable,
   PromptTooLong,
+  RateLimited,
 } from "#domain/wire/Errors.ts"
 import type { WireError } from "#engines/protocol/EngineProtocol.ts"
 import type { End, EngineKind, Request, Started, Unit } from "#engines/protocol/Verbs.ts"
@@ -34,12 +35,15 @@ export type RunError =
   | MemoryPressure
   | ModelUnavailable
   | PromptTooLong
+  | RateLimited
 
 export interface RunOptions {
   /** Which requests go first; `interactive` if absent. */
   readonly urgency?: Urgency
   /** The queue alternates between users. */
   readonly user?: string
+  /** Of the user. */
+  readonly organization?: string
   /** Part of work that was admitted before: it goes on when new work is refused, and is not refused for a full queue. */
   readonly continues?: boolean
 }
@@ -64,6 +68,12 @@ export const runErrorOf = (model: string, error: WireError): RunError => {
         field: error.field,
         promptTokens: error.promptTokens ?? 0,
         contextTokens: error.contextTokens ?? 0,
+      })
+    case "Limited":
+      return new RateLimited({
+        retryAfterMs: error.retryAfterMs ?? 0,
+        field: error.field,
+        problem: error.detail,
       })
     default:
       return new EngineFailed({ model, reason: "failed", detail: error.detail })

@@ -13,6 +13,8 @@ export interface HostOptions<K extends EngineKind> {
   readonly kind: K
   readonly entry: ModelEntry
   readonly spec: EngineSpec
+  /** Files that the weights of `spec` name, absolute. */
+  readonly parts?: ReadonlyArray<string>
   /** Variables that the engine's process needs. */
   readonly environment: Readonly<Record<string, string>>
   /** Whether background work has to wait at present. */

@@ -1,7 +1,8 @@
 // One request in a SlotScheduler, from its arrival to its end, with the times that the model's metrics need.
 import type { Effect } from "effect"
 import type { Place, Urgency } from "#domain/queues/FairQueue.ts"
-import type { RequestId } from "#engines/protocol/EngineProtocol.ts"
+import type { PreparationId, RequestId } from "#engines/protocol/EngineProtocol.ts"
+import type { Owner, Preparation } from "#engines/protocol/Preparation.ts"
 import type { End, EngineKind, Request } from "#engines/protocol/Verbs.ts"
 import type { Listener, RunError } from "./EngineRequest.ts"
 import type { ModelMeters } from "./ModelMeters.ts"
@@ -13,6 +14,8 @@ export interface ScheduledRequest<K extends EngineKind> {
   readonly place: Place
   readonly listener: Listener<K>
   readonly resume: (exit: Effect.Effect<End<K>, RunError>) => void
+  /** What the engine prepares before it gets a slot; undefined if nothing is prepared. */
+  readonly preparation: Preparing | undefined
   /** Set while the engine has it. */
   id: RequestId | undefined
   readonly requestedAtMs: number
@@ -25,6 +28,18 @@ export interface ScheduledRequest<K extends EngineKind> {
   paused: boolean
 }
 
+export interface Preparing {
+  readonly terms: Preparation
+  readonly owner: Owner
+  /** Set while the engine prepares it or keeps what it has prepared. */
+  id: PreparationId | undefined
+  done: boolean
+}
+
+/** True if it could begin on a free slot. */
+export const isPrepared = ({ preparation }: Pick<ScheduledRequest<EngineKind>, "preparation">): boolean =>
+  preparation === undefined || preparation.done
+
 /** A request that has arrived now. */
 export const scheduledRequest = <K extends EngineKind>(
   request: Request<K>,
@@ -32,12 +47,14 @@ export const scheduledRequest = <K extends EngineKind>(
   place: Place,
   listener: Listener<K>,
   resume: ScheduledRequest<K>["resume"],
+  preparation?: Preparing,
 ): ScheduledRequest<K> => ({
   request,
   slots,
   place,
   listener,
   resume,
+  preparation,
   id: undefined,
   requestedAtMs: performance.now(),
   startedAtMs: 0,

@@ -8,15 +8,25 @@ import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { FairQueue, type Urgency } from "#domain/queues/FairQueue.ts"
 import { NumberedMap } from "#domain/queues/UnorderedSet.ts"
 import { AtCapacity, EngineFailed, ModelUnavailable } from "#domain/wire/Errors.ts"
-import type { EndEvent, RequestId, StartedEvent, Step, ToEngine } from "#engines/protocol/EngineProtocol.ts"
+import type {
+  EndEvent,
+  PreparedEvent,
+  RequestId,
+  StartedEvent,
+  Step,
+  ToEngine,
+} from "#engines/protocol/EngineProtocol.ts"
 import { packings, type UnitReader } from "#engines/protocol/Packing.ts"
+import { preparationOf } from "#engines/protocol/Preparation.ts"
 import { slotsOf } from "#engines/protocol/SlotsOf.ts"
 import { type End, type EngineKind, type Request, type Unit, verbs } from "#engines/protocol/Verbs.ts"
 import * as Limits from "../Limits.ts"
 import { type Flow, type Listener, type RunError, type RunOptions, runErrorOf } from "./EngineRequest.ts"
 import type { ModelMeters } from "./ModelMeters.ts"
 import {
+  isPrepared,
   mostUrgent,
+  type Preparing,
   type RequestGauges,
   recordUnit,
   type ScheduledRequest,
@@ -51,6 +61,12 @@ export class SlotScheduler<K extends EngineKind> implements UnitReader<K> {
   private readonly queue: FairQueue<ScheduledRequest<K>>
   private readonly policy: SlotPolicy
   private readonly open = new NumberedMap<ScheduledRequest<K>>()
+  /** Requests in the queue that the engine prepares or has prepared. */
+  private readonly preparing = new NumberedMap<ScheduledRequest<K>>()
+  /** Requests in the queue that wait for an engine to prepare them. */
+  private readonly unprepared = new Set<ScheduledRequest<K>>()
+  /** Whether the engine prepares requests; until one was ready that is not known, and they begin unprepared. */
+  private prepares = false
   private finished = false
   private slowestCancelMs = 0
   private lastUsedMs = performance.now()
@@ -89,10 +105,12 @@ export class SlotScheduler<K extends EngineKind> implements UnitReader<K> {
   }
 
   /** An engine is ready and serves `slots` requests side by side; `pump` starts the first of them. */
-  begin(slots: number, nowMs: number): void {
+  begin(slots: number, nowMs: number, prepares = false): void {
     this.policy.slots = slots
     this.policy.ready = true
+    this.prepares = prepares
     this.lastUsedMs = nowMs
+    for (const scheduled of this.unprepared) this.prepare(scheduled)
   }
 
   /**
@@ -101,7 +119,8 @@ export class SlotScheduler<K extends EngineKind> implements UnitReader<K> {
    * @returns whether the crash counts against the engine, see CrashSuspects
    */
   crash(reason: EngineFailed["reason"], detail: string, ofRequest: boolean): boolean {
-    const present = ofRequest ? this.usersInEngine() : []
+    const preparing = this.preparing.values().filter((scheduled) => !isPrepared(scheduled))
+    const present = ofRequest ? [...this.usersInEngine(), ...preparing.map(({ place }) => place.user)] : []
     const { counts } = this.suspects.crashed(present, performance.now())
     this.lose(reason, detail)
     return counts
@@ -111,6 +130,7 @@ export class SlotScheduler<K extends EngineKind> implements UnitReader<K> {
   finish(reason: EngineFailed["reason"], detail: string): void {
     this.finished = true
     this.lose(reason, detail)
+    this.unprepared.clear()
     for (const scheduled of this.queue.clear()) {
       this.meters.outcomes.failed++
       scheduled.resume(Effect.fail(this.unavailable()))
@@ -120,12 +140,16 @@ export class SlotScheduler<K extends EngineKind> implements UnitReader<K> {
   /** Starts the requests that may start now: a slot is free, or held-back background work is no longer held. */
   pump(): void {
     while (this.policy.hasFreeSlot()) {
-      const scheduled = this.queue.shift(this.policy.allowed(), (waiting) => this.isHeld(waiting.place.user))
+      const scheduled = this.queue.shift(
+        this.policy.allowed(),
+        (waiting) => !isPrepared(waiting) || this.isHeld(waiting.place.user),
+      )
       if (scheduled === undefined) return
       const refusal = this.refusal(scheduled.place.user)
       if (refusal === undefined) this.start(scheduled)
       else {
         this.meters.outcomes.refused++
+        this.discard(scheduled)
         scheduled.resume(Effect.fail(refusal))
       }
     }
@@ -138,7 +162,7 @@ export class SlotScheduler<K extends EngineKind> implements UnitReader<K> {
   run(
     request: Request<K>,
     listener: Listener<K>,
-    { continues = false, urgency = "interactive", user = "" }: RunOptions = {},
+    { continues = false, organization = "", urgency = "interactive", user = "" }: RunOptions = {},
   ): Effect.Effect<End<K>, RunError> {
     return Effect.callback<End<K>, RunError>((resume) => {
       if (this.finished) return resume(Effect.fail(this.unavailable()))
@@ -148,21 +172,77 @@ export class SlotScheduler<K extends EngineKind> implements UnitReader<K> {
         return resume(Effect.fail(refusal))
       }
       const slots = slotsOf[this.options.kind](request)
-      const scheduled = scheduledRequest(request, slots, { continues, urgency, user }, listener, resume)
+      const preparation = this.preparationOf(request, { organization, user })
+      const place = { continues, urgency, user }
+      const scheduled = scheduledRequest(request, slots, place, listener, resume, preparation)
       this.policy.requested(urgency, scheduled.requestedAtMs)
-      if (this.policy.mayStart(urgency, this.queue.hasInteractive) && !this.isHeld(user))
-        this.start(scheduled)
+      if (isPrepared(scheduled) && this.mayStart(urgency) && !this.isHeld(user)) this.start(scheduled)
       else {
         this.policy.waits(scheduled.place, scheduled.requestedAtMs)
         const joined = this.queue.join(scheduled, scheduled.place)
         if (!joined.taken || joined.displaced !== undefined) this.meters.outcomes.refused++
         if (!joined.taken) return resume(Effect.fail(this.atCapacity(user)))
-        joined.displaced?.resume(Effect.fail(this.atCapacity(joined.displaced.place.user)))
+        if (joined.displaced !== undefined) {
+          this.discard(joined.displaced)
+          joined.displaced.resume(Effect.fail(this.atCapacity(joined.displaced.place.user)))
+        }
+        this.prepare(scheduled)
         // All requests before it in the queue may be held back.
         if (!this.suspects.isEmpty) this.pump()
       }
       return Effect.sync(() => this.cancel(scheduled))
     })
+  }
+
+  /** A new request passes those that are still prepared: they could not use the slot. */
+  private mayStart(urgency: Urgency): boolean {
+    return this.policy.mayStart(
+      urgency,
+      this.queue.hasInteractive((waiting) => !isPrepared(waiting)),
+    )
+  }
+
+  private preparationOf(request: Request<K>, owner: Preparing["owner"]): Preparing | undefined {
+    const terms = this.policy.ready && !this.prepares ? undefined : preparationOf[this.options.kind](request)
+    return terms && { terms, owner, id: undefined, done: false }
+  }
+
+  /** Lets the engine prepare a request that has just joined the queue, or that an engine before it had. */
+  private prepare(scheduled: ScheduledRequest<K>): void {
+    const { preparation } = scheduled
+    if (preparation === undefined) return
+    if (!this.policy.ready) {
+      this.unprepared.add(scheduled)
+      return
+    }
+    this.unprepared.delete(scheduled)
+    preparation.done = !this.prepares
+    if (preparation.done) return
+    const { owner, terms } = preparation
+    const id = this.preparing.add(scheduled)
+    preparation.id = id
+    this.options.send({ type: "prepare", id, terms, owner })
+  }
+
+  /** A request has left the queue and will not begin. */
+  private discard(scheduled: ScheduledRequest<K>): void {
+    this.unprepared.delete(scheduled)
+    const id = scheduled.preparation?.id
+    if (id !== undefined && this.preparing.delete(id)) this.options.send({ type: "discard", id })
+  }
+
+  private onPrepared({ error, id }: PreparedEvent): void {
+    const scheduled = this.preparing.get(id)
+    if (scheduled?.preparation === undefined) return
+    if (error === undefined) {
+      scheduled.preparation.done = true
+      return
+    }
+    this.preparing.delete(id)
+    this.queue.leave(scheduled)
+    this.lastUsedMs = performance.now()
+    this.meters.outcomes.failed++
+    scheduled.resume(Effect.fail(runErrorOf(this.entry.id, error)))
   }
 
   private atCapacity(user: string): AtCapacity {
@@ -206,7 +286,12 @@ export class SlotScheduler<K extends EngineKind> implements UnitReader<K> {
     if (urgency !== "background")
       this.meters.queueWaitMs.record(scheduled.startedAtMs - scheduled.requestedAtMs)
     this.reportWork()
-    this.options.send({ type: this.verb, id, request: scheduled.request })
+    const prepared = scheduled.preparation?.id
+    if (prepared === undefined) this.options.send({ type: this.verb, id, request: scheduled.request })
+    else {
+      this.preparing.delete(prepared)
+      this.options.send({ type: this.verb, id, request: scheduled.request, prepared })
+    }
   }
 
   private reportWork(): void {
@@ -220,6 +305,7 @@ export class SlotScheduler<K extends EngineKind> implements UnitReader<K> {
 
   private cancel(scheduled: ScheduledRequest<K>): void {
     if (this.queue.leave(scheduled)) {
+      this.discard(scheduled)
       this.meters.outcomes.cancelled++
       return
     }
@@ -229,10 +315,13 @@ export class SlotScheduler<K extends EngineKind> implements UnitReader<K> {
   }
 
   /** One step message of the engine, with the time when it arrived. */
-  onStep({ ended, started, units }: Step<K>, nowMs: number): void {
+  onStep({ ended, prepared, started, units }: Step<K>, nowMs: number): void {
     if (started !== undefined) for (const event of started) this.onStarted(event)
     if (units !== undefined) this.readUnits(units, this, nowMs)
     if (ended !== undefined) for (const event of ended) this.onEnd(event)
+    if (prepared === undefined) return
+    for (const event of prepared) this.onPrepared(event)
+    this.pump()
   }
 
   /** The request, unless it was cancelled here: then it keeps its slot until its end arrives, and its caller gets no events. */
@@ -284,12 +373,23 @@ export class SlotScheduler<K extends EngineKind> implements UnitReader<K> {
     }
   }
 
-  /** Fails the requests that the engine had. */
+  /** Fails the requests that the engine worked on. Those that it had prepared wait for the next engine, which prepares them again. */
   private lose(reason: EngineFailed["reason"], detail: string): void {
     this.policy.ready = false
     this.policy.taken = 0
     const lost = this.open.values()
     this.open.clear()
+    for (const scheduled of this.preparing.values()) {
+      if (!isPrepared(scheduled)) {
+        this.queue.leave(scheduled)
+        lost.push(scheduled)
+      } else if (scheduled.preparation !== undefined) {
+        scheduled.preparation.id = undefined
+        scheduled.preparation.done = false
+        this.unprepared.add(scheduled)
+      }
+    }
+    this.preparing.clear()
     this.reportWork()
     for (const scheduled of lost) {
       this.meters.outcomes[scheduled.cancelledAtMs === undefined ? "failed" : "cancelled"]++

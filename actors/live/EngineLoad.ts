@@ -4,13 +4,14 @@
 // By the utilization law the work of a caption is the engine's busy time divided by the captions it finished,
 // independent of queueing. Other work on the same engine makes captions take longer, and so counts as less capacity.
 import {
-  fits,
   fullShare,
   type LiveCost,
   paceOf,
+  seldomShareOf,
   shareOfAll,
   speakersThatFit,
 } from "#domain/audio/LivePace.ts"
+import { mayTake } from "#domain/queues/FairShare.ts"
 import type { CaptionFacts } from "#engines/protocol/Engine.ts"
 import type { LiveCall } from "./IncrementalTranscriber.ts"
 
@@ -27,6 +28,9 @@ export const speakingMs = 2_000
 
 /** The fields of a session that are read here. */
 export interface Speaker {
+  /** Id of the organization. */
+  readonly org: string
+  readonly beganAtMs: number
   /** Seconds of audio between two captions, as its client requested. */
   readonly windowSeconds: number
   /** When it last sent audio, or when it began. */
@@ -75,6 +79,12 @@ export class EngineLoad {
     return this.speakers.size
   }
 
+  sessionsOf(org: string): number {
+    let count = 0
+    for (const speaker of this.speakers) if (speaker.org === org) count++
+    return count
+  }
+
   /** A call of the engine begins. */
   began(nowMs: number, call: LiveCall): void {
     this.charge(nowMs)
@@ -121,10 +131,12 @@ export class EngineLoad {
     this.chargedAtMs = nowMs
   }
 
-  private windowsOf(nowMs: number, except?: Speaker): ReadonlyArray<number> {
-    return [...this.speakers].flatMap((speaker) =>
-      speaker !== except && nowMs - speaker.lastAudioAtMs < speakingMs ? [speaker.windowSeconds] : [],
-    )
+  private speaking(nowMs: number): ReadonlyArray<Speaker> {
+    return [...this.speakers].filter(({ lastAudioAtMs }) => nowMs - lastAudioAtMs < speakingMs)
+  }
+
+  private windowsOf(nowMs: number): ReadonlyArray<number> {
+    return this.speaking(nowMs).map(({ windowSeconds }) => windowSeconds)
   }
 
   /** Share of the engine that the present speakers take; 1 is all of it. */
@@ -149,7 +161,8 @@ export class EngineLoad {
 
   /**
    * Admits a session, or refuses it. The first is always admitted: no other is disturbed. `replaced` is a session that leaves
-   * as soon as this one has entered, and is not counted beside it.
+   * as soon as this one has entered, and is not counted beside it. One organization may take `fullShare`; what is above it is for
+   * those that have less than an equal share.
    */
   enter(
     speaker: Speaker,
@@ -158,8 +171,17 @@ export class EngineLoad {
   ): boolean {
     // Sessions of the model that makes the captions work on it, too.
     const taken = captions === undefined ? 0 : captions.share(nowMs)
-    const windows = [...this.windowsOf(nowMs, replaced), speaker.windowSeconds]
-    if (!fits(windows, this.cost(captions), fullShare - taken)) return false
+    const cost = this.cost(captions)
+    const amountOf = ({ windowSeconds }: Speaker) => seldomShareOf(windowSeconds, cost)
+    const others = this.speaking(nowMs).filter((other) => other !== replaced)
+    const parts = others.map((other) => ({
+      party: other.org,
+      amount: amountOf(other),
+      isUsed: other.lastAudioAtMs > other.beganAtMs,
+    }))
+    const asked = { party: speaker.org, amount: amountOf(speaker) }
+    const most = { full: fullShare - taken, fair: 1 - taken, first: 1 - taken }
+    if (others.length > 0 && !mayTake(parts, asked, most)) return false
     this.speakers.add(speaker)
     return true
   }

@@ -19,6 +19,8 @@ import { isBusy, makeModelQueues } from "./ModelQueues.ts"
 
 export interface LiveRequest extends LiveTranscriptionOptions {
   readonly model: string
+  /** Id of the organization, for the shares of organizations. */
+  readonly org: string
   /** Seconds of new audio between two hypotheses. */
   readonly windowSeconds: number
   /** The lease that the same client gives up for this one. */
@@ -54,6 +56,8 @@ interface Held {
 
 /** Sessions of one model, speaking or not. A guess: about 50 MB of sockets and buffers of one second. */
 const maxSessions = 2_000
+/** Those of one organization: there is room for others' while one fills its part. A guess. */
+const maxOfOrganization = 1_500
 /** When a refused session may try again: sessions last at most two minutes. A guess. */
 const retryAfterMs = 5_000
 
@@ -137,14 +141,17 @@ const make = Effect.gen(function* () {
       }
       const clock = yield* Clock.Clock
       const nowMs = monotonicMsOf(clock)
-      const speaker = { windowSeconds: request.windowSeconds, lastAudioAtMs: nowMs }
+      const { org, windowSeconds } = request
+      const speaker = { org, windowSeconds, beganAtMs: nowMs, lastAudioAtMs: nowMs }
       const entering = {
         replaced: request.replaces?.speaker,
         ...(captions === undefined ? {} : { captions }),
       }
       yield* Effect.acquireRelease(
         Effect.suspend(() =>
-          load.sessions < maxSessions && load.enter(speaker, nowMs, entering)
+          load.sessions < maxSessions &&
+          load.sessionsOf(org) < maxOfOrganization &&
+          load.enter(speaker, nowMs, entering)
             ? Effect.void
             : Effect.fail(new AtCapacity({ model: request.model, retryAfterMs })),
         ),

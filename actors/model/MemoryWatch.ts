@@ -7,7 +7,7 @@ import { isAtLeast, type MemoryLevel } from "#domain/models/MemoryLevel.ts"
 import { startChild } from "../Child.ts"
 import { Device, hostId } from "../device/Device.ts"
 import { MemoryPressureLevel } from "../device/MemoryPressureLevel.ts"
-import { privateBytesOf, residentBytesOf } from "../device/ResidentMemory.ts"
+import { ownResidentBytes, privateBytesOf, residentBytesOf } from "../device/ResidentMemory.ts"
 import * as Limits from "../Limits.ts"
 import * as Specifications from "../Specifications.ts"
 import { ModelRegistry } from "./ModelRegistry.ts"
@@ -38,7 +38,7 @@ export const heldByNode = (views: ReadonlyArray<ModelSnapshot>, decoders: Readon
   views.reduce(
     // A thread's memory is this process's own.
     (sum, { entry, host }) => sum + (entry.runtime.isolation === "thread" ? 0 : (host?.heldBytes() ?? 0)),
-    process.memoryUsage.rss() + sumOf(decoders, residentBytesOf),
+    ownResidentBytes() + sumOf(decoders, residentBytesOf),
   )
 
 /**
@@ -69,7 +69,7 @@ export const privateOfNode = (views: ReadonlyArray<ModelSnapshot>, decoders: Rea
   views.reduce(
     (sum, { host }) => sum + (host?.privateBytes() ?? 0),
     // 0 where the system does not tell it apart.
-    (privateBytesOf(process.pid) || process.memoryUsage.rss()) + sumOf(decoders, privateBytesOf),
+    (privateBytesOf(process.pid) || ownResidentBytes()) + sumOf(decoders, privateBytesOf),
   )
 
 export const memoryWatch = (

@@ -102,7 +102,7 @@ export class ModelEngine<K extends EngineKind> {
     this.abandonLoad = abandon
     const exit = yield* Effect.gen({ self: this }, function* () {
       yield* this.findWeights(Deferred.await(abandon))
-      const { entry, files } = this.deployed
+      const { entry, files, parts } = this.deployed
       // This may take minutes: it waits for the memory of models that a reload has removed or replaced.
       const claiming = claimMemory(this.device, this.deployed, this.options).pipe(
         Effect.tap((granted) =>
@@ -134,6 +134,7 @@ export class ModelEngine<K extends EngineKind> {
           options: entry.options,
           ...terms.spec,
         },
+        ...(parts === undefined ? {} : { parts }),
         environment: grant.environment,
         onWork: member.works,
         onThreads: (choice) => {

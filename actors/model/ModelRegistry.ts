@@ -29,6 +29,8 @@ export interface Deployment {
   readonly entry: ModelEntry
   /** Role → absolute path. */
   readonly files: Readonly<Record<string, string>>
+  /** Further files that those name: parts of a split GGUF, external data of ONNX graphs. Absolute. */
+  readonly parts?: ReadonlyArray<string>
   /** Role → version of the file, for a reload to see what changed. */
   readonly versions?: Readonly<Record<string, FileVersion>>
   /** Sum of the files, for the memory ledger. */
@@ -150,7 +152,12 @@ const make = Effect.fnUntraced(function* (deployments: ReadonlyArray<Deployment>
     get: <K extends EngineKind>(id: string, kind: K, name = id) =>
       Effect.suspend((): Effect.Effect<ModelHandle<K>, InvalidRequest | ModelNotLoaded> => {
         const model = models.get(id)
-        if (model === undefined) return Effect.fail(new ModelNotLoaded({ model: name }))
+        if (model === undefined) {
+          const deployed = [...models.values()].filter((each) => each.kind === kind)
+          return Effect.fail(
+            new ModelNotLoaded({ model: name, deployed: deployed.map((each) => each.deployment.entry.id) }),
+          )
+        }
         const { entry } = model.deployment
         return model.kind === kind
           ? Effect.succeed(new Handle(kind, entry))

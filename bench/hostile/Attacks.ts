@@ -5,7 +5,13 @@ import { type ChildFailed, startChild } from "../support/Child.ts"
 import { type Finding, finding, type Section } from "../support/Findings.ts"
 import { temporaryFolder } from "../support/Gateway.ts"
 import { demonstration, entryOf } from "../transcription/Models.ts"
-import { type AttackName, attackNames, mediaAttacks } from "./AttackPlans.ts"
+import {
+  type AttackName,
+  attackNames,
+  conversationAttacks,
+  mediaAttacks,
+  schemaAttacks,
+} from "./AttackPlans.ts"
 import type { AttackerCommands } from "./attackerMain.ts"
 import type { HonestSeen } from "./honestMain.ts"
 import { models, recursiveModel } from "./Models.ts"
@@ -30,7 +36,7 @@ const mib = 1024 * 1024
 const pollMs = 200
 /** After an attack, before the next quiet: what the attacker left behind is worked off. It counts as attacked. */
 const settleMs = 1_000
-const most = { transportMib: 64, mediaMib: 256, times: 3 }
+const most = { transportMib: 64, mediaMib: 256, conversationMib: 256, times: 3 }
 
 const decodersBytes = (stage: Stage) =>
   Effect.promise(async () => {
@@ -38,12 +44,12 @@ const decodersBytes = (stage: Stage) =>
     return all.reduce((sum, bytes) => sum + bytes, 0)
   })
 
-const attackers = startChild<AttackerCommands>({
+export const attackers = startChild<AttackerCommands>({
   name: "attacker",
   entry: new URL("./attackerMain.ts", import.meta.url),
 })
 
-const take = (stage: Stage): Effect.Effect<HonestSeen, ChildFailed> =>
+export const take = (stage: Stage): Effect.Effect<HonestSeen, ChildFailed> =>
   Effect.map(stage.honest.ask("take"), (seen) => seen as HonestSeen)
 
 const round = (stage: Stage, name: AttackName, seconds: number) =>
@@ -75,20 +81,32 @@ const round = (stage: Stage, name: AttackName, seconds: number) =>
 const rows = (name: AttackName, rounds: ReadonlyArray<Round>): ReadonlyArray<Finding> => {
   const failed = rounds.reduce((sum, { during, quiet }) => sum + during.failed + quiet.failed, 0)
   const answered = rounds.reduce((sum, { during, quiet }) => sum + during.answered + quiet.answered, 0)
-  const quiet = rounds.map((one) => one.quiet.chat.p99)
-  const during = rounds.map((one) => one.during.chat.p99)
-  const ratios = rounds.map((one) => one.during.chat.p99 / one.quiet.chat.p99)
+  const latencies = (of: "chat" | "text" | "schema", what: string): ReadonlyArray<Finding> => {
+    const quiet = rounds.map((one) => one.quiet[of].p99)
+    const during = rounds.map((one) => one.during[of].p99)
+    const ratios = rounds.map((one) => one.during[of].p99 / one.quiet[of].p99)
+    return [
+      finding(`${name}: p99${what} quiet`, "ms", quiet),
+      finding(`${name}: p99${what} under attack`, "ms", during),
+      finding(`${name}: the same / quiet`, "times", ratios, { is: "at most", value: most.times }),
+    ]
+  }
   const grown = Math.max(...rounds.map(({ grownMib }) => grownMib))
-  const limit = mediaAttacks.includes(name) ? most.mediaMib : most.transportMib
+  const isConversation = conversationAttacks.includes(name)
+  const others = mediaAttacks.includes(name) ? most.mediaMib : most.transportMib
+  const limit = isConversation ? most.conversationMib : others
   return [
     finding(
       `${name}: connections of the attacker`,
       "",
       rounds.map(({ connections }) => connections),
     ),
-    finding(`${name}: p99 quiet`, "ms", quiet),
-    finding(`${name}: p99 under attack`, "ms", during),
-    finding(`${name}: the same / quiet`, "times", ratios, { is: "at most", value: most.times }),
+    ...(schemaAttacks.includes(name)
+      ? [
+          ...latencies("text", " of a plain chat of the model"),
+          ...latencies("schema", " of a new schema of the model"),
+        ]
+      : latencies("chat", "")),
     finding(`${name}: requests that failed, of ${answered + failed}`, "", [failed], {
       is: "at most",
       value: 0,
@@ -100,7 +118,7 @@ const rows = (name: AttackName, rounds: ReadonlyArray<Round>): ReadonlyArray<Fin
   ]
 }
 
-const whisper = [{ ...entryOf(demonstration), id: "whisper", price: {} }]
+export const whisper = [{ ...entryOf(demonstration), id: "whisper", price: {} }]
 
 export const attacks = (
   plan: AttacksPlan,
@@ -111,6 +129,7 @@ export const attacks = (
     const stage = yield* startStage({
       models: [...models, recursiveModel(folder), ...whisper],
       others: false,
+      converses: true,
       profileDir,
       limits: "as delivered",
       preload: [new URL("./loopbackClips.ts", import.meta.url)],
@@ -118,6 +137,7 @@ export const attacks = (
     const findings: Array<Finding> = []
     for (const name of attackNames.filter((each) => each.startsWith(plan.named ?? ""))) {
       const rounds: Array<Round> = []
+      yield* stage.honest.ask("texts", schemaAttacks.includes(name))
       while (rounds.length < plan.rounds) rounds.push(yield* round(stage, name, plan.seconds))
       findings.push(...rows(name, rounds))
     }
@@ -134,9 +154,10 @@ export const attacks = (
     )
     return [
       {
-        title: "While one client attacks: another client's authenticated chat",
+        title:
+          "While one client attacks: another client's authenticated chat, and conversations that it begins",
         method:
-          `${plan.rounds} rounds of ${plan.seconds} s quiet and ${plan.seconds} s of attack; chat every 25 ms on a fake engine; ` +
+          `${plan.rounds} rounds of ${plan.seconds} s quiet and ${plan.seconds} s of attack; chat every 25 ms on a fake engine, for S1 and S2 every 100 ms on weights; a conversation begun every second; ` +
           "the attacker at the lowest priority; memory is the gateway's peak and what decoders do not share (RssAnon), read five " +
           "times a second",
         findings,

@@ -42,8 +42,11 @@ const startFuzzer = startChild<FuzzerCommands>({
 })
 
 const nothing: Progress = { done: 0, finished: false, tally: [], wrong: [], recent: [] }
+const noTimes = { count: 0, p50: 0, p95: 0, p99: 0, max: 0 }
 const unseen: HonestSeen = {
-  chat: { count: 0, p50: 0, p95: 0, p99: 0, max: 0 },
+  chat: noTimes,
+  text: noTimes,
+  schema: noTimes,
   answered: 0,
   failed: 0,
   refused: 0,

@@ -32,6 +32,10 @@ export const recursiveModel = (folder: string) => {
 export const models = [
   entry("fake", "text", "fake"),
   textEntry("text", demoWeights),
+  entry("embedder", "embedding", "llama-embedding", {
+    files: { weights: { source: demoWeights } },
+    options: { contextTokens: 512, pooling: "mean" },
+  }),
   entry("voice", "speech", "fake-speech", {
     options: { slots: 64, realTimeFactor: 0.01 },
     speech: { maxCharacters: 4_096, voices: ["fake"] },

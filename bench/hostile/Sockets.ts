@@ -19,14 +19,15 @@ const opcodes = { text: 1, binary: 2, close: 8, ping: 9 } as const
 /** Frames are masked with this; its value is of no matter. */
 const mask = Buffer.from([0x37, 0xfa, 0x21, 0x3d])
 
-/** A whole, masked frame of less than 65,536 bytes. */
+/** A whole, masked frame. */
 export const frame = (kind: keyof typeof opcodes, content: string | Buffer): Buffer => {
   const payload = Buffer.from(content)
-  const short = payload.length < 126
-  const head = Buffer.alloc(short ? 2 : 4)
+  const lengthBytes = payload.length < 126 ? 0 : payload.length < 65_536 ? 2 : 8
+  const head = Buffer.alloc(2 + lengthBytes)
   head[0] = 0x80 | opcodes[kind]
-  head[1] = 0x80 | (short ? payload.length : 126)
-  if (!short) head.writeUInt16BE(payload.length, 2)
+  head[1] = 0x80 | (lengthBytes === 0 ? payload.length : lengthBytes === 2 ? 126 : 127)
+  if (lengthBytes === 2) head.writeUInt16BE(payload.length, 2)
+  if (lengthBytes === 8) head.writeBigUInt64BE(BigInt(payload.length), 2)
   return Buffer.concat([head, mask, payload.map((byte, at) => byte ^ (mask[at % 4] ?? 0))])
 }
 

@@ -18,6 +18,9 @@ export interface Stage {
 
 const noLimits = { EDGEWISE_ANONYMOUS_RATE: "0", EDGEWISE_AUTH_FAILURE_LIMIT: "0" }
 
+/** A node that limits no requests limits no audio. So many are never sent. */
+const audioLimits = { EDGEWISE_RATE_LIMIT: "1000000" }
+
 /** Time until models have loaded and compilers are done, seconds. */
 const defaultWarmUpSeconds = 4
 
@@ -25,20 +28,24 @@ export const startStage = (
   options: {
     readonly models?: ReadonlyArray<Readonly<Record<string, unknown>>>
     readonly others?: boolean
+    readonly converses?: boolean
     readonly whenFull?: HonestOrder["whenFull"]
     readonly warmUpSeconds?: number
     /** Limits on requests without a credential and on wrong credentials; `off`, so that inputs reach handlers. */
     readonly limits?: "off" | "as delivered"
     readonly preload?: ReadonlyArray<URL>
     readonly profileDir?: string | undefined
+    /** Of the gateway; absent: Node's default. */
+    readonly heapMib?: number
   } = {},
 ): Effect.Effect<Stage, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const gateway = yield* startGateway({
       models: options.models ?? models,
-      settings: options.limits === "as delivered" ? {} : noLimits,
+      settings: options.limits === "as delivered" ? audioLimits : noLimits,
       preload: options.preload ?? [],
       profileDir: options.profileDir,
+      ...(options.heapMib === undefined ? {} : { heapMib: options.heapMib }),
     })
     const { dataDir, target } = gateway
     const attacker = { ...target, key: yield* createKey(dataDir, "attackers", "read-write") }
@@ -50,6 +57,7 @@ export const startStage = (
     yield* honest.ask("start", {
       target,
       others: options.others ?? true,
+      converses: options.converses ?? false,
       whenFull: options.whenFull ?? "fail",
     })
     yield* Effect.sleep((options.warmUpSeconds ?? defaultWarmUpSeconds) * 1000)

@@ -3,6 +3,7 @@ import { Effect, type Scope } from "effect"
 import { ChildFailed } from "../support/Child.ts"
 import type { Section } from "../support/Findings.ts"
 import { type AttacksPlan, attacks } from "./Attacks.ts"
+import { type FloodsPlan, floods } from "./Floods.ts"
 import { type FuzzPlan, fuzz, replay } from "./Fuzz.ts"
 
 type Size = Omit<FuzzPlan, "seed">
@@ -42,17 +43,21 @@ export interface HostileOptions {
   readonly attacks: boolean
   /** Only attacks whose name begins with this. */
   readonly attack: string | undefined
+  /** All attacks on conversations at once, with a small heap. */
+  readonly floods: FloodsPlan | undefined
   readonly profileDir: string | undefined
 }
 
 export const hostileSuite = ({
   attack,
   attacks: isAttacks,
+  floods: floodsPlan,
   only,
   profileDir,
   quick: isQuick,
   seed,
 }: HostileOptions): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> => {
+  if (floodsPlan !== undefined) return floods(floodsPlan)
   if (isAttacks || attack !== undefined) {
     return attacks({ ...(isQuick ? quickAttacks : fullAttacks), named: attack }, profileDir)
   }

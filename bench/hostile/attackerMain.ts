@@ -68,12 +68,14 @@ class Attack {
     this.#opened++
     this.#open.set(socket, state)
     socket.on("data", () => {
+      if (!state.answered && this.#plan.onAnswer !== undefined) socket.write(this.#plan.onAnswer)
       state.answered = true
       if (this.#plan.closesOnAnswer) socket.destroy()
     })
     socket.on("error", () => {})
     socket.on("close", () => this.#open.delete(socket))
-    socket.write(this.#plan.first)
+    const { first } = this.#plan
+    socket.write(typeof first === "function" ? first(this.#opened) : first)
   }
 
   /** Ends it; how many connections were made. */
@@ -84,12 +86,25 @@ class Attack {
   }
 }
 
+/** A client secret of the key with these limits. */
+const secretOf = async ({ key, port }: Target, limits: AttackPlan["secret"]): Promise<string> => {
+  const response = await fetch(`http://127.0.0.1:${port}/v1/realtime/client_secrets`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    body: JSON.stringify({ limits }),
+  })
+  return ((await response.json()) as { readonly value: string }).value
+}
+
 let attack: Attack | undefined
 
 const commands = {
   start: async ({ name, target }: { readonly name: AttackName; readonly target: Target }): Promise<void> => {
     attack?.stop()
-    attack = new Attack(target.port, attackPlan(name, target, await listening))
+    const clipPort = await listening
+    const { secret } = attackPlan(name, target, clipPort)
+    const key = secret === undefined ? target.key : await secretOf(target, secret)
+    attack = new Attack(target.port, attackPlan(name, { ...target, key }, clipPort))
   },
   stop: (): number | undefined => attack?.stop(),
 }

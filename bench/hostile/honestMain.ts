@@ -1,5 +1,6 @@
-// The honest clients of the hostile suite, a process of their own: authenticated chat many times a second, and once a second each a
-// speech request, a transcription and a live session. Counts failures and times the chat.
+// The honest clients of the hostile suite, a process of their own: authenticated chat many times a second, and once a second each the
+// beginning of a conversation and, where asked for, a speech request, a transcription and a live session. Counts failures and times
+// the chat.
 import { Agent, request } from "node:http"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Latencies, type Percentiles } from "#harness/figures/Latencies.ts"
@@ -12,6 +13,8 @@ import { multipartType, upload } from "./Requests.ts"
 /** Whether an answer has come yet or not, the next chat is sent: a node that answers nothing for a while is seen as often. */
 const chatEveryMs = 25
 const othersEveryMs = 1_000
+const textEveryMs = 100
+const schemaEveryMs = 300
 /** A request without an answer after this has failed. */
 const patienceMs = 30_000
 /** Requests of one client under way; one more is not sent and counts as failed. */
@@ -22,6 +25,7 @@ export interface HonestOrder {
   readonly target: Target
   /** Which clients run beside the chat. */
   readonly others: boolean
+  readonly converses: boolean
   /**
    * What a live session that is refused for lack of capacity does: fails, or tries again after its `Retry-After` for
    * `patienceMs`. Inputs of the fuzz run open live sessions too, and a machine that is busy with other work serves few.
@@ -32,6 +36,9 @@ export interface HonestOrder {
 export interface HonestSeen {
   /** Milliseconds, of the chat. */
   readonly chat: Percentiles
+  /** Of chats of the model on weights, and of those with a schema that is new each time; while they are sent. */
+  readonly text: Percentiles
+  readonly schema: Percentiles
   /** Requests of all kinds that were answered as they should be, and those that were not. */
   readonly answered: number
   readonly failed: number
@@ -88,6 +95,21 @@ const json = (target: Target, path: string, body: unknown): Promise<void> =>
 const chat = (target: Target) =>
   json(target, "/v1/chat/completions", { model: "fake", messages: [{ role: "user", content: "hello" }] })
 
+const text = (target: Target, more: object = {}) =>
+  json(target, "/v1/chat/completions", {
+    model: "text",
+    max_tokens: 4,
+    messages: [{ role: "user", content: "hello" }],
+    ...more,
+  })
+
+let schemas = 0
+const schema = (target: Target) => {
+  const properties = { [`name${schemas++}`]: { type: "string" }, age: { type: "integer" } }
+  const json_schema = { name: "a", schema: { type: "object", properties, required: Object.keys(properties) } }
+  return text(target, { response_format: { type: "json_schema", json_schema } })
+}
+
 const said = (target: Target) =>
   json(target, "/v1/audio/speech", {
     model: "voice",
@@ -111,23 +133,38 @@ const transcription = async (target: Target): Promise<void> => {
   }
 }
 
+/** A conversation that begins and is closed. Refused only where its organization has no place. */
+const conversation = ({ key, port }: Target): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const socket = new WebSocket(`ws://127.0.0.1:${port}/v1/realtime?model=fake&token=${key}`)
+    const end = (settle: () => void) => {
+      clearTimeout(timer)
+      socket.close()
+      settle()
+    }
+    const timer = setTimeout(() => end(() => reject(new Error("no session"))), patienceMs)
+    socket.addEventListener("message", () => end(resolve))
+    socket.addEventListener("error", () => end(() => reject(new Error("refused"))))
+  })
+
 class Clients {
   readonly #target: Target
-  readonly #latencies = new Latencies()
+  readonly #latencies = { chat: new Latencies(), text: new Latencies(), schema: new Latencies() }
   readonly #timers: ReadonlyArray<NodeJS.Timeout>
+  #texts: ReadonlyArray<NodeJS.Timeout> = []
   readonly #waiting = new Set<Promise<void>>()
   #answered = 0
   #failed = 0
   #refused = 0
   #reasons: Array<string> = []
 
-  constructor({ others, target, whenFull }: HonestOrder) {
+  constructor({ converses, others, target, whenFull }: HonestOrder) {
     this.#target = target
     const live = whenFull === "fail" ? transcription : this.#patient(transcription)
-    const each = (name: string, call: (target: Target) => Promise<void>, everyMs: number) =>
-      setInterval(() => this.#send(name, call), everyMs)
+    const each = this.#each
     this.#timers = [
       each("chat", chat, chatEveryMs),
+      ...(converses ? [each("conversation", conversation, othersEveryMs)] : []),
       ...(others
         ? [
             each("speech", said, othersEveryMs),
@@ -136,6 +173,17 @@ class Clients {
           ]
         : []),
     ]
+  }
+
+  readonly #each = (name: string, call: (target: Target) => Promise<void>, everyMs: number) =>
+    setInterval(() => this.#send(name, call), everyMs)
+
+  /** Sends chats of the model on weights too, with a schema and without, or stops it. */
+  texts(on: boolean): void {
+    for (const timer of this.#texts) clearInterval(timer)
+    this.#texts = on
+      ? [this.#each("text", text, textEveryMs), this.#each("schema", schema, schemaEveryMs)]
+      : []
   }
 
   #patient =
@@ -161,7 +209,8 @@ class Clients {
       .then(
         () => {
           this.#answered++
-          if (name === "chat") this.#latencies.record(performance.now() - startedMs)
+          if (name === "chat" || name === "text" || name === "schema")
+            this.#latencies[name].record(performance.now() - startedMs)
         },
         (cause: unknown) => this.#fail(name, cause instanceof Error ? cause.message : String(cause)),
       )
@@ -176,13 +225,15 @@ class Clients {
 
   take(): HonestSeen {
     const seen = {
-      chat: this.#latencies.percentiles,
+      chat: this.#latencies.chat.percentiles,
+      text: this.#latencies.text.percentiles,
+      schema: this.#latencies.schema.percentiles,
       answered: this.#answered,
       failed: this.#failed,
       refused: this.#refused,
       reasons: this.#reasons,
     }
-    this.#latencies.reset()
+    for (const latencies of Object.values(this.#latencies)) latencies.reset()
     this.#answered = 0
     this.#failed = 0
     this.#refused = 0
@@ -192,6 +243,7 @@ class Clients {
 
   async stop(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer)
+    this.texts(false)
     await Promise.all(this.#waiting)
   }
 }
@@ -202,6 +254,7 @@ const commands = {
   start: (order: HonestOrder): void => {
     clients = new Clients(order)
   },
+  texts: (on: boolean): void => clients?.texts(on),
   /** Since the last call. What is still under way counts at the next. */
   take: (): HonestSeen | undefined => clients?.take(),
   /** Sends nothing more, waits for what is under way, and gives the rest. */

@@ -31,6 +31,7 @@ export class Connection {
   readonly #socket: Socket
   #onRead: OnRead = () => {}
   #busy = false
+  #closed = false
 
   private constructor(
     target: Target,
@@ -55,7 +56,11 @@ export class Connection {
     })
     this.#socket.on("connect", () => opened(undefined))
     this.#socket.on("error", opened)
+    this.#socket.on("end", () => {
+      this.#closed = true
+    })
     this.#socket.on("close", () => {
+      this.#closed = true
       if (!this.#busy) return
       this.#busy = false
       this.#onRead(0, performance.now(), true)
@@ -70,6 +75,11 @@ export class Connection {
         body,
       )
     })
+  }
+
+  /** True if the server has closed it: Node's own closes a connection that was idle for 5 s. */
+  get closed(): boolean {
+    return this.#closed
   }
 
   /** Sends a request; the previous one must have ended. Returns the time at which it was passed to the kernel. */

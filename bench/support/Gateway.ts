@@ -25,10 +25,13 @@ export interface GatewayOptions {
   readonly profileDir?: string | undefined
   /** Settings besides those that every bench has. */
   readonly settings?: Readonly<Record<`EDGEWISE_${string}`, string>>
+  /** Most of its heap, MiB; absent: Node's default. */
+  readonly heapMib?: number
   /** Modules that are loaded before the node's own. */
   readonly preload?: ReadonlyArray<URL>
 }
 
+/** Not bin/edgewise.js, a parent that could start a crashed gateway again: a bench counts a crash as one. */
 const main = new URL("../../src/main.ts", import.meta.url)
 const probe = fileURLToPath(new URL("./gatewayProbe.ts", import.meta.url))
 
@@ -46,6 +49,7 @@ const cleanEnvironment = (): NodeJS.ProcessEnv =>
   Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("EDGEWISE_")))
 
 export const startGateway = ({
+  heapMib,
   models,
   preload = [],
   profileDir,
@@ -63,7 +67,8 @@ export const startGateway = ({
       args: ["serve", "--port", "0", "--catalog", catalog, "--data-dir", dataDir],
       nodeFlags: [probe, ...preload.map((module) => fileURLToPath(module))]
         .flatMap((module) => ["--import", module])
-        .concat(profile),
+        .concat(profile)
+        .concat(heapMib === undefined ? [] : [`--max-old-space-size=${heapMib}`]),
       env: {
         EDGEWISE_FAKE_ENGINES: "true",
         ...cleanEnvironment(),

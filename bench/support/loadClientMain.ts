@@ -179,11 +179,12 @@ class StreamGroup {
 
 const group = new StreamGroup()
 
-/** One connection for sequential requests to each target, opened at the first request. */
+/** One connection for sequential requests to each target, opened at the first request, and again where the server has closed it. */
 const kept = new Map<number, Connection>()
 
 const keptConnection = async (target: Target): Promise<Connection> => {
-  const open = kept.get(target.port) ?? (await Connection.open(target))
+  const before = kept.get(target.port)
+  const open = before === undefined || before.closed ? await Connection.open(target) : before
   kept.set(target.port, open)
   return open
 }

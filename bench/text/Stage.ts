@@ -65,11 +65,15 @@ export const askGateway = (
   path: string,
   body: object,
 ): Effect.Effect<OnceReply, ChildFailed> =>
-  client.ask("once", { target: gateway.target, path, body }).pipe(
-    Effect.filterOrFail(
-      ({ status }) => status === 200,
-      (reply) => new ChildFailed({ child: "edgewise serve", detail: `${reply.status} ${reply.body}` }),
-    ),
+  answered(client.ask("once", { target: gateway.target, path, body }))
+
+export const answered = (
+  reply: Effect.Effect<OnceReply, ChildFailed>,
+): Effect.Effect<OnceReply, ChildFailed> =>
+  Effect.filterOrFail(
+    reply,
+    ({ status }) => status === 200,
+    ({ body, status }) => new ChildFailed({ child: "edgewise serve", detail: `${status} ${body}` }),
   )
 
 /** Fails unless every answer of the window succeeded. */

@@ -6,6 +6,7 @@ import { ChildFailed } from "../support/Child.ts"
 import type { Section } from "../support/Findings.ts"
 import { type CpuPlan, cpuPerToken } from "./CpuPerToken.ts"
 import { type DecodePlan, decodeRate } from "./DecodeRate.ts"
+import { organizationsApart } from "./Organizations.ts"
 import { type IntrusionPlan, promptIntrusion } from "./PromptIntrusion.ts"
 import { type CostPlan, requestCost } from "./RequestCost.ts"
 import { type OverheadPlan, requestOverhead } from "./RequestOverhead.ts"
@@ -62,11 +63,12 @@ const sections = {
   requests: (stage: Stage, plan: Plan) => Effect.map(requestCost(stage, plan.cost), Array.of),
   decode: (stage: Stage, plan: Plan) => Effect.map(decodeRate(stage, plan.decode), Array.of),
   prompts: (stage: Stage, plan: Plan) => Effect.map(promptIntrusion(stage, plan.intrusion), Array.of),
+  organizations: (stage: Stage) => Effect.map(organizationsApart(stage), Array.of),
   transports: (stage: Stage, plan: Plan) => Effect.map(transports(stage, plan), Array.of),
 }
 
 type DemonstrationSection = keyof typeof sections
-/** Without `transports`, which starts two more nodes and runs when it is named. */
+/** Without `organizations` and `transports`, which start more nodes and run when they are named. */
 const usualSections: ReadonlyArray<DemonstrationSection> = [
   "tokens",
   "latency",
@@ -75,7 +77,11 @@ const usualSections: ReadonlyArray<DemonstrationSection> = [
   "prompts",
 ]
 
-const demonstrationSections: ReadonlyArray<DemonstrationSection> = [...usualSections, "transports"]
+const demonstrationSections: ReadonlyArray<DemonstrationSection> = [
+  ...usualSections,
+  "organizations",
+  "transports",
+]
 
 export type TextSection = DemonstrationSection | SizedTextSection
 /** The first ones run on the demonstration weights, the others on weights of a size. */

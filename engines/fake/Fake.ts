@@ -3,7 +3,7 @@
 // (adapter `fake`) to load-test a network path. It counts one token for each unit and for each word of the prompt.
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { textOf } from "../protocol/Contents.ts"
+import { textOf, textPromptsOf } from "../protocol/Contents.ts"
 import {
   type EngineDescriptor,
   EngineError,
@@ -13,17 +13,22 @@ import {
   type TextEngine,
 } from "../protocol/Engine.ts"
 import { whileOpening } from "../protocol/Opening.ts"
+import { type PromptRun, runPrompts } from "../shared/text/PromptBatch.ts"
 import { fakeMessageEnd } from "./FakeMessageEnd.ts"
 import { pictureTokens } from "./FakePictures.ts"
 import { FakeProgress } from "./FakeProgress.ts"
-import { scriptOf } from "./FakeScript.ts"
+import { type FakeScript, scriptOf } from "./FakeScript.ts"
 import { FakeOptions } from "./Options.ts"
 import { Ticker } from "./Ticker.ts"
 
 /** Words of the prompt, and one for each tool and each call. */
 const countWords = ({ prompt, tools }: GenerateRequest): number => {
   const words = (text: string) => text.split(/\s+/u).filter((word) => word !== "").length
-  if ("text" in prompt) return words(prompt.text)
+  if (!("turns" in prompt))
+    return textPromptsOf(prompt).reduce(
+      (sum, text) => sum + (typeof text === "string" ? words(text) : text.length),
+      0,
+    )
   return prompt.turns.reduce(
     (sum, turn) =>
       sum + words(textOf(turn.content)) + (turn.role === "assistant" ? (turn.calls?.length ?? 0) : 0),
@@ -57,16 +62,16 @@ const hang = (): never => {
   for (;;) block()
 }
 
-const generate =
+const prepare =
   (ticker: Ticker, { contextTokens, messageEnd, slots }: typeof FakeOptions.Type) =>
-  (request: GenerateRequest, out: Outlet<"text">): Effect.Effect<GenerateEnd, EngineError> =>
+  (request: GenerateRequest, out: Outlet<"text">): Effect.Effect<PromptRun, EngineError> =>
     Effect.gen(function* () {
       const imageTokens = pictureTokens(request)
       const promptTokens = countWords(request) + imageTokens
       if (promptTokens >= contextTokens) {
         return yield* new EngineError({
           reason: "PromptTooLong",
-          field: "text" in request.prompt ? "prompt" : "messages",
+          field: "turns" in request.prompt ? "messages" : "prompt",
           detail: "",
           promptTokens,
           contextTokens,
@@ -74,57 +79,77 @@ const generate =
       }
       if (Math.max(request.replies ?? 1, request.bestOf ?? 1) > slots) return yield* tooMany(slots)
       if (request.messageEnd !== undefined) {
-        return yield* fakeMessageEnd(messageEnd, request, request.messageEnd, promptTokens, out)
+        const run = fakeMessageEnd(messageEnd, request, request.messageEnd, promptTokens, out)
+        return { promptTokens, run }
       }
       const script = scriptOf(request)
-      const { cachedTokens, computeMs, openingMs, refuses } = script
-      if (refuses !== undefined) return yield* new EngineError({ reason: "InvalidInput", ...refuses })
-      out.started({
-        promptTokens,
-        cachedTokens: Math.min(cachedTokens, promptTokens),
-        ...(imageTokens === 0 ? {} : { imageTokens }),
-      })
-      if (script.prefillMs > 0) yield* Effect.sleep(script.prefillMs)
-      if (openingMs > 0) yield* Effect.promise(() => whileOpening(async () => block(openingMs)))
-      if (computeMs > 0) yield* Effect.sync(() => compute(computeMs))
+      const { refuses } = script
+      if (refuses !== undefined && script.failAt === undefined)
+        return yield* new EngineError({ reason: "InvalidInput", ...refuses })
       const budget = Math.min(request.maxTokens, contextTokens - promptTokens)
-      const progress = new FakeProgress(request, script, budget)
-      const total = progress.steps
-      progress.echo(out)
-      let index = 0
-      // Each round runs until the script ends or the reader is behind.
-      while (
-        index < total ||
-        script.failAt === index ||
-        script.crashAt === index ||
-        script.hangAt === index
-      ) {
-        yield* out.resumed
-        yield* Effect.callback<void, EngineError>((resume) => {
-          const leave = ticker.join(script.tokenMs, () => {
-            if (index === script.crashAt) process.kill(process.pid, "SIGSEGV")
-            if (index === script.hangAt) hang()
-            if (index === script.failAt) {
-              const detail = "scripted failure"
-              resume(Effect.fail(new EngineError({ reason: "Failed", field: "", detail })))
-              return false
-            }
-            if (index >= total || out.paused()) {
-              resume(Effect.void)
-              return false
-            }
-            progress.step(out, index)
-            index++
-            if (index < total || script.failAt === index) return true
+      return {
+        promptTokens,
+        run: played(ticker, request, script, { budget, imageTokens, promptTokens }, out),
+      }
+    })
+
+interface Counts {
+  readonly promptTokens: number
+  readonly imageTokens: number
+  /** Most tokens of a reply. */
+  readonly budget: number
+}
+
+const played = (
+  ticker: Ticker,
+  request: GenerateRequest,
+  script: FakeScript,
+  { budget, imageTokens, promptTokens }: Counts,
+  out: Outlet<"text">,
+): Effect.Effect<GenerateEnd, EngineError> =>
+  Effect.gen(function* () {
+    const { cachedTokens, computeMs, openingMs } = script
+    out.started({
+      promptTokens,
+      cachedTokens: Math.min(cachedTokens, promptTokens),
+      ...(imageTokens === 0 ? {} : { imageTokens }),
+    })
+    if (script.prefillMs > 0) yield* Effect.sleep(script.prefillMs)
+    if (openingMs > 0) yield* Effect.promise(() => whileOpening(async () => block(openingMs)))
+    if (computeMs > 0) yield* Effect.sync(() => compute(computeMs))
+    const progress = new FakeProgress(request, script, budget)
+    const total = progress.steps
+    progress.echo(out)
+    let index = 0
+    // Each round runs until the script ends or the reader is behind.
+    while (index < total || script.failAt === index || script.crashAt === index || script.hangAt === index) {
+      yield* out.resumed
+      yield* Effect.callback<void, EngineError>((resume) => {
+        const leave = ticker.join(script.tokenMs, () => {
+          if (index === script.crashAt) process.kill(process.pid, "SIGSEGV")
+          if (index === script.hangAt) hang()
+          if (index === script.failAt) {
+            const failure = script.refuses ?? { field: "", detail: "scripted failure" }
+            const reason = script.refuses === undefined ? "Failed" : "InvalidInput"
+            resume(Effect.fail(new EngineError({ reason, ...failure })))
+            return false
+          }
+          if (index >= total || out.paused()) {
             resume(Effect.void)
             return false
-          })
-          return Effect.sync(leave)
+          }
+          progress.step(out, index)
+          index++
+          if (index < total || script.failAt === index) return true
+          resume(Effect.void)
+          return false
         })
-      }
-      const end = progress.end(out, promptTokens)
-      return imageTokens === 0 ? end : { ...end, imageTokens }
-    })
+        return Effect.sync(leave)
+      })
+    }
+    const end = progress.end(out, promptTokens)
+    return imageTokens === 0 ? end : { ...end, imageTokens }
+  })
 
 export const fake: EngineDescriptor<"text"> = {
   adapter: "fake",
@@ -143,6 +168,7 @@ export const fake: EngineDescriptor<"text"> = {
     if (options.loadFailure !== undefined) {
       return yield* new EngineError({ reason: "LoadFailed", field: "", detail: options.loadFailure })
     }
+    const prepareOne = prepare(new Ticker(), options)
     const engine: TextEngine = {
       kind: "text",
       facts: {
@@ -153,7 +179,7 @@ export const fake: EngineDescriptor<"text"> = {
           ? {}
           : { pictures: { ...options.pictures, summary: "described by size and colours" } }),
       },
-      generate: generate(new Ticker(), options),
+      generate: (request, out) => runPrompts(request, out, prepareOne),
     }
     return engine
   }),

@@ -54,7 +54,7 @@ const described = (picture: Picture): string => {
 
 /** All user messages with a description instead of each picture; undefined for a request without pictures. */
 export const seenIn = ({ pictures, prompt }: GenerateRequest): string | undefined => {
-  if (pictures === undefined || "text" in prompt) return undefined
+  if (pictures === undefined || !("turns" in prompt)) return undefined
   return prompt.turns
     .filter(({ role }) => role === "user")
     .map(({ content }) =>

@@ -1,4 +1,5 @@
 // The pieces of all replies of one request to the fake engine, step by step, and the tokens that they cost.
+import { textPromptsOf } from "../protocol/Contents.ts"
 import type { DeltaDetail, GenerateEnd, GenerateRequest, Outlet, TextDelta } from "../protocol/Engine.ts"
 import { type FakeReply, fakeLogprob, fakeReply } from "./FakeReply.ts"
 import type { FakeScript } from "./FakeScript.ts"
@@ -34,16 +35,24 @@ export class FakeProgress {
     else this.held.push(delta)
   }
 
-  /** The prompt, for requests with `echo`. */
+  /** The prompt, for requests with `echo`: its words are its tokens, and an id is a word. */
   echo(out: Outlet<"text">): void {
-    const { echo = false, prompt } = this.request
-    if (!echo || !("text" in prompt)) return
+    const { echo = false, logprobs, prompt } = this.request
+    const [asked] = textPromptsOf(prompt)
+    if (!echo || asked === undefined) return
+    const words =
+      typeof asked === "string" ? (asked.match(/\s*\S+|\s+$/gu) ?? []) : asked.map((id) => ` ${id}`)
+    const scored = words.map((word, at) => ({
+      ...fakeLogprob(word, at === 0 ? 0 : (logprobs ?? 0)),
+      ...(at === 0 ? { logprob: Number.NaN } : {}),
+    }))
     for (const reply of this.replies.keys()) {
-      this.push(out, {
-        text: prompt.text,
-        completionTokens: 0,
-        ...(reply === 0 ? {} : { detail: { reply } }),
-      })
+      const detail = {
+        ...(reply === 0 ? {} : { reply }),
+        ...(logprobs === undefined ? {} : { logprobs: scored }),
+      }
+      const isPlain = reply === 0 && logprobs === undefined
+      this.push(out, { text: words.join(""), completionTokens: 0, ...(isPlain ? {} : { detail }) })
     }
   }
 

@@ -4,7 +4,7 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import { textOf } from "../protocol/Contents.ts"
+import { textOf, textPromptsOf } from "../protocol/Contents.ts"
 import type { ChatTurn, GenerateRequest } from "../protocol/Engine.ts"
 import { withoutReplacement } from "../shared/text/Utf8Holdback.ts"
 
@@ -33,7 +33,7 @@ const Script = Schema.Struct({
   steps: Schema.optionalKey(Schema.NonEmptyArray(Schema.Unknown)),
   /** Prompt tokens that count as kept from an earlier request. */
   cachedTokens: withDefault(count, 0),
-  /** Refuses the request like an engine that cannot compile a schema. */
+  /** Refuses the request like an engine that cannot compile a schema; with `failAt` like one that cannot hold a reply to it. */
   refuses: Schema.optionalKey(Schema.Struct({ field: Schema.String, detail: Schema.String })),
   /** Milliseconds between decode steps; 0 is one step a tick of the event loop. */
   tokenMs: withDefault(count, 0),
@@ -74,7 +74,10 @@ const isFromUser = ({ role }: ChatTurn): boolean => role === "user"
 
 /** The script inside a prompt, or the defaults. */
 export const scriptOf = ({ prompt }: GenerateRequest): FakeScript => {
-  if ("text" in prompt) return scriptIn(prompt.text, 0)
+  if (!("turns" in prompt)) {
+    const [text] = textPromptsOf(prompt)
+    return scriptIn(typeof text === "string" ? text : "", 0)
+  }
   const at = prompt.turns.findLastIndex(isFromUser)
   // A conversation without a user's message may hold its script in the only message that there is.
   const turn = at < 0 ? prompt.turns.at(-1) : prompt.turns[at]

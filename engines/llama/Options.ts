@@ -40,8 +40,18 @@ export const LlamaOptions = Schema.Struct({
   promptShare: Schema.Number.check(Schema.isBetween({ minimum: 0.1, maximum: 0.95 })).pipe(
     Schema.withDecodingDefaultKey(Effect.succeed(2 / 3)),
   ),
-  /** Bound of the checkpoints of all sequences, for models that need them. A guess: a few states of a 9B hybrid model. */
+  /**
+   * Bound of the saved states: checkpoints of all sequences, for models that need them, and shared prompts. A guess: a few states
+   * of a 9B hybrid model.
+   */
   checkpointMegabytes: between(0, 65_536).pipe(Schema.withDecodingDefaultKey(Effect.succeed(512))),
+  /**
+   * System messages that any organization may find evaluated already. Without them, an organization reuses only what it sent
+   * itself.
+   */
+  sharedPrompts: Schema.Array(Schema.NonEmptyString)
+    .check(Schema.isMaxLength(16))
+    .pipe(Schema.withDecodingDefaultKey(Effect.succeed([]))),
   /** Bound of the rows of pictures that are kept for later requests. A guess: 2 to 50 pictures, by the model. */
   pictureMegabytes: between(0, 65_536).pipe(Schema.withDecodingDefaultKey(Effect.succeed(128))),
 })

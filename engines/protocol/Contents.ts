@@ -1,5 +1,5 @@
 // The content of messages that may hold pictures. Pure.
-import type { Content, ContentPart } from "./Text.ts"
+import type { Content, ContentPart, GenerateRequest, TextPrompt } from "./Text.ts"
 
 export const partsOf = (content: Content): ReadonlyArray<ContentPart> =>
   typeof content === "string" ? [{ kind: "text", text: content }] : content
@@ -15,3 +15,7 @@ export const joined = (first: Content, between: string, second: Content): Conten
   typeof first === "string" && typeof second === "string"
     ? `${first}${between}${second}`
     : [...partsOf(first), { kind: "text", text: between }, ...partsOf(second)]
+
+/** The prompts of a text completion; none of a chat. */
+export const textPromptsOf = (prompt: GenerateRequest["prompt"]): ReadonlyArray<TextPrompt> =>
+  "text" in prompt ? [prompt.text] : "texts" in prompt ? prompt.texts : []

@@ -8,24 +8,31 @@ import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type { ThreadChoice, ThreadTrial } from "#domain/threads/ThreadChoice.ts"
+import type { Owner, Preparation, Prepared } from "./Preparation.ts"
 import type { End, EngineKind, Facts, Started, Unit, Verb, Verbs } from "./Verbs.ts"
 
 // One import for adapters: what their kind takes and gives.
 export type * from "./Embedding.ts"
+export type { Owner, Preparation, Prepared } from "./Preparation.ts"
 export type * from "./Speech.ts"
 export type * from "./Text.ts"
 export type * from "./Transcription.ts"
 export type { EngineKind } from "./Verbs.ts"
 
-/** A failure inside an engine, with facts. `InvalidInput` and `PromptTooLong` are the caller's fault, the others are not. */
+/**
+ * A failure inside an engine, with facts. `InvalidInput`, `PromptTooLong` and `Limited` are the caller's fault, the others are not.
+ * `Limited`: the caller has had its share for now.
+ */
 export class EngineError extends Schema.TaggedError<EngineError>()("EngineError", {
-  reason: Schema.Literals(["LoadFailed", "InvalidInput", "PromptTooLong", "Failed"]),
-  /** `InvalidInput`: the request field at fault. `PromptTooLong`: "messages" or "prompt". Otherwise empty. */
+  reason: Schema.Literals(["LoadFailed", "InvalidInput", "PromptTooLong", "Limited", "Failed"]),
+  /** `InvalidInput` and `Limited`: the request field at fault. `PromptTooLong`: "messages" or "prompt". Otherwise empty. */
   field: Schema.String,
   detail: Schema.String,
   /** `PromptTooLong` only. */
   promptTokens: Schema.optionalKey(Schema.Int),
   contextTokens: Schema.optionalKey(Schema.Int),
+  /** `Limited` only. */
+  retryAfterMs: Schema.optionalKey(Schema.Finite),
 }) {}
 
 /** What the catalog says about one model, with absolute paths, as an engine receives it. Plain data. */
@@ -53,6 +60,8 @@ export interface Outlet<K extends EngineKind> {
   readonly paused: () => boolean
   /** Completes when the reader has caught up; at once if it is not paused. */
   readonly resumed: Effect.Effect<void>
+  /** What the engine has prepared for the request before; released when the request ends. */
+  readonly prepared?: Prepared
 }
 
 /** CPU threads of an engine that can change their number between two native calls. */
@@ -76,6 +85,8 @@ type Loaded<K extends EngineKind> = {
 export interface TextEngine extends Loaded<"text"> {
   /** While on, it keeps nothing that can be computed again. Engines without caches leave it out. */
   readonly lean?: (on: boolean) => void
+  /** Only engines whose facts say `prepares` have it. Requests may come without it, and are prepared then. */
+  readonly prepare?: (terms: Preparation, owner: Owner) => Effect.Effect<Prepared, EngineError>
   /** Only engines that can change their number of threads while they run have it. */
   readonly threads?: EngineThreads
 }

@@ -5,17 +5,22 @@
 // sends in one tick as one `step`.
 import type { ThreadChoice } from "#domain/threads/ThreadChoice.ts"
 import type { EngineSpec } from "./Engine.ts"
+import type { Owner, Preparation } from "./Preparation.ts"
 import type { DeltaDetail } from "./Text.ts"
 import type { End, EngineKind, Facts, Request, Started, Unit, Verb } from "./Verbs.ts"
 
 /** Chosen by the gateway, unique for the life of the engine process. */
 export type RequestId = number
+/** Numbered as requests are, but apart from them: what is prepared has no slot yet. */
+export type PreparationId = number
 
 /** Begins a request. The verb is the type of the message, so that it tells which request follows. */
 export interface Open<K extends EngineKind> {
   readonly type: Verb<K>
   readonly id: RequestId
   readonly request: Request<K>
+  /** The preparation made for it, if any; its id is free again. */
+  readonly prepared?: PreparationId
 }
 
 /** Everything that is sent to an engine besides requests. */
@@ -23,6 +28,15 @@ export type Control =
   | { readonly type: "load"; readonly spec: EngineSpec }
   /** Answered by the request's end or error; an id that is not open is ignored. */
   | { readonly type: "cancel"; readonly id: RequestId }
+  /** Answered in a step. */
+  | {
+      readonly type: "prepare"
+      readonly id: PreparationId
+      readonly terms: Preparation
+      readonly owner: Owner
+    }
+  /** The request of a preparation will not follow. Not answered; an unknown id is ignored. */
+  | { readonly type: "discard"; readonly id: PreparationId }
   | { readonly type: "pause"; readonly id: RequestId }
   | { readonly type: "resume"; readonly id: RequestId }
   /** The gateway has processed this many more steps; see `mostUnacknowledged` in OpenRequests. */
@@ -41,11 +55,12 @@ export type AnyOpen = { readonly [K in EngineKind]: Open<K> }[EngineKind]
 export type AnyToEngine = AnyOpen | Control
 
 export interface WireError {
-  readonly reason: "LoadFailed" | "InvalidInput" | "PromptTooLong" | "Failed" | "Cancelled"
+  readonly reason: "LoadFailed" | "InvalidInput" | "PromptTooLong" | "Limited" | "Failed" | "Cancelled"
   readonly field: string
   readonly detail: string
   readonly promptTokens?: number
   readonly contextTokens?: number
+  readonly retryAfterMs?: number
 }
 
 export interface StartedEvent<K extends EngineKind> {
@@ -58,6 +73,12 @@ export type EndEvent<K extends EngineKind> =
   | { readonly id: RequestId; readonly end: End<K>; readonly error?: undefined }
   | { readonly id: RequestId; readonly error: WireError }
 
+/** The request that it was made for can begin, or has failed. */
+export interface PreparedEvent {
+  readonly id: PreparationId
+  readonly error?: WireError
+}
+
 /**
  * What happened to all requests in one decode step, or in one tick of the engine's event loop. For each request the
  * events happened in the order of the fields. Absent fields are empty.
@@ -67,6 +88,7 @@ export interface Step<K extends EngineKind> {
   readonly started?: ReadonlyArray<StartedEvent<K>>
   readonly units?: Packed[K]
   readonly ended?: ReadonlyArray<EndEvent<K>>
+  readonly prepared?: ReadonlyArray<PreparedEvent>
 }
 
 /**

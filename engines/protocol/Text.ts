@@ -88,10 +88,15 @@ export interface Sampling {
 }
 
 export interface GenerateRequest {
-  readonly prompt: { readonly turns: ReadonlyArray<ChatTurn> } | { readonly text: string }
+  /**
+   * Whose request it is: a number that stands for an organization as long as the node runs. Sequences, checkpoints and rows of
+   * pictures are used again only for requests with an equal one, so that nothing tells of another organization's prompts.
+   */
+  readonly owner?: number
+  readonly prompt: { readonly turns: ReadonlyArray<ChatTurn> } | { readonly text: string } | TextPrompts
   /** Chat only, at most 16; user messages refer to them. Only for a model with `TextFacts.pictures`. */
   readonly pictures?: ReadonlyArray<Picture>
-  /** Upper bound; the engine lowers it to what the context has left. */
+  /** Upper bound; the engine lowers it to what the context has left. 0 only with `echo`: the prompt is evaluated, nothing generated. */
   readonly maxTokens: number
   readonly sampling: Sampling
   /** Up to 4 sequences; never part of the output. */
@@ -107,16 +112,27 @@ export interface GenerateRequest {
   readonly minTokens?: number
   /** Chat only. Present: the model may think before it answers, in at most this many tokens. Absent: it answers at once. */
   readonly thinkingTokens?: number
-  /** Replies to return. Default 1. They share the prompt, which is evaluated once. */
+  /** Replies to return, for each prompt. Default 1. They share the prompt, which is evaluated once. */
   readonly replies?: number
   /** Replies to generate, of which the `replies` most likely ones are returned. Default `replies`. Never streamed. */
   readonly bestOf?: number
-  /** Text prompts only: the reply begins with the prompt. */
+  /** Text prompts only: the reply begins with the prompt, and its log probabilities with those of the prompt's tokens. */
   readonly echo?: boolean
   /** Text prompts only: what follows the reply, for models that fill in the middle. */
   readonly suffix?: string
   /** Chat only, without pictures: no reply, but how probable it is that the last message, one of the user, ends where it does. */
   readonly messageEnd?: MessageEndTerms
+}
+
+/** A text, or the ids of its tokens, which are taken as they stand. */
+export type TextPrompt = string | ReadonlyArray<number>
+
+/**
+ * At least one prompt, each with replies of its own, which are evaluated one after the other. Reply r of prompt p is number
+ * p times `replies` plus r.
+ */
+export interface TextPrompts {
+  readonly texts: ReadonlyArray<TextPrompt>
 }
 
 export interface MessageEndTerms {
@@ -147,13 +163,16 @@ export interface GenerateCall extends Omit<GenerateRequest, "pictures"> {
 
 export interface GenerateStarted {
   readonly promptTokens: number
-  /** Prompt tokens whose state was kept from an earlier request, so that they are not evaluated again. */
+  /** Prompt tokens whose state was kept from an earlier request of this owner, or that all share, and are not evaluated again. */
   readonly cachedTokens: number
   /** Of `promptTokens`: the rows of embeddings that the pictures became, one for each cell of their grids. */
   readonly imageTokens?: number
 }
 
-/** One token and its natural logarithm of probability, before temperature, top_k and top_p. */
+/**
+ * One token and its natural logarithm of probability, before temperature, top_k and top_p. NaN for the first token of a prompt, which
+ * nothing precedes.
+ */
 export interface TokenLogprob {
   /** The token's text; an incomplete character is written as U+FFFD. */
   readonly token: string
@@ -162,6 +181,8 @@ export interface TokenLogprob {
 }
 
 export interface SampledLogprob extends TokenLogprob {
+  /** UTF-16 units that the token adds to the text, where that may not be the length of `token`. */
+  readonly units?: number
   /** The most likely tokens, the most likely first. */
   readonly top: ReadonlyArray<TokenLogprob>
 }
@@ -184,7 +205,7 @@ export interface TextDelta {
 }
 
 export interface DeltaDetail {
-  /** Which reply; absent is 0. */
+  /** Which reply of all prompts; absent is 0. */
   readonly reply?: number
   readonly part?: TextPart
   readonly logprobs?: ReadonlyArray<SampledLogprob>
@@ -201,6 +222,8 @@ export interface GenerateEnd {
   readonly reasoningTokens?: number
   /** As in `GenerateStarted`. */
   readonly imageTokens?: number
+  /** Of all prompts, if there are several. */
+  readonly cachedTokens?: number
   /** One for each reply if there are several. */
   readonly finishReasons?: ReadonlyArray<GenerateFinish>
   /** Where the request asked for it. */
@@ -213,6 +236,8 @@ export interface TextFacts {
   readonly slots: number
   /** For the start log and `/docs`, for example "llama, 1.0 M parameters". */
   readonly summary: string
+  /** True if it prepares requests before they have a slot, see Preparation. */
+  readonly prepares?: boolean
   /** Absent if the model takes no pictures. */
   readonly pictures?: {
     /** Width times height. Larger pictures are scaled down to fit before they reach the engine, keeping their shape. */

@@ -32,7 +32,7 @@ interface VerbShape {
   readonly unit: object
   readonly end: object
   /** Known once the engine has loaded. `slots`: requests that run side by side; `summary`: one line for operators. */
-  readonly facts: { readonly slots: number; readonly summary: string }
+  readonly facts: { readonly slots: number; readonly summary: string; readonly prepares?: boolean }
 }
 
 type Row<R extends VerbShape> = R

@@ -109,7 +109,7 @@ const Transcription = HttpApiBuilder.group(BuiltApi, "Transcription", (handlers)
 /** The router also takes paths in which no id can stand, e.g. with nothing behind the slash. */
 const modelOf = (self: Request) =>
   idOfModelPath(pathOf(self.url)) === undefined
-    ? Effect.succeed(unmatched(knownPaths, self.method, self.url))
+    ? Effect.succeed(unmatched(knownPaths, self))
     : answered(oneModel(self))
 
 const Models = HttpApiBuilder.group(BuiltApi, "Models", (handlers) =>
@@ -204,7 +204,7 @@ const NotModels = HttpRouter.addAll(
       HttpRouter.route(
         "GET",
         path as `/${string}`,
-        Effect.map(request, (self) => unmatched(knownPaths, self.method, self.url)),
+        Effect.map(request, (self) => unmatched(knownPaths, self)),
       ),
     ),
 )

@@ -190,7 +190,7 @@ export const makePool = Effect.fnUntraced(function* (options: PoolOptions) {
         mine = take(ask)
         resume(Effect.succeed(mine))
       }
-      const free = held.size < maxProcesses && !queue.hasInteractive
+      const free = held.size < maxProcesses && !queue.hasInteractive()
       if (free && (ask.urgency !== "background" || backgroundAllowed())) return begin()
       const refuse = (): void => {
         const detail = `${queue.length} files wait to be decoded`

@@ -1,14 +1,45 @@
 // Environment variables that are not settings of the node: those of other programs and standards, which edgewise reads
 // too, and the switch of the fake adapters.
-import { Effect } from "effect"
+import { Effect, Option, Schema } from "effect"
 import { type OtlpSettings, parseOtlp } from "../telemetry/OtlpSettings.ts"
 import { BadSetting } from "./BadSetting.ts"
 import { parseUrl } from "./settings/Setting.ts"
 
 const fakeEnginesVariable = "EDGEWISE_FAKE_ENGINES"
+const launcherVariable = "EDGEWISE_LAUNCHER"
 
 /** Variables with the settings' prefix that a command reads and that are not settings of a node. */
-export const otherVariables = ["EDGEWISE_API_KEY", fakeEnginesVariable]
+export const otherVariables = ["EDGEWISE_API_KEY", fakeEnginesVariable, launcherVariable]
+
+const Port = Schema.optionalKey(Schema.Int)
+
+/** What the process that keeps a node running (bin/child.js) tells the node when it starts it. */
+const Launcher = Schema.Struct({
+  /** The file descriptor for the log. */
+  log: Schema.Int,
+  /** On which the node listened before it crashed. */
+  ports: Schema.Struct({ edge: Port, auth: Port, router: Port }),
+  /** How the node ended before this start. */
+  crash: Schema.optionalKey(
+    Schema.Struct({
+      /** Its signal or exit status. */
+      end: Schema.String,
+      /** Restarts in the period, with this one. */
+      restarts: Schema.Int,
+      /** From that end to this start, milliseconds. */
+      afterMs: Schema.Finite,
+      /** The last lines that it printed to standard error beside its log. */
+      lines: Schema.Array(Schema.String),
+    }),
+  ),
+})
+export type Launcher = typeof Launcher.Type
+
+const decodeLauncher = Schema.decodeUnknownOption(Schema.fromJsonString(Launcher))
+
+/** Undefined if the node was not started by that process. */
+export const launcher = (env: NodeJS.ProcessEnv = process.env): Launcher | undefined =>
+  Option.getOrUndefined(decodeLauncher(env[launcherVariable]))
 
 /** OpenTelemetry's own variables. Undefined if nothing is to be exported. */
 export const otlpSettings = (

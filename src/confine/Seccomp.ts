@@ -7,18 +7,38 @@ interface Machine {
   readonly arch: number
   readonly clone: number
   readonly socket: number
+  readonly ioctl: number
   /** System call numbers that are refused. */
   readonly refused: Readonly<Record<string, number>>
+  /**
+   * Calls that act on the process or thread that their arguments name: the number, and the values of the first arguments
+   * with which they are permitted. 0 is the calling thread, for prlimit64 its process. The first argument of setpriority and
+   * ioprio_set is the kind of the second: PRIO_PROCESS, IOPRIO_WHO_PROCESS.
+   */
+  readonly onItself: Readonly<Record<string, readonly [call: number, ...values: ReadonlyArray<number>]>>
 }
 
-/** Refused calls whose numbers are the same on every architecture. */
-const everywhere = { pidfd_getfd: 438, io_uring_setup: 425, io_uring_enter: 426, io_uring_register: 427 }
+/**
+ * Refused calls whose numbers are the same on every architecture. The last four change modes and attributes of files, which
+ * Landlock does not restrict: a process of the node's user could otherwise open the node's secrets to other users.
+ */
+const everywhere = {
+  pidfd_getfd: 438,
+  io_uring_setup: 425,
+  io_uring_enter: 426,
+  io_uring_register: 427,
+  fchmodat2: 452,
+  setxattrat: 463,
+  removexattrat: 466,
+  file_setattr: 469,
+}
 
 const machines: Readonly<Record<string, Machine>> = {
   x64: {
     arch: 0xc000_003e,
     clone: 56,
     socket: 41,
+    ioctl: 16,
     refused: {
       ...everywhere,
       ptrace: 101,
@@ -34,12 +54,39 @@ const machines: Readonly<Record<string, Machine>> = {
       keyctl: 250,
       mount: 165,
       open_by_handle_at: 304,
+      chmod: 90,
+      fchmod: 91,
+      fchmodat: 268,
+      chown: 92,
+      fchown: 93,
+      lchown: 94,
+      fchownat: 260,
+      utime: 132,
+      utimes: 235,
+      futimesat: 261,
+      utimensat: 280,
+      setxattr: 188,
+      lsetxattr: 189,
+      fsetxattr: 190,
+      removexattr: 197,
+      lremovexattr: 198,
+      fremovexattr: 199,
+    },
+    onItself: {
+      prlimit64: [302, 0],
+      sched_setaffinity: [203, 0],
+      sched_setattr: [314, 0],
+      sched_setparam: [142, 0],
+      sched_setscheduler: [144, 0],
+      setpriority: [141, 0, 0],
+      ioprio_set: [251, 1, 0],
     },
   },
   arm64: {
     arch: 0xc000_00b7,
     clone: 220,
     socket: 198,
+    ioctl: 29,
     refused: {
       ...everywhere,
       ptrace: 117,
@@ -55,6 +102,26 @@ const machines: Readonly<Record<string, Machine>> = {
       keyctl: 219,
       mount: 40,
       open_by_handle_at: 265,
+      fchmod: 52,
+      fchmodat: 53,
+      fchown: 55,
+      fchownat: 54,
+      utimensat: 88,
+      setxattr: 5,
+      lsetxattr: 6,
+      fsetxattr: 7,
+      removexattr: 14,
+      lremovexattr: 15,
+      fremovexattr: 16,
+    },
+    onItself: {
+      prlimit64: [261, 0],
+      sched_setaffinity: [122, 0],
+      sched_setattr: [274, 0],
+      sched_setparam: [118, 0],
+      sched_setscheduler: [119, 0],
+      setpriority: [140, 0, 0],
+      ioprio_set: [30, 1, 0],
     },
   },
 }
@@ -68,6 +135,9 @@ const clone3 = 435
 const namespaces = 0x7e02_0000
 /** AF_UNIX and AF_NETLINK. */
 const localFamilies = [1, 16]
+
+/** FS_IOC_SETFLAGS, FS_IOC32_SETFLAGS, FS_IOC_FSSETXATTR and FS_IOC_ENABLE_VERITY of linux/fs.h and linux/fsverity.h. */
+const attributeCommands = [0x4008_6602, 0x4004_6602, 0x401c_5820, 0x4080_6685]
 
 const permit = 0x7fff_0000
 const fail = (errno: number): number => 0x0005_0000 | errno
@@ -95,8 +165,21 @@ const onCall = (number: number, body: ReadonlyArray<Instruction>): ReadonlyArray
   ...body,
 ]
 
-/** Offset of the first argument's lower half; both architectures are little-endian. */
-const firstArgument = loadAt(16)
+/** Loads the lower half of an argument, counted from 0; both architectures are little-endian. */
+const loadArgument = (nth: number): Instruction => loadAt(16 + 8 * nth)
+
+/** Refuses a call unless its first arguments have these values. */
+const onlyWith = (number: number, values: ReadonlyArray<number>): ReadonlyArray<Instruction> =>
+  onCall(number, [
+    ...values.flatMap(
+      (value, nth): ReadonlyArray<Instruction> => [
+        loadArgument(nth),
+        [equal, value, 1, 0],
+        say(notPermitted),
+      ],
+    ),
+    say(permit),
+  ])
 
 const encode = (program: ReadonlyArray<Instruction>): Buffer => {
   const bytes = Buffer.alloc(8 * program.length)
@@ -126,12 +209,18 @@ export const seccompProgram = (
     ...(machine === "x64" ? when(atLeast, 0x4000_0000, noSuchCall) : []),
     ...when(equal, clone3, noSuchCall),
     ...Object.values(known.refused).flatMap((number) => when(equal, number, notPermitted)),
-    ...onCall(known.clone, [firstArgument, ...when(anyBit, namespaces, notPermitted), say(permit)]),
+    ...onCall(known.clone, [loadArgument(0), ...when(anyBit, namespaces, notPermitted), say(permit)]),
     ...onCall(known.socket, [
-      firstArgument,
+      loadArgument(0),
       ...families.flatMap((family) => when(equal, family, permit)),
       say(notPermitted),
     ]),
+    ...onCall(known.ioctl, [
+      loadArgument(1),
+      ...attributeCommands.flatMap((command) => when(equal, command, notPermitted)),
+      say(permit),
+    ]),
+    ...Object.values(known.onItself).flatMap(([call, ...values]) => onlyWith(call, values)),
     say(permit),
   ])
 }

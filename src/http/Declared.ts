@@ -6,8 +6,16 @@ import type { CloseCodes } from "#domain/wire/events/SocketCloses.ts"
 import { type EdgeError, errorClasses } from "#domain/wire/Failures.ts"
 import { problemOf } from "#http/ErrorBody.ts"
 
+/** The object that OpenAI's clients read. */
+const ErrorObject = Schema.Struct({
+  message: Schema.String,
+  type: Schema.Literals(["invalid_request_error", "server_error"]),
+  param: Schema.NullOr(Schema.String),
+  code: Schema.NullOr(Schema.String),
+}).annotate({ description: "Only in replies to requests with the header `X-Stainless-Lang`" })
+
 /** The body of nearly every error (protocol 3.1). */
-export const Detail = Schema.Struct({ detail: Schema.String })
+export const Detail = Schema.Struct({ detail: Schema.String, error: Schema.optionalKey(ErrorObject) })
 
 type Tag = EdgeError["_tag"]
 type ErrorOf<T extends Tag> = Extract<EdgeError, { readonly _tag: T }>

@@ -7,6 +7,11 @@ import { CurrentRequest } from "./RequestContext.ts"
 export interface Problem {
   readonly status: number
   readonly detail: string
+  /** A second sentence, what the caller can do. Only in the error object. */
+  readonly advice?: string | undefined
+  /** The field of the request that it is about. */
+  readonly param?: string | undefined
+  readonly code?: string
   /** The body, where it is not `{detail}`. */
   readonly body?: object
   readonly headers?: Readonly<Record<string, string>>
@@ -30,30 +35,45 @@ const headersOf = (error: EdgeError): Record<string, string> => {
 export const detailOf = (error: EdgeError): string => failureOf(error).detail(error)
 
 export const problemOf = (error: EdgeError): Problem => {
-  const { body, status } = failureOf(error)
+  const { advice, body, code = error._tag, param, status } = failureOf(error)
   const detail = detailOf(error)
   const headers = headersOf(error)
   return {
     status,
     detail,
+    advice: advice?.(error),
+    param: param?.(error),
+    code,
     ...(body === undefined ? {} : { body: body.of(error, detail) }),
     ...(Object.keys(headers).length === 0 ? {} : { headers }),
   }
 }
 
-export const problemResponse = ({
-  body,
-  detail,
-  headers,
-  status,
-}: Problem): HttpServerResponse.HttpServerResponse =>
-  HttpServerResponse.jsonUnsafe(body ?? { detail }, { status, ...(headers === undefined ? {} : { headers }) })
+/** The object that the exceptions of OpenAI's clients are made from (protocol 3.1). */
+const errorObject = ({ advice, code, detail, param, status }: Problem) => ({
+  message: advice === undefined ? detail : `${detail}. ${advice}`,
+  type: status < 500 ? "invalid_request_error" : "server_error",
+  param: param || null,
+  code: code ?? null,
+})
+
+export const problemResponse = (
+  problem: Problem,
+  wantsErrorObject = false,
+): HttpServerResponse.HttpServerResponse => {
+  const { detail, headers, status } = problem
+  const plain = wantsErrorObject ? { detail, error: errorObject(problem) } : { detail }
+  return HttpServerResponse.jsonUnsafe(problem.body ?? plain, {
+    status,
+    ...(headers === undefined ? {} : { headers }),
+  })
+}
 
 /** The answer to a failed request. The failure itself is recorded for the operator's log. */
 export const errorResponse = (error: EdgeError): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
   Effect.map(CurrentRequest, (notes) => {
     notes.failure = error
-    return problemResponse(problemOf(error))
+    return problemResponse(problemOf(error), notes.wantsErrorObject)
   })
 
 /** The object inside a failed stream's last event (protocol 3.5). */

@@ -54,10 +54,14 @@ export interface ListenerCounts {
   readonly bodiesScattered: number
   /** Connections closed at once because there were too many. */
   readonly connectionsRefused: number
+  /** Connections closed at once because only trusted proxies may connect. */
+  readonly unlistedRefused: number
   /** 429 for requests without a credential. */
   readonly anonymousRefused: number
   /** WebSockets that were closed for too many small messages. */
   readonly socketsFlooded: number
+  /** WebSockets that were closed because too many bytes of their messages waited, which cannot be paused on uWebSockets.js. */
+  readonly socketsOverrun: number
 }
 
 /** What a listener reports. */

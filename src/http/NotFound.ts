@@ -1,6 +1,7 @@
 // The answer to a request that no route takes: preflight, 405 with Allow, or 404. Pure.
 import { HttpServerResponse } from "effect/http"
-import { problemResponse } from "./ErrorBody.ts"
+import { type Problem, problemResponse } from "./ErrorBody.ts"
+import { wantsErrorObject } from "./RequestContext.ts"
 
 export type KnownPaths = Readonly<Record<string, ReadonlyArray<string>>>
 
@@ -42,8 +43,15 @@ export const knownPathOf = (paths: KnownPaths, path: string): string | undefined
 
 export const unmatched = (
   paths: KnownPaths,
-  method: string,
-  url: string,
+  {
+    headers,
+    method,
+    url,
+  }: {
+    readonly headers: Readonly<Record<string, string | undefined>>
+    readonly method: string
+    readonly url: string
+  },
 ): HttpServerResponse.HttpServerResponse => {
   const known = knownPathOf(paths, pathOf(url))
   const methods = known === undefined ? undefined : paths[known]
@@ -58,7 +66,11 @@ export const unmatched = (
       },
     })
   }
-  if (methods === undefined) return problemResponse({ status: 404, detail: "Not Found" })
+  const refusal = (problem: Problem) => problemResponse(problem, wantsErrorObject(headers))
+  if (methods === undefined) {
+    const advice = "The base URL of a client ends in /v1"
+    return refusal({ status: 404, detail: "Not Found", advice })
+  }
   const allow = [...methods, ...(methods.includes("GET") ? ["HEAD"] : []), "OPTIONS"].join(", ")
-  return problemResponse({ status: 405, detail: "Method Not Allowed", headers: { allow } })
+  return refusal({ status: 405, detail: "Method Not Allowed", headers: { allow } })
 }

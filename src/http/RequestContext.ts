@@ -9,6 +9,10 @@ import type { Reservation } from "#store/ledger/UsageLedger.ts"
 /** Milliseconds since the program began, from the monotonic clock: wall time may be set. */
 export const nowMs = (): number => performance.now()
 
+/** Whether the sender is a client of OpenAI's, whose exceptions read an `error` object (protocol 3.1). */
+export const wantsErrorObject = (headers: Readonly<Record<string, string | undefined>>): boolean =>
+  headers["x-stainless-lang"] !== undefined
+
 /** Two decimals: the clock's resolution. */
 const rounded = (ms: number): number => Math.round(ms * 100) / 100
 
@@ -27,6 +31,7 @@ export class RequestContext {
   firstUnitMs: number | undefined
   /** The trace context that the caller sent. */
   traceparent: string | undefined
+  wantsErrorObject = false
   /** When a model's work was requested, and which model. */
   askedMs: number | undefined
   model: string | undefined

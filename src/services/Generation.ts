@@ -6,7 +6,7 @@ import type { ModelHandle } from "#actors/model/ModelHandle.ts"
 import { textUsage, type Usage } from "#domain/models/Usage.ts"
 import { type EdgeError, isNodeFault } from "#domain/wire/Failures.ts"
 import { biasesOf } from "#domain/wire/Sampling.ts"
-import { textOf } from "#engines/protocol/Contents.ts"
+import { textOf, textPromptsOf } from "#engines/protocol/Contents.ts"
 import type {
   ChatTurn,
   GenerateCall,
@@ -15,9 +15,11 @@ import type {
   GenerateStarted,
   Sampling,
   TextDelta,
+  TextPrompt,
 } from "#engines/protocol/Text.ts"
 import type { Principal } from "#store/accounts/Accounts.ts"
 import type { Reservation } from "#store/ledger/UsageLedger.ts"
+import { ownerOf } from "./Caller.ts"
 import { beginRun, type ModelRunError, type ModelRunServices, type RunReader } from "./ModelRun.ts"
 
 /** The fields of both text endpoints' bodies that an engine gets, after validation. */
@@ -124,16 +126,20 @@ const bytesOfDefinitions = ({ format, tools }: GenerateCall): number =>
 /** No tokenizer makes more tokens of a text than it has UTF-8 bytes; the context bounds it as well. */
 const promptTokensAtMost = (request: GenerateCall, contextTokens: number, pictureTokens: number): number => {
   const { prompt, suffix = "" } = request
-  const bytes =
-    "text" in prompt
-      ? Buffer.byteLength(prompt.text) + Buffer.byteLength(suffix)
-      : prompt.turns.reduce((sum, turn) => sum + bytesOfTurn(turn), tokensPerTurn)
-  return Math.min(bytes + bytesOfDefinitions(request) + tokensPerTurn + pictureTokens, contextTokens)
+  if ("turns" in prompt) {
+    const bytes = prompt.turns.reduce((sum, turn) => sum + bytesOfTurn(turn), tokensPerTurn)
+    return Math.min(bytes + bytesOfDefinitions(request) + tokensPerTurn + pictureTokens, contextTokens)
+  }
+  const around = Buffer.byteLength(suffix) + tokensPerTurn
+  const sizeOf = (text: TextPrompt) => (typeof text === "string" ? Buffer.byteLength(text) : text.length)
+  return textPromptsOf(prompt).reduce((sum, text) => sum + Math.min(sizeOf(text) + around, contextTokens), 0)
 }
 
-/** Tokens that a request generates at most: those of all replies, also of the ones that are not returned. */
+/** Tokens that a request generates at most: those of all replies to all prompts, also of the ones that are not returned. */
 const completionTokensAtMost = (request: GenerateCall, contextTokens: number): number =>
-  Math.min(request.maxTokens, contextTokens) * Math.max(request.replies ?? 1, request.bestOf ?? 1)
+  Math.min(request.maxTokens, contextTokens) *
+  Math.max(request.replies ?? 1, request.bestOf ?? 1) *
+  Math.max(1, textPromptsOf(request.prompt).length)
 
 /**
  * Pixels that become a token at least: models cut pictures into squares of 14 pixels or more, and some give a picture of
@@ -225,7 +231,7 @@ export const begin = (
     const run = beginRun<"text">({
       principal,
       model,
-      request,
+      request: { ...request, owner: ownerOf(principal.orgId) },
       atMost: generationAtMost(model, request),
       ...(reservation === undefined ? {} : { reservation }),
       used: (exit) => {

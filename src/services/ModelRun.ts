@@ -162,7 +162,7 @@ export const beginRun = <K extends EngineKind>(
     const accepted = Deferred.makeUnsafe<Accepted<K>, ModelRunError>()
     const listener = new RunListener(spec, notes, accepted)
     const run = model
-      .run(spec.request, listener, { user: principal.userId })
+      .run(spec.request, listener, { user: principal.userId, organization: principal.orgId })
       .pipe(Effect.tap((end) => Effect.sync(() => spec.reader.onEnd(end))))
     if (spec.untilReplied === true) {
       yield* holdDrain(drain)

@@ -1,4 +1,5 @@
 // The counters of a listener, for /metrics and tests.
+import type { MemoryBudget } from "#domain/queues/MemoryBudget.ts"
 import type { ListenerCounts, SocketEnd } from "#http/NodeMeters.ts"
 
 export interface TransportCounts extends ListenerCounts {
@@ -6,9 +7,13 @@ export interface TransportCounts extends ListenerCounts {
   readonly requests: number
   /** Requests whose fiber runs, including WebSockets. */
   readonly inFlight: number
+  /** Bytes of WebSocket messages that wait for their handler. */
+  readonly messageBufferedBytes: number
 }
 
 export class TransportCounters implements TransportCounts {
+  /** Bytes of messages of WebSockets that are not read yet. Each socket is a user of its own. */
+  readonly unread: MemoryBudget
   connections = 0
   requests = 0
   inFlight = 0
@@ -32,6 +37,16 @@ export class TransportCounters implements TransportCounts {
   bodiesStalled = 0
   bodiesScattered = 0
   socketsFlooded = 0
+  socketsOverrun = 0
   connectionsRefused = 0
+  unlistedRefused = 0
   anonymousRefused = 0
+
+  constructor(unread: MemoryBudget) {
+    this.unread = unread
+  }
+
+  get messageBufferedBytes(): number {
+    return this.unread.held
+  }
 }

@@ -47,8 +47,12 @@ export interface TransportSettings {
   readonly lingerMs: number
   /** Longest WebSocket message. A longer one closes the socket with 1009. */
   readonly frameBytes: number
+  /** Unread bytes of messages at which a WebSocket is paused, and how many its handler takes at a time. */
+  readonly inboundPauseBytes: number
   /** Unread bytes of messages of one WebSocket, which uWS cannot pause. More close it with 1009. */
   readonly inboundBytes: number
+  /** The same of all WebSockets of a listener: none may have more than is left, except a message that its reader waits for. */
+  readonly unreadBytes: number
   /** Unsent bytes of one WebSocket at which its writer waits. */
   readonly outboundBytes: number
   /** A WebSocket that answers no ping for this long is closed. 0, or 8 to 960 in steps of 4 (uWS's granularity). */
@@ -88,7 +92,11 @@ export const defaultSettings: TransportSettings = {
   lingerMs: 2_000,
   // All 120 s of a live session are 3.84 MB of 16 kHz PCM and may arrive as one message.
   frameBytes: 4 * 1024 * 1024,
+  // A guess: 4 s of the audio that takes the most bytes, so a client that sends in real time is not paused.
+  inboundPauseBytes: 256 * 1024,
   inboundBytes: 8 * 1024 * 1024,
+  // A guess: sixteen times that of one.
+  unreadBytes: 128 * 1024 * 1024,
   outboundBytes: 256 * 1024,
   // uWS's default.
   webSocketIdleSeconds: 120,

@@ -27,21 +27,36 @@ const sourcesOf = (entry: Written): ReadonlyArray<readonly [role: string, source
 const adapterNames = (): ReadonlyArray<string> =>
   Object.keys(adapterFacts).filter((name) => !name.startsWith("fake") || hasFakeEngines())
 
-const factsOf = ({ adapter }: Written): AdapterFacts | undefined =>
+const factsNamed = (adapter: unknown): AdapterFacts | undefined =>
   typeof adapter === "string" && adapterNames().includes(adapter) ? adapterFacts[adapter] : undefined
 
-const adapterMistakes = (entry: Written): ReadonlyArray<Mistake> => {
+/** What is wrong with the adapter itself: it is none, is of another kind, or the files are those of another one. */
+const adapterProblem = (entry: Written): string | undefined => {
   const { adapter, kind } = entry
-  if (typeof adapter !== "string" || adapter === "") return []
-  const facts = factsOf(entry)
-  if (facts === undefined) {
-    const problem = `${JSON.stringify(adapter)} is not an adapter${suggestion(adapter, adapterNames())}`
-    return [{ path: ["adapter"], problem }]
-  }
-  if (!isKind(kind) || kind === facts.kind) return []
-  const fitting = adapterNames().filter((name) => adapterFacts[name]?.kind === kind)
-  const problem = `${adapter} runs ${facts.kind} models, and kind is "${kind}"; adapters of ${kind} models are ${fitting.join(", ")}`
-  return [{ path: ["adapter"], problem }]
+  if (typeof adapter !== "string" || adapter === "") return undefined
+  const facts = factsNamed(adapter)
+  if (facts === undefined)
+    return `${JSON.stringify(adapter)} is not an adapter${suggestion(adapter, adapterNames())}`
+  if (!isKind(kind)) return undefined
+  const ofKind = adapterNames().filter((name) => adapterFacts[name]?.kind === kind)
+  const names = `adapters of ${kind} models are ${ofKind.join(", ")}`
+  if (kind !== facts.kind) return `${adapter} runs ${facts.kind} models, and kind is "${kind}"; ${names}`
+  const fits = (name: string): boolean =>
+    roleMistakes({ ...entry, adapter: name }, adapterFacts[name]!).length === 0
+  // Without files nothing says which adapter is meant; fake adapters need none.
+  const meant = fits(adapter) || sourcesOf(entry).length === 0 ? undefined : ofKind.find(fits)
+  return meant === undefined
+    ? undefined
+    : `${adapter} reads other files, these are those of ${meant}; ${names}`
+}
+
+/** The facts of the entry's adapter. Undefined if the adapter itself is wrong: what follows from that is not reported. */
+const factsOf = (entry: Written): AdapterFacts | undefined =>
+  adapterProblem(entry) === undefined ? factsNamed(entry.adapter) : undefined
+
+const adapterMistakes = (entry: Written): ReadonlyArray<Mistake> => {
+  const problem = adapterProblem(entry)
+  return problem === undefined ? [] : [{ path: ["adapter"], problem }]
 }
 
 const optionMistakes = (entry: Written, { options }: AdapterFacts): ReadonlyArray<Mistake> => {

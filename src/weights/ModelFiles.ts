@@ -35,6 +35,7 @@ export const locate = (
     const versions: Record<string, FileVersion> = {}
     const missing: Array<string> = []
     const problems: Array<string> = []
+    const parts: Array<string> = []
     let sizeBytes = 0
     const check = Effect.fnUntraced(function* (
       role: string,
@@ -44,6 +45,7 @@ export const locate = (
     ) {
       const checked = yield* Effect.promise(() => checkWeight({ entry, role, path, sha256 }))
       files[role] = path
+      parts.push(...checked.parts)
       if (checked.version !== undefined) versions[role] = checked.version
       sizeBytes += checked.version?.sizeBytes ?? 0
       const has = checked.version?.sizeBytes
@@ -105,7 +107,7 @@ export const locate = (
     const lack = frontEndLack(entry)
     if (lack?.all === true) problems.push(lack.problem)
     const problem = problems.join("; ")
-    return { entry, files, versions, sizeBytes, missing, ...(problem === "" ? {} : { problem }) }
+    return { entry, files, parts, versions, sizeBytes, missing, ...(problem === "" ? {} : { problem }) }
   })
 
 /** The conversations of a node in its region. */

@@ -1,9 +1,11 @@
 // Checks one weight file of a catalog entry without loading it: missing, cut short, of another format or kind than the
 // entry's, or with another SHA-256 than the catalog's.
-import { open, stat } from "node:fs/promises"
-import { basename, dirname, join } from "node:path"
+import { open, realpath, stat } from "node:fs/promises"
+import { homedir } from "node:os"
+import { basename, dirname, isAbsolute, join } from "node:path"
 import type { FileVersion } from "#actors/model/ModelRegistry.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
+import { isWithin } from "#domain/process/Confinement.ts"
 import { sumOf } from "#store/files/FileSums.ts"
 import { checkGguf, type GgufFacts } from "./formats/GgufCheck.ts"
 import { checkOnnx, type ExternalData } from "./formats/OnnxCheck.ts"
@@ -81,34 +83,47 @@ const otherKind = ({ architecture, type }: GgufFacts): string | undefined => {
   return typed === undefined ? undefined : `${architecture ?? "unnamed"}, ${typed}`
 }
 
+/** What a weight file's content shows: a problem in words that follow the file's name, or the files that it names. */
+type Content = { readonly problem: string } | { readonly parts: ReadonlyArray<string> }
+
 /** `NAME-00001-of-00003.gguf`: the other parts are beside it under these names. */
-const missingParts = async (path: string, parts: number): Promise<string | undefined> => {
+const ggufParts = async (path: string, count: number): Promise<Content> => {
+  if (count <= 1) return { parts: [] }
   const name = /^(.*)-\d{5}-of-(\d{5})\.gguf$/.exec(basename(path))
-  if (parts <= 1) return undefined
-  if (name === null) return `is one of ${parts} parts, but its name does not end with -00001-of-0000N.gguf`
-  for (let n = 1; n <= parts; n++) {
+  if (name === null)
+    return { problem: `is one of ${count} parts, but its name does not end with -00001-of-0000N.gguf` }
+  const parts: Array<string> = []
+  for (let n = 1; n <= count; n++) {
     const part = `${name[1]}-${String(n).padStart(5, "0")}-of-${name[2]}.gguf`
-    const found = await checkGguf(join(dirname(path), part)).catch(() => ({ problem: "is not there" }))
-    if ("problem" in found) return `is one of ${parts} parts, and ${part} ${found.problem}`
+    parts.push(join(dirname(path), part))
+    const found = await checkGguf(parts.at(-1)!).catch(() => ({ problem: "is not there" }))
+    if ("problem" in found) return { problem: `is one of ${count} parts, and ${part} ${found.problem}` }
   }
-  return undefined
+  return { parts }
 }
 
-const ggufProblem = async ({ entry, path, role }: WeightToCheck): Promise<string | undefined> => {
+const ggufContent = async ({ entry, path, role }: WeightToCheck): Promise<Content> => {
   const found = await checkGguf(path)
-  if ("problem" in found) return found.problem
+  if ("problem" in found) return found
   const other = role === "weights" && entry.kind === "text" ? otherKind(found) : undefined
-  if (other !== undefined) return `is a GGUF of architecture ${other}, but the entry's kind is ${entry.kind}`
+  if (other !== undefined)
+    return { problem: `is a GGUF of architecture ${other}, but the entry's kind is ${entry.kind}` }
   if (role === "mmproj" && found.architecture !== "clip")
-    return `is a GGUF of architecture ${found.architecture ?? "unnamed"}, but an mmproj file has clip`
-  if (found.tensors === 0) return "has no tensors"
-  return missingParts(path, found.parts)
+    return {
+      problem: `is a GGUF of architecture ${found.architecture ?? "unnamed"}, but an mmproj file has clip`,
+    }
+  if (found.tensors === 0) return { problem: "has no tensors" }
+  return ggufParts(path, found.parts)
 }
 
 const dataProblem = async (path: string, { location, neededBytes }: ExternalData) => {
+  const names = location.split(/[\\/]/)
   // ONNX Runtime refuses a path outside the model's folder.
-  if (location === "" || location.startsWith("/") || location.split(/[\\/]/).includes(".."))
+  if (location === "" || location.startsWith("/") || names.includes(".."))
     return "names its external data by a path outside of its folder"
+  // The engine may read what the graph names. Beside weights in a home directory, hidden files are keys and settings.
+  if (names.some((name) => name.startsWith(".") && name !== "."))
+    return "names a hidden file as its external data"
   const info = await stat(join(dirname(path), location)).catch(() => undefined)
   if (info === undefined) return `needs ${location} beside it, which is not there`
   return info.size < neededBytes
@@ -116,31 +131,39 @@ const dataProblem = async (path: string, { location, neededBytes }: ExternalData
     : undefined
 }
 
-const onnxProblem = async ({ path }: WeightToCheck): Promise<string | undefined> => {
+const onnxContent = async ({ path }: WeightToCheck): Promise<Content> => {
   const found = await checkOnnx(path)
-  if ("problem" in found) return found.problem
+  if ("problem" in found) return found
   for (const data of found.externalData) {
     const problem = await dataProblem(path, data)
-    if (problem !== undefined) return problem
+    if (problem !== undefined) return { problem }
   }
-  return undefined
+  return { parts: found.externalData.map(({ location }) => join(dirname(path), location)) }
 }
 
-const contentProblem = async (weight: WeightToCheck): Promise<string | undefined> => {
+const contentOf = async (weight: WeightToCheck): Promise<Content> => {
   const format = formatOf(weight)
-  if (format === undefined) return undefined
+  if (format === undefined) return { parts: [] }
   const wanted = format === "gguf" ? "a GGUF file" : "an ONNX model"
   const shown = await shownFormat(weight.path)
   if (shown !== undefined && shown !== wanted)
-    return `is ${shown}, but the adapter ${weight.entry.adapter} reads ${wanted} here`
-  return format === "gguf" ? ggufProblem(weight) : onnxProblem(weight)
+    return { problem: `is ${shown}, but the adapter ${weight.entry.adapter} reads ${wanted} here` }
+  return format === "gguf" ? ggufContent(weight) : onnxContent(weight)
 }
+
+/** An engine may read all of a folder that its entry names. */
+const openFolder = async (path: string): Promise<string | undefined> =>
+  isAbsolute(homedir()) && isWithin(await realpath(path), await realpath(homedir()).catch(() => homedir()))
+    ? "is or contains the home directory, and an engine may read all of the folder: put its files in a folder of their own"
+    : undefined
 
 const codeOf = (cause: unknown): string => (cause as NodeJS.ErrnoException).code ?? "unknown error"
 
 export interface CheckedWeight {
   /** In words that follow the file's name. Undefined if nothing is wrong. */
   readonly problem: string | undefined
+  /** Absolute paths of the files that it names: parts of a split GGUF, external data of an ONNX graph. */
+  readonly parts: ReadonlyArray<string>
   /** The file's version, with its sum if one was computed. Undefined if there is no file. */
   readonly version: FileVersion | undefined
 }
@@ -153,17 +176,20 @@ export const checkWeight = async (weight: WeightToCheck): Promise<CheckedWeight>
     version = { sizeBytes: info.size, modifiedMs: info.mtimeMs, sha256: undefined }
     if (info.isDirectory()) {
       const needsFile = formatOf(weight) !== undefined || sha256 !== undefined
-      return { problem: needsFile ? "is a folder, not a file" : undefined, version }
+      return { problem: needsFile ? "is a folder, not a file" : await openFolder(path), parts: [], version }
     }
-    const problem = await contentProblem(weight)
-    if (problem !== undefined || sha256 === undefined) return { problem, version }
+    const content = await contentOf(weight)
+    if ("problem" in content) return { ...content, parts: [], version }
+    const { parts } = content
+    if (sha256 === undefined) return { problem: undefined, parts, version }
     const actual = await sumOf(path, info)
     return {
       problem: actual === sha256 ? undefined : `has SHA-256 ${actual}, the catalog says ${sha256}`,
+      parts,
       version: { ...version, sha256: actual },
     }
   } catch (cause) {
     const code = codeOf(cause)
-    return { problem: code === "ENOENT" ? "is not there" : `cannot be read (${code})`, version }
+    return { problem: code === "ENOENT" ? "is not there" : `cannot be read (${code})`, parts: [], version }
   }
 }

@@ -1,4 +1,7 @@
 // The load client against the raw server, as processes: the client counts all that the server writes, both end with the scope.
+import { once } from "node:events"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { type Child, startChild } from "../../bench/support/Child.ts"
@@ -69,5 +72,24 @@ it.live("ends its processes with the scope, and names the one that failed", () =
     expect([client.pid, raw.pid].filter(isAlive)).toEqual([])
     const failure = yield* Effect.flip(client.ask("window"))
     expect(failure.child).toBe("client")
+  }),
+)
+
+it.live("a connection that the server has closed while it was idle is opened again", () =>
+  Effect.gen(function* () {
+    const { client } = yield* stage
+    const closed: Array<Promise<unknown>> = []
+    const server = createServer((_, response) => void response.end("{}"))
+    server.on("connection", (socket) => void closed.push(once(socket, "close")))
+    yield* Effect.addFinalizer(() => Effect.sync(() => server.close()))
+    server.listen(0, "127.0.0.1")
+    yield* Effect.promise(() => once(server, "listening"))
+    const target = { port: (server.address() as AddressInfo).port, key: "" }
+    for (let connections = 1; connections <= 3; connections++) {
+      expect(yield* client.ask("sequence", { target, path: "/", body: {}, count: 2 })).toHaveLength(2)
+      expect(closed).toHaveLength(connections)
+      server.closeIdleConnections()
+      yield* Effect.promise(() => Promise.all(closed))
+    }
   }),
 )

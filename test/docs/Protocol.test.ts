@@ -244,9 +244,9 @@ describe("errors", () => {
 
   it("of routing and of the listener have a row", () => {
     const answered = [
-      unmatched(authPaths, "OPTIONS", "/nowhere"),
-      unmatched(authPaths, "GET", "/nowhere"),
-      unmatched(authPaths, "GET", "/v1/auth/session"),
+      unmatched(authPaths, { method: "OPTIONS", url: "/nowhere", headers: {} }),
+      unmatched(authPaths, { method: "GET", url: "/nowhere", headers: {} }),
+      unmatched(authPaths, { method: "GET", url: "/v1/auth/session", headers: {} }),
     ].map(({ status }) => status)
     const head = { method: "GET", url: "/", headers: { host: "h" } }
     const socket = { ...head.headers, upgrade: "websocket", connection: "upgrade" }

@@ -1,8 +1,10 @@
 // The tables of chapter 17 of docs/protocol have the values of the code's constants. Read by ProtocolPages.
+
 import { readFileSync } from "node:fs"
 import { Effect, Schema } from "effect"
 import { expect, it } from "vitest"
 import { idleMs, limitSeconds } from "#actors/live/LiveSession.ts"
+import { secretsOfUser } from "#api/access/RateLimit.ts"
 import { sessionFailuresAMinute } from "#api/access/Sessions.ts"
 import { idleMinutes } from "#api/conversation/door/RealtimeConversation.ts"
 import { longestSeconds } from "#api/conversation/door/SessionEnds.ts"
@@ -10,21 +12,26 @@ import { mostBeside } from "#api/conversation/Floor.ts"
 import { decodeJson } from "#api/http/JsonBody.ts"
 import { maxKeys } from "#api/http/JsonPieces.ts"
 import { maxJsonBytes, parseJson } from "#api/http/JsonText.ts"
+import { detectionShare } from "#api/live/AudioIntake.ts"
+import { smallEvents } from "#api/live/EventReader.ts"
+import { largeTraffic, realtimeBudget } from "#api/live/SocketShare.ts"
 import { maxLogprobs } from "#api/text/Logprobs.ts"
 import { largeBodyBytes, maxChatBytes } from "#api/text/request/ChatBody.ts"
 import { maxArgumentChars, maxArgumentParts } from "#api/text/request/ChatTurns.ts"
 import { DEFAULT_LIMITS } from "#audio/Decoder.ts"
 import { settings } from "#config/Settings.ts"
 import { builtInCatalog } from "#config/settings/NodeSettings.ts"
+import { audioAllowance } from "#domain/access/AudioAllowance.ts"
+import { readAhead } from "#domain/access/ReadAhead.ts"
 import { clockSkewMs, keySetAgeSeconds, maxSessionMs } from "#domain/access/SigningSchedule.ts"
-import { maxTermsCharacters, secretSeconds } from "#domain/conversation/ClientSecretTerms.ts"
-import { maxCharacters, maxItems } from "#domain/conversation/History.ts"
+import { maxTermsCharacters, secretSeconds, sessionsAtOnce } from "#domain/conversation/ClientSecretTerms.ts"
+import { maxItemBytes, maxItems } from "#domain/conversation/History.ts"
 import { Catalog, Runtime } from "#domain/models/ModelEntry.ts"
 import { allowance } from "#domain/pictures/Allowance.ts"
 import { maxScans } from "#domain/pictures/Jpeg.ts"
 import { maxPicturePixels } from "#domain/pictures/PictureFile.ts"
 import { requestPieces } from "#domain/queues/PieceBudget.ts"
-import { CompletionRequest } from "#domain/wire/Completion.ts"
+import { CompletionRequest, maxPrompts } from "#domain/wire/Completion.ts"
 import type { InvalidRequest } from "#domain/wire/Errors.ts"
 import { windowSeconds } from "#domain/wire/LiveParameters.ts"
 import { maxRequestIdLength } from "#domain/wire/RequestId.ts"
@@ -39,6 +46,8 @@ import {
   schemaLimits,
 } from "#domain/wire/text/SchemaBounds.ts"
 import { maxTools } from "#domain/wire/text/Tools.ts"
+import { compilationMs, compilationsMs } from "#engines/llama/grammar/compile/GrammarCompiler.ts"
+import { mostWork } from "#engines/llama/model/Constraints.ts"
 import { maxPictureBytes } from "#pictures/PictureUrl.ts"
 import { maxFileBytes } from "#services/TranscriptionUpload.ts"
 import { maxLiveSecrets } from "#store/accounts/ClientSecrets.ts"
@@ -103,14 +112,21 @@ const limits: Readonly<Record<string, string>> = {
   "wrong credentials of an address, edge": `${settings.authFailureLimit.fallback} a minute`,
   "wrong credentials of an address, auth": `${sessionFailuresAMinute} a minute`,
   "requests without a credential of an address": `${n(settings.anonymousRate.fallback)} a second`,
+  "requests with a client secret": `${settings.rateLimit.fallback} in 60 s, ${n(secretsOfUser * Number(settings.rateLimit.fallback))} of all secrets of a user`,
+  "open sessions of a client secret": `${sessionsAtOnce.default}`,
+  "prompts that are read ahead": `${n(readAhead.burst)} tokens of a user, back in ${n(readAhead.burst / readAhead.perSecond)} s or with the prompts that are charged`,
   "queue of a model": `${runtime.waitingLine} requests`,
-  "`max_tokens`": `1 to ${lastNumber(completion({ max_tokens: 0 }))}`,
+  "`max_tokens`": `1 to ${lastNumber(completion({ max_tokens: 9_999 }))}`,
   "context of the built-in text models": `${n(Number(entryOf("llm-3.5-27b")?.options.contextTokens))} tokens`,
   "stop sequences": `${lastNumber(completion({ stop: Array(99).fill("a") }))} of ${lastNumber(completion({ stop: "a".repeat(9_999) }))} characters`,
+  "prompts of a text completion": `${maxPrompts} prompts`,
   "replies of a request": `${maxReplies}, and the slots of the model`,
   "tools of a request": `${maxTools} tools`,
   "JSON Schema of a tool or a format": `${n(schemaLimits.bytes)} bytes, ${schemaLimits.levels} levels, ${n(schemaLimits.subschemas)} subschemas`,
   "JSON Schemas of a request together": `${n(maxSchemaBytesTogether)} bytes, ${n(maxSchemaValuesTogether)} values`,
+  "processor time to compile the schemas of a request": `${compilationMs} ms`,
+  "the same of a user's new schemas": `${compilationsMs / 1_000} s a minute`,
+  "work to hold a reply to its schemas": `${n(mostWork)} units ([schemas.md](../schemas.md#bounds))`,
   "most likely tokens beside a token": `${maxTopLogprobs}`,
   "log probabilities of a reply": n(maxLogprobs),
   "`metadata` of a response": `${metadataLimits.pairs} keys of ${metadataLimits.keyChars} characters, values of ${metadataLimits.valueChars}`,
@@ -143,11 +159,16 @@ const limits: Readonly<Record<string, string>> = {
   "silence of a live client": s(idleMs),
   "duration of a conversation": `${longestSeconds / 60} minutes`,
   "silence of a conversation's client": `${idleMinutes} minutes`,
-  "items of a conversation": `${n(maxItems)}, with ${n(maxCharacters)} characters`,
+  "realtime events, but those with 10 ms of audio and more": `${smallEvents.burst} at once, ${smallEvents.perSecond} a second; a new item is a quarter`,
+  "bytes of large realtime events of a user": `${n(largeTraffic.burstBytes)} at once, ${n(largeTraffic.bytesPerSecond)} a second`,
+  "bytes that realtime sockets hold": `${n(realtimeBudget().memory.limits.user)} of a user, a quarter of the heap on a node`,
+  "items of a conversation": `${n(maxItems)}, of ${n(maxItemBytes)} bytes together`,
   "answers outside of a conversation at a time": n(mostBeside),
   "`window_s`": `${windowSeconds.minimum} to ${windowSeconds.maximum}`,
   message: `${n(defaultSettings.frameBytes)} bytes`,
-  "messages that wait to be read": `${n(defaultSettings.inboundBytes)} bytes`,
+  "messages that wait to be read": `${n(defaultSettings.inboundBytes)} bytes, of a listener ${n(defaultSettings.unreadBytes)}`,
+  "audio of a socket": `${audioAllowance.burst} s at once, then ${audioAllowance.perSecond} s a second`,
+  "audio of all sockets in which speech is detected": `${detectionShare.perSecond} s a second, users in turn`,
   "answer to a ping": `${defaultSettings.webSocketIdleSeconds} s`,
 }
 
@@ -166,7 +187,6 @@ const unexported = [
   "messages in one pass of the event loop",
   "messages on the completions socket",
   "generations on one completions socket",
-  "realtime events without audio",
   "realtime items that wait",
 ]
 

@@ -124,7 +124,7 @@ it("of a session sums what its places took, each of them once, and keeps the fir
   const { meters, works } = traced()
   const place = (samples: ReadonlyArray<number>, spent: SessionLease["spent"]): SessionLease => {
     const left = [...samples]
-    const speaker = { windowSeconds: 1, lastAudioAtMs: 0 }
+    const speaker = { org: "a", windowSeconds: 1, beganAtMs: 0, lastAudioAtMs: 0 }
     return {
       spent,
       speaker,

@@ -182,7 +182,7 @@ export const folders: Readonly<Record<string, Folder>> = {
   "engines/llama/grammar/compile": {
     holds:
       "Expressions to tables: automata over bytes, made deterministic, with the shortest way to each end",
-    imports: ["engines/llama/grammar"],
+    imports: ["engines/llama/grammar", "engines/protocol", "src/domain/access", "src/domain/queues"],
   },
   "engines/llama/grammar/match": {
     holds:
@@ -208,6 +208,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "engines/llama/tower",
       "engines/llama/vision",
       "engines/protocol",
+      "engines/shared/text",
       "src/domain/wire",
     ],
   },
@@ -231,7 +232,13 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   "engines/llama/replies": {
     holds: "The state of a reply: which tokens may come next, its pieces of text, its end",
-    imports: ["engines/llama/grammar", "engines/llama/output", "engines/llama/sampling", "engines/protocol"],
+    imports: [
+      "engines/llama/grammar",
+      "engines/llama/output",
+      "engines/llama/sampling",
+      "engines/protocol",
+      "engines/shared/text",
+    ],
   },
   "engines/llama/sampling": {
     holds: "One token from a row of logits, and log probabilities",
@@ -454,6 +461,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/domain/audio",
       "src/domain/conversation",
       "src/domain/models",
+      "src/domain/queues",
       "src/domain/wire",
       "src/http",
       "src/services",
@@ -482,6 +490,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/domain/queues",
       "src/domain/wire",
       "src/domain/wire/events",
+      "src/domain/wire/text",
       "src/http",
       "src/services",
       "src/store/accounts",
@@ -597,6 +606,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "engines/protocol",
       "src/api/http",
       "src/domain/models",
+      "src/domain/queues",
       "src/domain/wire",
       "src/domain/wire/text",
       "src/services",
@@ -832,6 +842,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/config",
       "src/confine",
       "src/transport",
+      "src/transport/server",
     ],
   },
   "src/cli/doctor/measure": {
@@ -869,7 +880,9 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/api",
       "src/api/access",
       "src/api/conversation",
+      "src/api/conversation/door",
       "src/api/http",
+      "src/api/live",
       "src/api/metrics",
       "src/api/operations",
       "src/api/regions",
@@ -1133,6 +1146,7 @@ export const folders: Readonly<Record<string, Folder>> = {
     holds: "Effect's HttpServer over the transport that serves: the choice, the listener, its stop",
     imports: [
       "src/domain/access",
+      "src/domain/queues",
       "src/http",
       "src/transport",
       "src/transport/exchange",
@@ -1211,6 +1225,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/config/settings",
       "src/domain/conversation",
       "src/domain/models",
+      "src/domain/process",
       "src/store/files",
       "src/weights/formats",
     ],

@@ -11,7 +11,7 @@ const launcher = () => join(folder, "bin", "edgewise.js")
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "edgewise-launcher-"))
   for (const name of ["bin", "src"]) mkdirSync(join(folder, name))
-  cpSync(join(root, "bin", "edgewise.js"), launcher())
+  for (const name of ["edgewise.js", "child.js"]) cpSync(join(root, "bin", name), join(folder, "bin", name))
   writeFileSync(join(folder, "package.json"), '{ "type": "module" }')
   const program =
     "console.log(JSON.stringify([process.pid as number, ...process.argv.slice(2)])); process.exitCode = 3"
@@ -20,7 +20,10 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 const launch = (...flags: ReadonlyArray<string>): SpawnSyncReturns<string> =>
-  spawnSync(process.execPath, [...flags, launcher(), "serve", "--port", "1"], { encoding: "utf8" })
+  spawnSync(process.execPath, [...flags, launcher(), "serve", "--port", "1"], {
+    env: { ...process.env, EDGEWISE_RESTART: "false" },
+    encoding: "utf8",
+  })
 const quiet = "--disable-warning=ExperimentalWarning"
 
 /** Makes the launcher believe that it runs on another version. */

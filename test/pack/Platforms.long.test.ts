@@ -25,9 +25,15 @@ const isLinux = process.platform === "linux" && process.arch === "x64"
 
 describe("with Node", onlyWhere(isLinux, "the versions of Node are fetched for Linux x64"), () => {
   it.each([
-    ["22.23.3", /^HTTP and WebSockets by uWebSockets\.js$/m],
-    ["24.21.0", /^HTTP and WebSockets by Node's own server and ws: uWebSockets\.js has no checked binary/m],
-    ["26.10.0", /^HTTP and WebSockets by Node's own server and ws: uWebSockets\.js has no checked binary/m],
+    ["22.23.3", /^edge listening on \S+ with uWebSockets\.js: only this machine/m],
+    [
+      "24.21.0",
+      /^edge listening on \S+ with Node's own server and ws: uWebSockets\.js has no checked binary/m,
+    ],
+    [
+      "26.10.0",
+      /^edge listening on \S+ with Node's own server and ws: uWebSockets\.js has no checked binary/m,
+    ],
   ])("%s a node speaks, transcribes and writes", needs("registry"), async (version, transport) => {
     const node: Serving = await serveWith(nodeOf(version), [join(root, "src", "main.ts")], folder)
     try {

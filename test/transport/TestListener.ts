@@ -23,6 +23,7 @@ export const startListener = async (
   routes: ReadonlyArray<HttpRouter.Route<unknown, unknown>>,
   options: Partial<ListenOptions> = {},
   extra?: Layer.Layer<never, unknown, unknown>,
+  log: Layer.Layer<never> = Layer.empty,
 ): Promise<TestListener> => {
   uses("process", "a listening server")
   const scope = Scope.makeUnsafe()
@@ -35,6 +36,7 @@ export const startListener = async (
     },
   ).pipe(
     Layer.provideMerge(layer({ host: "127.0.0.1", port: 0, transport: transportUnderTest, ...options, tls })),
+    Layer.provide(log),
   )
   const context = (await Effect.runPromise(
     Layer.buildWithScope(served as Layer.Layer<HttpServer.HttpServer | Listener>, scope),

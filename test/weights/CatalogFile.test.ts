@@ -115,6 +115,14 @@ describe("an unknown key is named with the nearest right one", () => {
   })
 })
 
+/** Sources for all roles of an adapter. */
+const sourcesFor = (adapter: string) =>
+  Object.fromEntries(
+    Object.entries(adapterFacts[adapter]!.files).map(([role, what]) => [
+      role,
+      { source: what === "folder" ? "folder" : "weights.gguf" },
+    ]),
+  )
 const textAdapters = Object.entries(adapterFacts)
   .filter(([, { kind }]) => kind === "text")
   .map(([name]) => name)
@@ -159,6 +167,31 @@ describe("a wrong value is named with what is allowed", () => {
       "an adapter of another kind",
       { adapter: "fake-speech" },
       `adapter: fake-speech runs speech models, and kind is "text"; adapters of text models are ${textAdapters}`,
+    ],
+    [
+      "an adapter of another kind, whatever options and files it reads",
+      { adapter: "kokoro-onnx", options: { contextTokens: 8_192 }, files: llama.files },
+      `adapter: kokoro-onnx runs speech models, and kind is "text"; adapters of text models are ${textAdapters}`,
+    ],
+    [
+      "an adapter misspelled, whatever options and files it reads",
+      { ...llama, adapter: "gguf", options: { contextTokens: 8_192 } },
+      'adapter: "gguf" is not an adapter; allowed are ',
+    ],
+    [
+      "an adapter of its kind that reads other files and options",
+      {
+        kind: "transcription",
+        adapter: "cohere-hf-onnx",
+        options: { variableLength: true },
+        files: sourcesFor("whisper-hf-onnx"),
+      },
+      "adapter: cohere-hf-onnx reads other files, these are those of whisper-hf-onnx; adapters of transcription models are ",
+    ],
+    [
+      "the same with a folder",
+      { kind: "speech", adapter: "chatterbox-onnx", files: sourcesFor("kokoro-onnx") },
+      "adapter: chatterbox-onnx reads other files, these are those of kokoro-onnx; adapters of speech models are ",
     ],
     [
       "speech limits of a text model",

@@ -1,15 +1,18 @@
 // Weight files that are whole, cut short, damaged, of another format or kind: the result of the check, without loading.
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { basename, join } from "node:path"
+import { homedir, tmpdir } from "node:os"
+import { basename, dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { afterAll, beforeAll, describe, expect, it, vi } from "@effect/vitest"
+import { Effect } from "effect"
 import fc from "fast-check"
 import { FileReader } from "#store/files/FileReader.ts"
 import { checkGguf } from "#weights/formats/GgufCheck.ts"
 import { checkOnnx } from "#weights/formats/OnnxCheck.ts"
+import { locate } from "#weights/ModelFiles.ts"
 import { checkWeight } from "#weights/WeightCheck.ts"
 import { writeToyLlama } from "../support/engines/ToyGguf.ts"
+import { fakeDeployment } from "../support/nodes/FakeNode.ts"
 
 const models = fileURLToPath(new URL("../../models/", import.meta.url))
 const demoGguf = join(models, "llama-demo/llama-demo-Q8_0.gguf")
@@ -207,6 +210,8 @@ describe("another file than it should be", () => {
     expect(await textProblem(at("folder"))).toBe("is a folder, not a file")
     const voices = { entry: speechEntry, role: "voices", path: at("folder") }
     expect((await checkWeight(voices)).problem).toBeUndefined()
+    for (const path of [homedir(), dirname(homedir()), "/"])
+      expect((await checkWeight({ ...voices, path })).problem).toMatch(/^is or contains the home directory/)
     expect(await textProblem(join(demoGguf, "below"))).toBe("cannot be read (ENOTDIR)")
   })
 })
@@ -219,7 +224,12 @@ describe("files that belong together", () => {
     written("outside.data", Buffer.alloc(163))
     expect(await graphProblem(path)).toMatch(/cut short: it has 163 bytes and needs 164/)
     written("outside.data", Buffer.alloc(164))
-    expect(await graphProblem(path)).toBeUndefined()
+    expect(await checkWeight({ entry: speechEntry, role: "model", path })).toMatchObject({
+      problem: undefined,
+      parts: [at("outside.data")],
+    })
+    for (const hidden of [".netrc", ".ssh/id_ed25519", "a/.b"])
+      expect(await graphProblem(written("away.onnx", onnxWithData(hidden)))).toMatch(/names a hidden file/)
     for (const away of ["/etc/passwd", "../up.data"])
       expect(await graphProblem(written("away.onnx", onnxWithData(away)))).toMatch(/outside of its folder/)
   })
@@ -231,7 +241,16 @@ describe("files that belong together", () => {
     written("big-00002-of-00002.gguf", part.subarray(0, part.length - 1))
     expect(await textProblem(first)).toMatch(/big-00002-of-00002.gguf is cut short/)
     written("big-00002-of-00002.gguf", part)
-    expect(await textProblem(first)).toBeUndefined()
+    expect(await checkWeight({ entry: textEntry, role: "weights", path: first })).toMatchObject({
+      problem: undefined,
+      parts: [first, at("big-00002-of-00002.gguf")],
+    })
+    const { entry: text } = fakeDeployment({ id: "big" })
+    const entry = { ...text, adapter: "llama-gguf", files: { weights: { source: basename(first) } } }
+    expect(await Effect.runPromise(locate(at("catalog.json"), entry))).toMatchObject({
+      files: { weights: first },
+      parts: [first, at("big-00002-of-00002.gguf")],
+    })
     expect(await textProblem(written(basename("other.gguf"), part))).toMatch(/its name does not end with/)
   })
 })

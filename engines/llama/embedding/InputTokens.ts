@@ -5,14 +5,15 @@ import { type EmbedInput, EngineError } from "../../protocol/Engine.ts"
 import { tooLong, tooManyTokens } from "../../shared/text/EmbedBounds.ts"
 import { type Libllama, onThread, type Pointer } from "../native/Libllama.ts"
 import { piecesOf } from "../prompt/PromptPieces.ts"
+import { estimateOfTooLong, type TextLimits } from "../prompt/TextLength.ts"
 
 export interface TokenizerOptions {
   readonly library: Libllama
   readonly vocabulary: Pointer
   /** Only byte-pair vocabularies have a pre-tokenizer whose stack long texts would overflow. */
   readonly isBytePair: boolean
-  /** Most tokens of one input. */
-  readonly contextTokens: number
+  /** Of one input. */
+  readonly limits: TextLimits
 }
 
 export type TokensOf = (
@@ -27,13 +28,9 @@ const largestInPlace = 2_048
 /** Bytes that are tokenized on the event loop before other requests get it. */
 const bytesInOneTick = 8_192
 
-export const inputTokens = ({
-  contextTokens,
-  isBytePair,
-  library,
-  vocabulary,
-}: TokenizerOptions): TokensOf => {
+export const inputTokens = ({ isBytePair, library, limits, vocabulary }: TokenizerOptions): TokensOf => {
   const size = library.vocabularySize(vocabulary)
+  const { contextTokens } = limits
 
   const tokenized = async (text: string, addSpecial: boolean): Promise<ReadonlyArray<number>> => {
     const bytes = Buffer.from(text)
@@ -72,6 +69,26 @@ export const inputTokens = ({
     return [...tokens, ...after]
   }
 
+  /** An estimate of the tokens of a text that certainly has too many. */
+  const tooManyOf = async (text: string): Promise<number | undefined> => {
+    const counting = estimateOfTooLong([text], limits)
+    let step = counting.next()
+    while (step.done !== true) step = counting.next((await textTokens(step.value)).length)
+    return step.value
+  }
+
+  const ofText = (text: string, index: number) =>
+    Effect.flatMap(
+      Effect.promise(() => tooManyOf(text)),
+      (tooMany) =>
+        tooMany === undefined
+          ? Effect.flatMap(
+              Effect.promise(() => textTokens(text)),
+              (tokens) => checked(tokens, index),
+            )
+          : Effect.fail(tooLong(index, Math.max(tooMany, contextTokens + 1), contextTokens)),
+    )
+
   const checked = (tokens: ReadonlyArray<number>, index: number) => {
     if (tokens.length === 0) return invalid(index, "has no tokens")
     return tokens.length <= contextTokens
@@ -96,10 +113,7 @@ export const inputTokens = ({
         bytes = 0
         yield* Effect.sleep(0)
       }
-      const tokens =
-        typeof input === "string"
-          ? yield* checked(yield* Effect.promise(() => textTokens(input)), index)
-          : yield* ofIds(input, index)
+      const tokens = typeof input === "string" ? yield* ofText(input, index) : yield* ofIds(input, index)
       total += tokens.length
       if (total > maxRequestTokens) return yield* tooManyTokens()
       all.push(tokens)

@@ -17,6 +17,7 @@ import {
   openWeights,
   roundedUp,
 } from "../native/OpenLibllama.ts"
+import { textLimits } from "../prompt/TextLength.ts"
 import { type SteppedContext, stepThreads } from "../steps/StepThreads.ts"
 import { type EmbeddingContext, embeddingContext } from "./EmbeddingContext.ts"
 import { inputTokens, type TokensOf } from "./InputTokens.ts"
@@ -144,7 +145,7 @@ export const loadEmbedding = (
     const vocabulary = library.vocabulary(weights)
     return {
       stepped,
-      tokensOf: inputTokens({ library, vocabulary, isBytePair, contextTokens }),
+      tokensOf: inputTokens({ library, vocabulary, isBytePair, limits: textLimits(model, contextTokens) }),
       contextTokens,
       dimensions,
       sequences,

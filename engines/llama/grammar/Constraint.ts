@@ -3,7 +3,12 @@
 export interface Constraint {
   /** True if this token may be the next one, with `left` tokens of the reply's bound left, this one included. End tokens: only where the reply may end. */
   readonly allows: (token: number, left: number) => boolean
-  /** Sets the logits of all tokens that may not be next to -Infinity. Called only after `allows` refused the sampled token. */
+  /**
+   * Finds what `mask` needs, one slice of the work a call; true once it has it. `left` is the same until then. Called only after
+   * `allows` refused the sampled token.
+   */
+  readonly find: (left: number) => boolean
+  /** Sets the logits of all tokens that may not be next to -Infinity. Without `find` it does all of the work at once. */
   readonly mask: (logits: Float32Array, left: number) => void
   /** The token was appended to the reply. */
   readonly accept: (token: number) => void

@@ -12,8 +12,10 @@ import type {
   GenerateRequest,
   MessageEndTerms,
   Outlet,
+  Prepared,
   TextEngine,
 } from "../../protocol/Engine.ts"
+import { type PromptRun, runPrompts } from "../../shared/text/PromptBatch.ts"
 import type { ReplyEnd } from "../replies/Reply.ts"
 import type { Job, JobTerms, Outcome } from "../steps/Job.ts"
 import type { StepLoop } from "../steps/StepLoop.ts"
@@ -113,24 +115,39 @@ export const generator = ({
     yield* entrance.enter(1, runAll(loop, { jobs: [plan.job] }, out))
     return plan.end()
   })
+
+  /** Reads a request with one prompt. What it returns generates the replies. */
+  const prepare = Effect.fnUntraced(function* (
+    request: GenerateRequest,
+    out: Outlet<"text">,
+    prepared: Prepared | undefined,
+  ): Effect.fn.Return<PromptRun, EngineError> {
+    const returned = request.replies ?? 1
+    const best = (request.bestOf ?? returned) > returned ? new BestReplies(out) : undefined
+    const plan = yield* readRequest(model, slots, request, best ?? out, prepared)
+    const run = Effect.gen(function* () {
+      let waits = true
+      arrivals.waiting++
+      const arrived = Effect.sync(() => {
+        if (waits) arrivals.waiting--
+        waits = false
+      })
+      const ended = yield* entrance
+        .enter(plan.jobs.length, Effect.andThen(arrived, runAll(loop, plan, out)))
+        .pipe(Effect.ensuring(arrived))
+      // Replies without tokens are equal, and have one job.
+      const ends = ended.length < returned ? Array.from({ length: returned }, () => ended[0]!) : ended
+      const chosen = best === undefined ? ends : best.choose(ends, returned)
+      return endOf(plan.jobs[0], ends, chosen)
+    })
+    return { promptTokens: plan.jobs[0].prompt.length, run }
+  })
+
   return Effect.fnUntraced(function* (
     request: GenerateRequest,
     out: Outlet<"text">,
   ): Effect.fn.Return<GenerateEnd, EngineError> {
     if (request.messageEnd !== undefined) return yield* measured(request, request.messageEnd, out)
-    const returned = request.replies ?? 1
-    const best = (request.bestOf ?? returned) > returned ? new BestReplies(out) : undefined
-    const plan = yield* readRequest(model, slots, request, best ?? out)
-    let waits = true
-    arrivals.waiting++
-    const arrived = Effect.sync(() => {
-      if (waits) arrivals.waiting--
-      waits = false
-    })
-    const ends = yield* entrance
-      .enter(plan.jobs.length, Effect.andThen(arrived, runAll(loop, plan, out)))
-      .pipe(Effect.ensuring(arrived))
-    const chosen = best === undefined ? ends : best.choose(ends, returned)
-    return endOf(plan.jobs[0], ends, chosen)
+    return yield* runPrompts(request, out, (one, to) => prepare(one, to, out.prepared))
   })
 }

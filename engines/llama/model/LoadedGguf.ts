@@ -140,10 +140,12 @@ const assemble = async ({ llama, opened, options, pictures, stepped }: Loaded): 
   const needsCheckpoints = isHybrid || isRecurrent || swaSize !== undefined
   const template = templateOf(model, nativeJinja(llama))
   const vocabulary = vocabularyOf(model, template)
-  const prompts = new ChatPrompt(model, template, { contextTokens, needsCheckpoints }, pictures?.reader)
+  const { sharedPrompts } = options
+  const limits = { contextTokens, needsCheckpoints, sharedPrompts }
+  const prompts = new ChatPrompt(model, template, limits, pictures?.reader)
   const constraints = new Constraints(vocabulary, prompts)
   // Other contexts refuse constrained replies.
-  if (native.direct !== undefined) constraints.prepare()
+  if (native.direct !== undefined) constraints.open()
   const { batchTokens, slots } = options
   const costs = await measureCosts(stepped.native, { batchTokens, contextTokens, slots })
   return {

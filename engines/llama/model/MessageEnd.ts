@@ -9,12 +9,14 @@ import {
   type NoMessageEnd,
   type Outlet,
 } from "../../protocol/Engine.ts"
-import { mostRows } from "../native/Native.ts"
 import { plainReply } from "../replies/Reply.ts"
 import type { JobTerms } from "../steps/Job.ts"
-import type { RowReading } from "../steps/Reading.ts"
+import { type RowReading, readEnd } from "../steps/Reading.ts"
 import type { Model } from "./LoadedGguf.ts"
 import { readPrompt } from "./ReadPrompt.ts"
+
+/** Words of the message after which its end is looked for; at most `mostRows`. A guess. */
+const mostWords = 12
 
 export interface MessageEndPlan {
   readonly job: JobTerms
@@ -29,9 +31,9 @@ export const messageEndPlan = (
   { withinMs }: MessageEndTerms,
   out: Outlet<"text">,
 ): Effect.Effect<MessageEndPlan | NoMessageEnd, EngineError> =>
-  Effect.map(readPrompt(model, request), () => {
+  Effect.map(readPrompt(model, request), ({ shared }) => {
     const { direct } = model.stepped.native
-    const open = direct && model.prompts.open(request, model.vocabulary, mostRows)
+    const open = direct && model.prompts.open(request, model.vocabulary, mostWords)
     if (direct === undefined || open === undefined) return "template"
     const groups = [
       [...new Set([open.end, ...model.vocabulary.ends])],
@@ -42,19 +44,25 @@ export const messageEndPlan = (
     let refused: NoMessageEnd | undefined
     const reading: RowReading = {
       at: open.wordEnds,
-      withinMs,
-      row: (row) => {
-        const [end, stop] = direct.masses(row, groups)
-        ends.push(end!)
-        stops.push(stop!)
+      rows: (count) => {
+        for (let row = 0; row < count; row++) {
+          const [end, stop] = direct.masses(row, groups)
+          ends.push(end!)
+          stops.push(stop!)
+        }
       },
-      refused: (why) => {
-        refused = why
+      unless: {
+        withinMs,
+        refused: (why) => {
+          refused = why
+        },
       },
+      end: readEnd,
     }
-    const { sampling, stop } = request
+    const { owner, sampling, stop } = request
     const reply = plainReply({ stop, maxTokens: 1, thought: undefined, out }, model.vocabulary)
-    const job: JobTerms = { prompt: open.tokens, spans: [], marks: [], sampling, reply, out, reading }
+    const prompt = { prompt: open.tokens, spans: [], marks: [], owner, shared }
+    const job: JobTerms = { ...prompt, sampling, reply, out, reading }
     const end = (): GenerateEnd => ({
       finishReason: "stop",
       promptTokens: open.tokens.length,

@@ -36,6 +36,10 @@ export const readPrompt = (model: Model, request: GenerateRequest): Effect.Effec
           detail: "this model has no tokens for filling in text before a suffix",
         }),
       )
+    if ("unknownToken" in read) {
+      const detail = `has the token ${read.unknownToken}; this model has the tokens 0 to ${read.size - 1}`
+      return Effect.fail(new EngineError({ reason: "InvalidInput", field, detail }))
+    }
     if ("noPictures" in read)
       return Effect.fail(new EngineError({ reason: "InvalidInput", field, detail: read.noPictures }))
     if ("empty" in read)

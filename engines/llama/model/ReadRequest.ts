@@ -1,13 +1,17 @@
 // What a request asks for, as the terms of a job for each of its replies. Fails before anything starts if the model cannot do it.
 import * as Effect from "effect/Effect"
-import { EngineError, type GenerateRequest, type Outlet } from "../../protocol/Engine.ts"
+import { textPromptsOf } from "../../protocol/Contents.ts"
+import { EngineError, type GenerateRequest, type Outlet, type Prepared } from "../../protocol/Engine.ts"
 import type { Constraint } from "../grammar/Constraint.ts"
 import type { Prompt } from "../prompt/ChatPrompt.ts"
 import { DetailedReply, type DetailedTerms } from "../replies/DetailedReply.ts"
+import { EchoedPrompt } from "../replies/EchoedPrompt.ts"
 import { Guidance, type ThinkingTerms } from "../replies/Guidance.ts"
-import { plainReply } from "../replies/Reply.ts"
+import { plainReply, type ReplyEnd } from "../replies/Reply.ts"
 import type { Biases } from "../sampling/LogitSampler.ts"
 import type { JobTerms } from "../steps/Job.ts"
+import type { RowReading } from "../steps/Reading.ts"
+import { leadingThought } from "./Constraints.ts"
 import type { Model } from "./LoadedGguf.ts"
 import { readPrompt } from "./ReadPrompt.ts"
 
@@ -81,15 +85,12 @@ const thinkingOf = (
   }
 }
 
-/** The markers of the block that the reply begins with; undefined if it begins with its answer. */
-const leadingThought = ({ thought }: Prompt, { thinkingTokens }: GenerateRequest) =>
-  thinkingTokens !== undefined || thought?.startsInside === true ? thought : undefined
-
 export const readRequest = (
   model: Model,
   slots: number,
   request: GenerateRequest,
   out: Outlet<"text">,
+  prepared?: Prepared,
 ): Effect.Effect<ReplyPlan, EngineError> =>
   Effect.suspend(() => {
     const problem = problemOf(model, slots, request)
@@ -97,8 +98,9 @@ export const readRequest = (
     if (isPlain(request))
       return Effect.map(readPrompt(model, request), (prompt) => plainPlan(model, prompt, request, out))
     return Effect.flatMap(readPrompt(model, request), (prompt) =>
-      Effect.map(model.constraints.of(request, leadingThought(prompt, request)), (constrain) =>
-        planOf(model, prompt, request, out, constrain),
+      Effect.map(
+        model.constraints.of(request, leadingThought(prompt.thought, request.thinkingTokens), prepared),
+        (constrain) => planOf(model, prompt, request, out, constrain),
       ),
     )
   })
@@ -115,15 +117,23 @@ const commonTerms = (
   out,
 })
 
+/** What of the terms of a job is about its prompt. */
+const promptTerms = ({ marks, shared, spans, tokens }: Prompt, { owner }: GenerateRequest) => ({
+  prompt: tokens,
+  spans,
+  marks,
+  owner,
+  shared,
+})
+
 const plainPlan = (
   model: Model,
   prompt: Prompt,
   request: GenerateRequest,
   out: Outlet<"text">,
 ): ReplyPlan => {
-  const { marks, spans, tokens } = prompt
   const reply = plainReply(commonTerms(model, prompt, request, out), model.vocabulary)
-  return { jobs: [{ prompt: tokens, spans, marks, sampling: request.sampling, reply, out }] }
+  return { jobs: [{ ...promptTerms(prompt, request), sampling: request.sampling, reply, out }] }
 }
 
 const planOf = (
@@ -133,17 +143,19 @@ const planOf = (
   out: Outlet<"text">,
   constrain: (() => Constraint) | undefined,
 ): ReplyPlan => {
-  const { marks, spans, tokens } = prompt
   const { format, sampling, tools } = request
   const terms = commonTerms(model, prompt, request, out)
   const tally = { tokens: 0 }
   const biases = biasesOf(request)
+  const count = Math.max(request.replies ?? 1, request.bestOf ?? 1)
+  const echoed = request.echo === true ? echoedOf(model, prompt, request, out, count) : undefined
+  const reading = echoed && readingOf(echoed, request)
   const jobOf = (reply: number): JobTerms => {
     const detailed: DetailedTerms = {
       ...terms,
       reply,
       tally,
-      echo: request.echo === true && "text" in request.prompt ? request.prompt.text : "",
+      prologue: reply === 0 && echoed !== undefined ? () => echoed.begin() : undefined,
       guidance: guidanceOf(model, prompt, request, terms.maxTokens, constrain?.()),
       parser: tools === undefined ? undefined : model.prompts.tools.parser(tools.tools, format !== undefined),
       showsThinking: request.thinkingTokens !== undefined,
@@ -151,17 +163,48 @@ const planOf = (
       ranked: (request.bestOf ?? 1) > (request.replies ?? 1),
     }
     return {
-      prompt: tokens,
-      spans,
-      marks,
+      ...promptTerms(prompt, request),
       sampling: reply === 0 ? sampling : { ...sampling, seed: (sampling.seed + reply) >>> 0 },
       reply: new DetailedReply(detailed, model.vocabulary),
       out,
       ...(biases === undefined ? {} : { biases }),
+      ...(reading === undefined ? {} : { reading }),
     }
   }
-  const count = Math.max(request.replies ?? 1, request.bestOf ?? 1)
+  // Without tokens there is one reply, whatever their number.
+  if (terms.maxTokens === 0) return { jobs: [jobOf(0)] }
   return { jobs: [jobOf(0), ...Array.from({ length: count - 1 }, (_, at) => jobOf(at + 1))] }
+}
+
+const echoedOf = (
+  { stepped, vocabulary }: Model,
+  { tokens }: Prompt,
+  { logprobs, prompt }: GenerateRequest,
+  out: Outlet<"text">,
+  replies: number,
+): EchoedPrompt => {
+  const { direct } = stepped.native
+  const [first] = textPromptsOf(prompt)
+  return new EchoedPrompt({
+    tokens,
+    text: typeof first === "string" ? first : undefined,
+    replies,
+    logprobs,
+    score: (row, token, top) => direct!.score(row, token, top),
+    out,
+    vocabulary,
+  })
+}
+
+/** What is read of an echoed prompt; undefined: nothing, and a reply follows. */
+const readingOf = (
+  echoed: EchoedPrompt,
+  { logprobs, maxTokens }: GenerateRequest,
+): RowReading | undefined => {
+  const end: ReplyEnd | undefined =
+    maxTokens === 0 ? { finishReason: "length", completionTokens: 0 } : undefined
+  if (logprobs === undefined && end === undefined) return undefined
+  return { at: logprobs === undefined ? [] : "all", rows: (count) => echoed.rows(count), end }
 }
 
 const guidanceOf = (

@@ -16,8 +16,9 @@ import {
   type SavedState,
 } from "./Native.ts"
 
-/** Flag: save recurrent and sliding-window state only. The rest of the memory stays in place and is cut. */
+/** Flags: save recurrent and sliding-window state only (the rest of the memory stays in place and is cut), or everything. */
 const partialOnly = 1
+const everything = 0
 
 interface SavedBytes extends SavedState {
   readonly sequenceId: number
@@ -93,6 +94,7 @@ export const libllamaContext = (options: LibllamaContextOptions): NativeContext 
         wanted[at++] = 0
       }
       for (const index of item.rowsAt ?? []) wanted[at - item.tokens.length + index] = 1
+      outputs += item.rowsAt?.length ?? 0
       if (!item.logits) return -1
       wanted[at - 1] = 1
       return outputs++
@@ -108,6 +110,22 @@ export const libllamaContext = (options: LibllamaContextOptions): NativeContext 
     if (address === rowsAddress && rows !== undefined && rows.length >= values) return
     rowsAddress = address
     rows = floatsAt(address, values)
+  }
+
+  const saved = async (sequenceId: number, flags: number): Promise<SavedBytes> => {
+    const sizeBytes = library.stateSize(context, sequenceId, flags)
+    const bytes = new Uint8Array(sizeBytes)
+    const written = await onThread(library.saveState, context, bytes, sizeBytes, sequenceId, flags)
+    if (sizeBytes === 0 || written !== sizeBytes) throw new Error("a sequence's state could not be saved")
+    const state: SavedBytes = {
+      sequenceId,
+      bytes,
+      sizeBytes,
+      dispose: () => {
+        state.bytes = undefined
+      },
+    }
+    return state
   }
 
   const logitsOf = (row: number): Float32Array => {
@@ -145,43 +163,50 @@ export const libllamaContext = (options: LibllamaContextOptions): NativeContext 
       options.interrupt.set(false)
       evaluationEnds(await onThread(library.decode, context, { n_tokens: size, ...buffers.addresses }))
       if (options.offloaded) await onThread(library.synchronize, context)
-      const rowCount = items.reduce((sum, { logits, rowsAt = [] }) => sum + (logits ? 1 : rowsAt.length), 0)
+      const rowCount = items.reduce(
+        (sum, { logits, rowsAt = [] }) => sum + (logits ? 1 : 0) + rowsAt.length,
+        0,
+      )
       if (rowCount > 0) readLogits(rowCount)
       return rowOf
     },
     sampler: (sampling, biases) => {
       const sampler = options.sampler(sampling, biases)
       return {
-        sample: async (row, choice) => sampler.draw(logitsOf(row), choice),
+        sample: async (row) => sampler.draw(logitsOf(row)),
+        choose: (row, choice) => sampler.choose(logitsOf(row), choice),
         count: (token) => sampler.count(token),
         dispose: () => {},
       }
     },
     direct: {
-      score: (row, token, top) => options.score(logitsOf(row), token, top),
+      score: (row, token, top) => options.score(typeof row === "number" ? logitsOf(row) : row, token, top),
       masses: (row, groups) => options.masses(logitsOf(row), groups),
       // Sequences have streams of their own, between which the library copies whole sequences only.
       copy: (from, to) => library.copySequence(memory, from, to, -1, -1),
+      wholeBytes: (sequenceId) => library.stateSize(context, sequenceId, everything),
+      saveWhole: (sequenceId) => saved(sequenceId, everything),
+      give: async (state, sequenceId) => {
+        const { bytes } = state as SavedBytes
+        if (bytes === undefined) return false
+        const read = await onThread(
+          library.restoreState,
+          context,
+          bytes,
+          bytes.length,
+          sequenceId,
+          everything,
+        )
+        if (read === bytes.length) return true
+        library.remove(memory, sequenceId, -1, -1)
+        return false
+      },
     },
     cut: (sequenceId, length, heldLength) => library.remove(memory, sequenceId, length, heldLength),
     clear: (sequenceId) => {
       if (!library.remove(memory, sequenceId, -1, -1)) throw new Error("a sequence could not be cleared")
     },
-    save: async (sequenceId) => {
-      const sizeBytes = library.stateSize(context, sequenceId, partialOnly)
-      const bytes = new Uint8Array(sizeBytes)
-      const written = await onThread(library.saveState, context, bytes, sizeBytes, sequenceId, partialOnly)
-      if (sizeBytes === 0 || written !== sizeBytes) throw new Error("a sequence's state could not be saved")
-      const saved: SavedBytes = {
-        sequenceId,
-        bytes,
-        sizeBytes,
-        dispose: () => {
-          saved.bytes = undefined
-        },
-      }
-      return saved
-    },
+    save: (sequenceId) => saved(sequenceId, partialOnly),
     restore: async (state, length) => {
       const { bytes, sequenceId } = state as SavedBytes
       if (bytes === undefined) return false

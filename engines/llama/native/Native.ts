@@ -6,13 +6,14 @@ import type * as Scope from "effect/Scope"
 import type { Llama, LlamaModel } from "node-llama-cpp"
 import type { EngineError, Sampling } from "../../protocol/Engine.ts"
 import type { LlamaOptions } from "../Options.ts"
+import type { LaterDraw } from "../sampling/LaterDraws.ts"
 import type { Biases, TokenChoice } from "../sampling/LogitSampler.ts"
 import type { Score } from "../sampling/Scores.ts"
 import type { Interrupt } from "./Interrupt.ts"
 import type { NativeLog } from "./NativeLog.ts"
 
-/** Rows of logits of a call that has one item: at least as many as `BatchItem.rowsAt` may name. Of others: one for each item. */
-export const mostRows = 12
+/** Rows of logits of a call that has one item, at most. Of others: one for each item. As many as the sequences of the default. */
+export const mostRows = 16
 
 /** One sequence's part of a step. */
 export interface BatchItem {
@@ -22,8 +23,8 @@ export interface BatchItem {
   /** True if the logits of the last token are needed. */
   readonly logits: boolean
   /**
-   * Indices in `tokens`, ascending, at most `mostRows`, whose logits are needed instead of those of the last token. Only with `direct`, and only in a
-   * call without other items: their rows are numbered from 0.
+   * Indices in `tokens`, ascending, whose logits are needed besides those of the last token, at most `mostRows` together. Only with
+   * `direct`, and only in a call without other items: their rows are numbered from 0, before that of the last token.
    */
   readonly rowsAt?: ReadonlyArray<number>
 }
@@ -49,10 +50,11 @@ export interface RowAccess {
 
 export interface Sampler {
   /**
-   * Samples the next token from a row of the last `decode`, one that `choice` allows; -1 if there is none. Not while a
-   * `decode` runs. Only a context with `direct` accepts a choice.
+   * Samples the next token from a row of the last `decode`; -1 if there is none. Not while a `decode` runs.
    */
-  readonly sample: (row: number, choice?: TokenChoice) => Promise<number>
+  readonly sample: (row: number) => Promise<number>
+  /** As `sample`, a token that `choice` allows; a draw that is done later if that takes long. Only of a context with `direct`. */
+  readonly choose?: (row: number, choice: TokenChoice) => number | LaterDraw
   /** The reply goes on with a token that was not sampled, which the penalties count too. */
   readonly count: (token: number) => void
   readonly dispose: () => void
@@ -73,12 +75,17 @@ export class Interrupted extends Error {
 
 /** What needs the logits themselves and the memory of several sequences. Not while a `decode` runs. */
 export interface DirectAccess {
-  /** The log probability of a token in a row of the last `decode`, with the `top` most likely tokens. */
-  readonly score: (row: number, token: number, top: number) => Score
+  /** The log probability of a token in a row of the last `decode`, or in this one, with the `top` most likely tokens. */
+  readonly score: (row: number | Float32Array, token: number, top: number) => Score
   /** For each of these groups of tokens the natural logarithm of the probability that the next token is one of them. */
   readonly masses: (row: number, groups: ReadonlyArray<ReadonlyArray<number>>) => ReadonlyArray<number>
   /** Makes the sequence `to` equal to `from`. Takes effect at the next `decode`. */
   readonly copy: (from: number, to: number) => void
+  /** Bytes of the whole state of a sequence, which `save` may keep in part only. */
+  readonly wholeBytes: (sequenceId: number) => number
+  readonly saveWhole: (sequenceId: number) => Promise<SavedState>
+  /** Gives an empty sequence a state of `saveWhole`; false if that failed, and then the sequence is empty. */
+  readonly give: (saved: SavedState, sequenceId: number) => Promise<boolean>
 }
 
 /** Calls must not overlap, except `sample` on different rows. */

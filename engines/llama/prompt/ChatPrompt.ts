@@ -10,9 +10,9 @@ import {
   SpecialTokensText,
   type Tokenizer,
 } from "node-llama-cpp"
-import { textOf } from "../../protocol/Contents.ts"
+import { textOf, textPromptsOf } from "../../protocol/Contents.ts"
 import type { ChatTurn, GenerateRequest } from "../../protocol/Engine.ts"
-import type { Picture, Tool } from "../../protocol/Text.ts"
+import type { Picture, TextPrompt, Tool } from "../../protocol/Text.ts"
 import type { ThoughtMarkers } from "../output/ThoughtFilter.ts"
 import type { Vocabulary } from "../output/Vocabulary.ts"
 import { generalFamily } from "../tools/Families.ts"
@@ -24,6 +24,7 @@ import { ChatTemplate, type Render } from "./ChatTemplate.ts"
 import { type OpenMessage, openMessage } from "./OpenMessage.ts"
 import { safeTokenizer } from "./SafeTokenizer.ts"
 import { specialTexts } from "./SpecialTexts.ts"
+import { estimateOfTooLong, type TextLimits, textLimits } from "./TextLength.ts"
 
 export interface Prompt {
   /** Tokens; rows of pictures are negative numbers, see vision/Spans. */
@@ -32,6 +33,8 @@ export interface Prompt {
   readonly spans: ReadonlyArray<PictureSpan>
   /** Lengths in tokens at which a checkpoint would serve later prompts, ascending; empty if none are needed. */
   readonly marks: ReadonlyArray<number>
+  /** Tokens of the beginning that are a prompt which the catalog declares as shared; 0 if there are none. */
+  readonly shared: number
   readonly thought: ThoughtMarkers | undefined
 }
 
@@ -43,12 +46,13 @@ export type PromptProblem =
   | { readonly promptTokens: number }
   | { readonly empty: true }
   | { readonly noInfill: true }
+  | { readonly unknownToken: number; readonly size: number }
   | { readonly noPictures: string }
 
 /** What of a request decides about its prompt. */
 export type PromptRequest = Pick<
   GenerateRequest,
-  "pictures" | "prompt" | "suffix" | "thinkingTokens" | "tools"
+  "owner" | "pictures" | "prompt" | "suffix" | "thinkingTokens" | "tools"
 >
 
 /** For models without a template: the format that the library guesses. Its console messages are suppressed. */
@@ -92,6 +96,13 @@ const looseEnd = 4
 /** Marks that end a sentence, of scripts in which conversations are usual. */
 const sentenceMarks = [".", "?", "!", "...", "…", "。", "？", "！", "؟", "।"]
 
+export interface PromptLimits {
+  readonly contextTokens: number
+  readonly needsCheckpoints: boolean
+  /** System messages whose tokens are shared. */
+  readonly sharedPrompts?: ReadonlyArray<string>
+}
+
 export class ChatPrompt {
   readonly #model: LlamaModel
   readonly #tokenizer: Tokenizer
@@ -99,14 +110,16 @@ export class ChatPrompt {
   readonly #contextTokens: number
   readonly #needsCheckpoints: boolean
   readonly #pictures: PictureReader | undefined
-  /** UTF-16 units. Any longer text has more tokens than the context. */
-  readonly #longestText: number
+  /** Without white space around them, which templates remove. */
+  readonly #sharedPrompts: ReadonlySet<string>
+  readonly #limits: TextLimits
   #sentenceEnds: ReadonlyArray<number> | undefined
+  readonly #usualThoughts = new Map<boolean, ThoughtMarkers>()
 
   constructor(
     model: LlamaModel,
     template: ChatTemplate | undefined,
-    limits: { readonly contextTokens: number; readonly needsCheckpoints: boolean },
+    limits: PromptLimits,
     pictures?: PictureReader,
   ) {
     this.#pictures = pictures
@@ -115,9 +128,8 @@ export class ChatPrompt {
     this.#template = template
     this.#contextTokens = limits.contextTokens
     this.#needsCheckpoints = limits.needsCheckpoints
-    const spellings: ReadonlyArray<string> = model.fileInfo.metadata.tokenizer?.ggml?.tokens ?? []
-    const longestToken = spellings.reduce((longest, { length }) => Math.max(longest, length), 1)
-    this.#longestText = limits.contextTokens * longestToken
+    this.#sharedPrompts = new Set(limits.sharedPrompts?.map((text) => text.trim()))
+    this.#limits = textLimits(model, limits.contextTokens)
   }
 
   /** How the model calls tools. */
@@ -126,13 +138,15 @@ export class ChatPrompt {
   }
 
   /** @throws TemplateRefused if the template does not allow the conversation. */
-  read({ pictures = [], prompt, suffix, thinkingTokens, tools }: PromptRequest): Prompt | PromptProblem {
+  read(request: PromptRequest): Prompt | PromptProblem {
+    const { prompt, suffix } = request
+    const [first = ""] = textPromptsOf(prompt)
     const read =
       "turns" in prompt
-        ? this.#readTurns(prompt.turns, tools?.tools ?? [], thinkingTokens !== undefined, pictures)
+        ? this.#readTurns(prompt.turns, request)
         : suffix === undefined
-          ? this.#readText(prompt.text)
-          : this.#readInfill(prompt.text, suffix)
+          ? this.#readText(first)
+          : this.#readInfill(first, suffix)
     if (!("tokens" in read)) return read
     if (read.tokens.length === 0) return { empty: true }
     return read.tokens.length >= this.#contextTokens ? { promptTokens: read.tokens.length } : read
@@ -154,6 +168,21 @@ export class ChatPrompt {
     })
   }
 
+  /** The thinking markers of a reply to a usual conversation; for another one the template may decide otherwise. */
+  usualThought(thinking: boolean): ThoughtMarkers | undefined {
+    const known = this.#usualThoughts.get(thinking)
+    if (known !== undefined) return known
+    let thought: ThoughtMarkers | undefined
+    try {
+      const parts = this.#template?.parts([{ role: "user", content: "a" }], [], thinking)
+      thought = parts && this.#template?.thought(parts)
+    } catch {
+      // Such a template refuses most requests, with its own words.
+    }
+    if (thought !== undefined) this.#usualThoughts.set(thinking, thought)
+    return thought
+  }
+
   /** The tokens that are marks at the end of a sentence, if the vocabulary has a token for each. */
   get sentenceEnds(): ReadonlyArray<number> {
     this.#sentenceEnds ??= sentenceMarks.flatMap((mark) => {
@@ -163,30 +192,32 @@ export class ChatPrompt {
     return this.#sentenceEnds
   }
 
-  #readText(text: string): Prompt | PromptProblem {
-    if (text.length > this.#longestText) return this.#estimate(text)
-    const tokens = this.#begun([...this.#tokenizer(text)])
+  #readText(text: TextPrompt): Prompt | PromptProblem {
+    const problem = this.#textProblem([text])
+    if (problem !== undefined) return problem
+    const tokens = typeof text === "string" ? this.#begun([...this.#tokenizer(text)]) : [...text]
     // An empty text prompt becomes the beginning-of-text token, if the vocabulary has one.
     const { bos } = this.#model.tokens
     if (tokens.length === 0 && bos !== null) tokens.push(bos)
     const mark = tokens.length - looseEnd
     const marks = this.#needsCheckpoints && mark > 0 ? [mark] : []
-    return { tokens, spans: [], marks, thought: undefined }
+    return { tokens, spans: [], marks, shared: 0, thought: undefined }
   }
 
   /** The order prefix, suffix, middle, which llama.cpp's server uses too. */
-  #readInfill(before: string, after: string): Prompt | PromptProblem {
+  #readInfill(before: TextPrompt, after: string): Prompt | PromptProblem {
     const { middle, prefix, suffix } = this.#model.tokens.infill
     if (prefix === null || suffix === null || middle === null) return { noInfill: true }
-    if (before.length + after.length > this.#longestText) return this.#estimate(before + after)
+    const problem = this.#textProblem([before, after])
+    if (problem !== undefined) return problem
     const tokens = this.#begun([
       prefix,
-      ...this.#tokenizer(before),
+      ...(typeof before === "string" ? this.#tokenizer(before) : before),
       suffix,
       ...this.#tokenizer(after),
       middle,
     ])
-    return { tokens, spans: [], marks: [], thought: undefined }
+    return { tokens, spans: [], marks: [], shared: 0, thought: undefined }
   }
 
   /** The tokens of text that a reply is made to continue with, such as a marker of the template. */
@@ -196,24 +227,25 @@ export class ChatPrompt {
 
   #readTurns(
     turns: ReadonlyArray<ChatTurn>,
-    tools: ReadonlyArray<Tool>,
-    thinking: boolean,
-    pictures: ReadonlyArray<Picture>,
+    { owner, pictures = [], thinkingTokens, tools: use }: PromptRequest,
   ): Prompt | PromptProblem {
-    const texts = textsOf(turns, tools)
-    const length = texts.reduce((sum, text) => sum + text.length, 0)
-    if (length > this.#longestText) return this.#estimate(texts.join("\n"))
-    const parts = this.#template?.parts(turns, tools, thinking)
+    const tools = use?.tools ?? []
+    const problem = this.#tooLong(textsOf(turns, tools))
+    if (problem !== undefined) return problem
+    const parts = this.#template?.parts(turns, tools, thinkingTokens !== undefined)
     if (turns.some(({ content }) => typeof content !== "string")) {
       if (this.#pictures === undefined || parts === undefined)
         return { noPictures: "this model takes no pictures" }
-      return this.#readPictures(parts, this.#pictures, pictures, turns[0]?.role === "system")
+      const show = (picture: Picture) => this.#pictures!.read(picture, owner)
+      return this.#readPictures(parts, show, pictures, turns)
     }
     const text = this.#textOf(turns, tools, parts)
+    const tokens = this.#tokenize(text)
     return {
-      tokens: this.#tokenize(text),
+      tokens,
       spans: [],
       marks: this.#needsCheckpoints ? this.#marksOf(text, turns[0]?.role === "system") : [],
+      shared: this.#sharedIn(tokens, text, turns[0]),
       thought: parts && this.#template?.thought(parts),
     }
   }
@@ -231,9 +263,9 @@ export class ChatPrompt {
   /** The parts of a prompt with pictures. As in other prompts, each part is tokenized on its own. */
   #readPictures(
     parts: ReadonlyArray<PromptPart>,
-    reader: PictureReader,
+    show: (picture: Picture) => ReturnType<PictureReader["read"]>,
     pictures: ReadonlyArray<Picture>,
-    startsWithSystem: boolean,
+    turns: ReadonlyArray<ChatTurn>,
   ): Prompt | PromptProblem {
     const tokens: Array<number> = []
     const spans: Array<PictureSpan> = []
@@ -254,7 +286,7 @@ export class ChatPrompt {
       }
       const shown = pictures[picture]
       if (shown === undefined) return { noPictures: `there is no picture ${picture}` }
-      for (const piece of reader.read(shown)) {
+      for (const piece of show(shown)) {
         if ("marker" in piece) {
           add(new SpecialTokensText(piece.marker))
           continue
@@ -265,10 +297,12 @@ export class ChatPrompt {
       written.push(tokens.length)
     }
     if ((tokens.at(-1) ?? 0) < 0) return { noPictures: "the chat template ends with the picture" }
-    const [first] = startsWithSystem ? written : []
+    const [first] = turns[0]?.role === "system" ? written : []
     const last = written.at(-1)
     const marks = this.#needsCheckpoints ? [first, last].filter((mark) => mark !== undefined) : []
-    return { tokens, spans, marks: [...new Set(marks)], thought: this.#template?.thought(parts) }
+    const isShared = this.#isShared(turns[0], parts.find(({ byTemplate }) => !byTemplate)?.text)
+    const shared = isShared ? (first ?? 0) : 0
+    return { tokens, spans, marks: [...new Set(marks)], shared, thought: this.#template?.thought(parts) }
   }
 
   #tokenize(text: LlamaText): Array<number> {
@@ -294,10 +328,39 @@ export class ChatPrompt {
     return [...new Set(lengths)]
   }
 
-  /** Extrapolates from the tokens of the text's first part. The text is certainly too long; the error message needs a number. */
-  #estimate(text: string): PromptProblem {
-    const part = text.slice(0, 65_536)
-    const promptTokens = Math.round((this.#tokenizer(part).length / part.length) * text.length)
-    return { promptTokens: Math.max(promptTokens, this.#contextTokens) }
+  /** Whether the first text of a prompt that callers wrote is a system message that all share. */
+  #isShared(first: ChatTurn | undefined, text: string | undefined): boolean {
+    if (this.#sharedPrompts.size === 0 || first?.role !== "system" || text === undefined) return false
+    const content = first.content.trim()
+    return this.#sharedPrompts.has(content) && text.trim() === content
+  }
+
+  /** Tokens of the prompt up to the end of a system message that all share: what is before it is the template's. */
+  #sharedIn(tokens: ReadonlyArray<number>, { values }: LlamaText, first: ChatTurn | undefined): number {
+    const at = values.findIndex((value) => typeof value === "string")
+    const text = values[at]
+    if (typeof text !== "string" || !this.#isShared(first, text)) return 0
+    const beginning = this.#tokenize(LlamaText(values.slice(0, at + 1)))
+    return beginning.every((token, index) => token === tokens[index]) ? beginning.length : 0
+  }
+
+  /** What is wrong with texts and token ids, as far as it is known before the texts are tokenized. */
+  #textProblem(prompts: ReadonlyArray<TextPrompt>): PromptProblem | undefined {
+    const { length: size } = this.#model.fileInfo.metadata.tokenizer?.ggml?.tokens ?? []
+    for (const prompt of prompts) {
+      if (typeof prompt === "string") continue
+      if (prompt.length >= this.#contextTokens) return { promptTokens: prompt.length }
+      const unknown = prompt.find((token) => !(token >= 0 && token < size))
+      if (unknown !== undefined) return { unknownToken: unknown, size }
+    }
+    return this.#tooLong(prompts.filter((prompt) => typeof prompt === "string"))
+  }
+
+  /** Texts that certainly do not fit, with an estimate of their tokens. */
+  #tooLong(texts: ReadonlyArray<string>): PromptProblem | undefined {
+    const counting = estimateOfTooLong(texts, this.#limits)
+    let step = counting.next()
+    while (step.done !== true) step = counting.next(this.#tokenizer(step.value).length)
+    return step.value === undefined ? undefined : { promptTokens: step.value }
   }
 }

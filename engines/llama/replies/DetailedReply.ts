@@ -1,11 +1,12 @@
 // A reply of a request that asks for more than text: its number among several, parts, log probabilities, a grammar.
-import type { DeltaDetail, GenerateStarted, SampledLogprob, TokenLogprob } from "../../protocol/Text.ts"
+import type { DeltaDetail, GenerateStarted, SampledLogprob } from "../../protocol/Text.ts"
 import { PartedCompletion, type PieceParser, type TextPiece } from "../output/PartedCompletion.ts"
 import type { Vocabulary } from "../output/Vocabulary.ts"
 import type { TokenChoice } from "../sampling/LogitSampler.ts"
-import type { Score, ScoredToken } from "../sampling/Scores.ts"
+import type { Score } from "../sampling/Scores.ts"
 import type { Guidance } from "./Guidance.ts"
 import type { Reply, ReplyEnd, ReplyTerms } from "./Reply.ts"
+import { shownScore } from "./ShownScore.ts"
 
 /** Completion tokens of all replies of a request. */
 export interface Tally {
@@ -16,8 +17,8 @@ export interface DetailedTerms extends ReplyTerms {
   /** Which reply of its request. */
   readonly reply: number
   readonly tally: Tally
-  /** Text that the reply begins with, without tokens of its own. */
-  readonly echo: string
+  /** Pushes what comes before the first token: an echoed prompt. */
+  readonly prologue: (() => void) | undefined
   readonly guidance: Guidance | undefined
   readonly parser: PieceParser | undefined
   readonly showsThinking: boolean
@@ -74,9 +75,9 @@ export class DetailedReply implements Reply {
   }
 
   begin(started: GenerateStarted): void {
-    const { echo, out, reply } = this.#terms
+    const { out, prologue, reply } = this.#terms
     if (reply === 0) out.started(started)
-    if (echo !== "") out.push({ text: echo, completionTokens: 0, ...this.#detail() })
+    prologue?.()
   }
 
   take(sampled: number, score: Score | undefined): ReadonlyArray<number> | ReplyEnd {
@@ -120,7 +121,7 @@ export class DetailedReply implements Reply {
       if (score !== undefined) {
         this.#sum += score.logprob
         this.#summed++
-        if (logprobs !== undefined) this.#logprobs.push(this.#sampled(score))
+        if (logprobs !== undefined) this.#logprobs.push(shownScore(this.#vocabulary, score))
       }
     }
     const progress = this.#completion.accept(piece, guidance !== undefined && this.#isWhole(guidance))
@@ -177,13 +178,5 @@ export class DetailedReply implements Reply {
       ...(showsThinking ? { reasoningTokens: this.#completion.reasoningTokens } : {}),
       ...(ranked ? { likelihood: this.#summed === 0 ? 0 : this.#sum / this.#summed } : {}),
     }
-  }
-
-  #sampled(score: Score): SampledLogprob {
-    return { ...this.#shown(score), top: score.top.map((one) => this.#shown(one)) }
-  }
-
-  #shown({ logprob, token }: ScoredToken): TokenLogprob {
-    return { ...this.#vocabulary.shown(token), logprob }
   }
 }

@@ -47,6 +47,8 @@ export class Guidance implements TokenChoice {
     return constraint === undefined || constraint.allows(token, this.#left)
   }
 
+  readonly find = (): boolean => this.#terms.constraint?.find(this.#left) ?? true
+
   readonly mask = (logits: Float32Array): void => {
     const { constraint, ends } = this.#terms
     constraint?.mask(logits, this.#left)

@@ -34,7 +34,7 @@ export interface Reply {
 
 export interface ReplyTerms {
   readonly stop: ReadonlyArray<string>
-  /** At most what the context has left; at least 1. */
+  /** At most what the context has left. 0 only for a job that ends behind its prompt. */
   readonly maxTokens: number
   readonly thought: ThoughtMarkers | undefined
   readonly out: Outlet<"text">

@@ -10,11 +10,14 @@
 import type { Sampling } from "../../protocol/Engine.ts"
 import { seededRandom } from "../../shared/listening/Sampling.ts"
 import { type Candidates, gatherLimit } from "./Candidates.ts"
+import type { LaterDraw } from "./LaterDraws.ts"
 import type { Rows } from "./Rows.ts"
 
 /** Which tokens a reply may continue with. */
 export interface TokenChoice {
   readonly allows: (token: number) => boolean
+  /** Works for a slice on what `mask` needs; true once it has it. Absent: that takes no time. */
+  readonly find?: () => boolean
   /** Sets the logits of all tokens that are not allowed to -Infinity. Called only if `allows` refused the sampled token. */
   readonly mask: (logits: Float32Array) => void
 }
@@ -87,22 +90,49 @@ export class LogitSampler {
 
   /** The next token; -1 if the row has no finite logit, or none of a token that is allowed. */
   draw(row: Float32Array, choice?: TokenChoice): number {
+    if (choice === undefined) {
+      this.#load(row)
+      return this.#drawnAs(this.#next())
+    }
+    const drawn = this.choose(row, choice)
+    if (typeof drawn === "number") return drawn
+    while (!drawn.advance());
+    return drawn.token()
+  }
+
+  /** As `draw`; a draw that has to be gone on with if the mask takes longer than a slice. The row may change then. */
+  choose(row: Float32Array, choice: TokenChoice): number | LaterDraw {
+    this.#load(row)
+    const token = this.#next()
+    if (token < 0 || choice.allows(token)) return this.#drawnAs(token)
+    const { find } = choice
+    if (find === undefined || find()) return this.#drawMasked(row, choice)
+    const kept = row.slice()
+    return { row: kept, advance: find, token: () => this.#drawMasked(kept, choice) }
+  }
+
+  #drawMasked(row: Float32Array, choice: TokenChoice): number {
+    const masked = this.#rows.logits.subarray(0, row.length)
+    this.#load(row)
+    choice.mask(masked)
+    const token = this.#next()
+    if (token >= 0 || this.#biases === undefined) return this.#drawnAs(token)
+    // The biases exclude every token that is allowed here: the allowed ones win.
+    this.#rows.load(row)
+    choice.mask(masked)
+    return this.#drawnAs(this.#next())
+  }
+
+  #drawnAs(token: number): number {
+    if (token >= 0) this.count(token)
+    return token
+  }
+
+  /** The row with its biases and penalties. */
+  #load(row: Float32Array): void {
     this.#rows.load(row)
     if (this.#biases !== undefined) this.#bias(this.#biases)
     this.#penalize()
-    let token = this.#next()
-    if (choice !== undefined && token >= 0 && !choice.allows(token)) {
-      choice.mask(this.#rows.logits.subarray(0, row.length))
-      token = this.#next()
-      // The biases exclude every token that is allowed here: the allowed ones win.
-      if (token < 0 && this.#biases !== undefined) {
-        this.#rows.load(row)
-        choice.mask(this.#rows.logits.subarray(0, row.length))
-        token = this.#next()
-      }
-    }
-    if (token >= 0) this.count(token)
-    return token
   }
 
   /** The reply goes on with this token; only the penalties need it. `draw` does it for the tokens that it returns. */

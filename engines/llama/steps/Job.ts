@@ -7,8 +7,8 @@ import type { Biases } from "../sampling/LogitSampler.ts"
 import type { Score } from "../sampling/Scores.ts"
 import type { PictureSpan } from "../vision/Spans.ts"
 import { JobPictures } from "./JobPictures.ts"
-import type { RowReading } from "./Reading.ts"
-import { positionAt, type Slot } from "./Slots.ts"
+import { mostTaken, type RowReading, rowsOf } from "./Reading.ts"
+import { type Owner, positionAt, type Slot } from "./Slots.ts"
 
 /** How a run of the loop ended for a job. `paused`: the reader is behind; the job is run again once it has caught up. */
 export type Outcome = ReplyEnd | "paused"
@@ -19,11 +19,14 @@ export interface JobTerms {
   /** The rows of pictures in the prompt, in order. */
   readonly spans: ReadonlyArray<PictureSpan>
   readonly marks: ReadonlyArray<number>
+  readonly owner: Owner
+  /** Tokens of the prompt's beginning that are a prompt which all owners share; 0 if there are none. */
+  readonly shared: number
   readonly sampling: Sampling
   readonly biases?: Biases
   readonly reply: Reply
   readonly out: Outlet<"text">
-  /** Present: there is no reply, and the logits are read after these tokens of the prompt. Only with `direct` access. */
+  /** Present: logits are read after tokens of the prompt. Only with `direct` access, except where it reads none. */
   readonly reading?: RowReading
 }
 
@@ -38,6 +41,8 @@ export class Job {
   followers: Array<Job> = []
   /** True for a follower until then. */
   waits = false
+  /** True while its next token is drawn, see LaterDraws. */
+  drawing = false
   /** Of the token that was sampled last, if the reply needs it. */
   score: Score | undefined
   /** Tokens not evaluated yet: the rest of the prompt, later the newest token and those that follow it for certain. */
@@ -76,14 +81,17 @@ export class Job {
     report?.(exit)
   }
 
-  /** Tokens of the prompt until the next checkpoint is due, or until a picture begins or ends. */
+  /** Tokens of the prompt until a state is to be saved, a picture begins or ends, or a call would have too many rows. */
   get pauseAfter(): number | undefined {
     if (this.replying) return undefined
+    const { marks, reading, shared } = this.terms
     const at = this.slot?.tokens.length ?? 0
-    const mark = this.terms.marks.find((length) => length > at)
+    const mark = marks.find((length) => length > at) ?? Infinity
     const span = this.pictures.nextSpan(at)
-    const edge = span === undefined ? undefined : span.at > at ? span.at : span.at + span.count
-    return mark === undefined && edge === undefined ? undefined : Math.min(mark ?? edge!, edge ?? mark!) - at
+    const edge = span === undefined ? Infinity : span.at > at ? span.at : span.at + span.count
+    const next = Math.min(mark, edge, shared > at ? shared : Infinity) - at
+    const most = Math.min(next, reading === undefined ? Infinity : mostTaken(reading))
+    return most === Infinity ? undefined : most
   }
 
   /** True if the next rows are not computed yet. */
@@ -93,19 +101,22 @@ export class Job {
 }
 
 /** The job's next `take` tokens as a part of a native call. Not rows of a picture. */
-export const itemOf = ({ pending, slot, terms }: Job, take: number): BatchItem => {
+export const itemOf = ({ pending, replying, slot, terms }: Job, take: number): BatchItem => {
   const whole = take === pending.length
   const tokens = whole ? pending : pending.slice(0, take)
   const from = slot!.tokens.length
   const item = { sequenceId: slot!.id, position: positionAt(slot!, from), tokens }
-  if (terms.reading === undefined) return { ...item, logits: whole }
-  const rowsAt = terms.reading.at.map((at) => at - from).filter((at) => at >= 0 && at < take)
-  return { ...item, logits: false, rowsAt }
+  const { prompt, reading } = terms
+  if (reading === undefined || replying) return { ...item, logits: whole }
+  const rowsAt = rowsOf(reading, prompt.length, from, take)
+  return { ...item, logits: whole && reading.end === undefined, rowsAt }
 }
 
 export const failed = (cause: unknown): EngineError =>
-  new EngineError({
-    reason: "Failed",
-    field: "",
-    detail: cause instanceof Error ? cause.message : String(cause),
-  })
+  cause instanceof EngineError
+    ? cause
+    : new EngineError({
+        reason: "Failed",
+        field: "",
+        detail: cause instanceof Error ? cause.message : String(cause),
+      })

@@ -3,7 +3,15 @@
 
 import type { NativeContext, SavedState } from "../native/Native.ts"
 import { Checkpoints } from "./Checkpoints.ts"
-import { chooseSlot, makeSlots, positionAt, type Slot } from "./Slots.ts"
+import {
+  type Chosen,
+  chooseSlot,
+  makeSlots,
+  type Owner,
+  positionAt,
+  type Slot,
+  type Wanted,
+} from "./Slots.ts"
 
 export interface SequenceMemoryOptions {
   readonly native: NativeContext
@@ -30,11 +38,18 @@ export class SequenceMemory {
     this.#checkpoints.lean = on
   }
 
-  /** Chooses a free sequence for this prompt and sets `busy`. Undefined if all are busy. The caller clears `busy`. */
-  take(
-    prompt: ReadonlyArray<number>,
-  ): { readonly slot: Slot<SavedState>; readonly keep: number } | undefined {
-    const chosen = chooseSlot(this.#slots, prompt, this.#options.needsCheckpoints)
+  /**
+   * What to look for. `shared`: tokens of the prompt's beginning that are a prompt which all owners share, else 0. At least
+   * two tokens are always evaluated (Slots).
+   */
+  wanted(prompt: ReadonlyArray<number>, owner: Owner, shared: number): Wanted {
+    const ready = shared > 0 && shared + 2 <= prompt.length && this.#checkpoints.shares(prompt, shared)
+    return { prompt, owner, ready: ready ? shared : 0 }
+  }
+
+  /** Chooses a free sequence for a prompt and sets `busy`. Undefined if all are busy. The caller clears `busy`. */
+  take(wanted: Wanted): Chosen<SavedState> | undefined {
+    const chosen = chooseSlot(this.#slots, wanted, this.#options.needsCheckpoints)
     if (chosen === undefined) return undefined
     chosen.slot.busy = true
     chosen.slot.lastUsed = ++this.#uses
@@ -43,17 +58,33 @@ export class SequenceMemory {
 
   /** A free sequence that becomes a copy of `from`. Sets `busy`. Undefined if all are busy. Only with `direct` access. */
   copy(from: Slot<SavedState>): Slot<SavedState> | undefined {
-    const slot = this.take([])?.slot
+    const slot = this.take({ prompt: [], owner: from.owner, ready: 0 })?.slot
     if (slot === undefined) return undefined
     this.forget(slot)
+    slot.owner = from.owner
     this.#options.native.direct?.copy(from.id, slot.id)
     slot.tokens = [...from.tokens]
     slot.jumps = [...from.jumps]
     return slot
   }
 
+  /** Gives a chosen sequence to the prompt's owner. Returns how many of the prompt's tokens it holds. */
+  async begin({ given, keep, slot }: Chosen<SavedState>, { owner, prompt }: Wanted): Promise<number> {
+    slot.owner = owner
+    if (!given) return this.#keep(slot, keep)
+    this.forget(slot)
+    if (!(await this.#checkpoints.give(slot.id, prompt, keep))) return 0
+    slot.tokens = prompt.slice(0, keep)
+    return keep
+  }
+
+  /** Keeps a copy of the sequence's state, all of whose tokens are a shared prompt, for prompts of any owner. */
+  share(slot: Slot<SavedState>): Promise<void> {
+    return this.#checkpoints.share(slot, this.#slots)
+  }
+
   /** Shortens the sequence to `length` tokens, or to none if that is impossible. Returns the tokens that are left. */
-  async keep(slot: Slot<SavedState>, length: number): Promise<number> {
+  async #keep(slot: Slot<SavedState>, length: number): Promise<number> {
     if (length === slot.tokens.length) return length
     const kept = length > 0 && (await this.#shorten(slot, length))
     if (!kept) this.#options.native.clear(slot.id)
@@ -92,7 +123,7 @@ export class SequenceMemory {
     for (const slot of this.#slots) if (slot.tokens.length > 0) this.forget(slot)
   }
 
-  /** Frees the checkpoints. */
+  /** Frees the saved states. */
   close(): void {
     this.#checkpoints.clear(this.#slots)
   }

@@ -18,8 +18,13 @@ export interface Jump {
   readonly positions: number
 }
 
+/** Whose tokens a sequence holds: only prompts of the same owner continue it. `GenerateRequest.owner`. */
+export type Owner = number | undefined
+
 export interface Slot<Saved> {
   readonly id: number
+  /** Of `tokens`. */
+  owner: Owner
   /** Tokens and rows of pictures whose state is in the sequence, in order. */
   tokens: Array<number>
   /** Ascending. */
@@ -34,6 +39,7 @@ export interface Slot<Saved> {
 export const makeSlots = <Saved>(count: number): ReadonlyArray<Slot<Saved>> =>
   Array.from({ length: count }, (_, id) => ({
     id,
+    owner: undefined,
     tokens: [],
     jumps: [],
     checkpoints: [],
@@ -76,33 +82,71 @@ export const reusable = (
 }
 
 /**
- * A token that the most recently used sequence would lose counts half of one that is gained, because most
- * conversations continue. It counts less the longer the sequence was idle, and nothing for the oldest. A guess.
+ * A token that the owner's most recently used sequence would lose counts half of one that is gained, because most
+ * conversations continue. It counts less the longer the sequence was idle, and nothing for the owner's oldest. A guess.
  */
 const lossWeight = 0.5
 
+/** What is looked for. */
+export interface Wanted {
+  readonly prompt: ReadonlyArray<number>
+  readonly owner: Owner
+  /** Tokens of the prompt's beginning that any sequence can be given (SharedPrompts). */
+  readonly ready: number
+}
+
+export interface Chosen<Saved> {
+  readonly slot: Slot<Saved>
+  /** Tokens of the prompt that need not be evaluated: they stay, or are given to the sequence. */
+  readonly keep: number
+  /** True if the sequence is emptied and given the `ready` tokens. */
+  readonly given: boolean
+}
+
+/** The empty slot with the lowest id; without one the slot that was used longest ago. */
+const replaceable = <Saved>(free: ReadonlyArray<Slot<Saved>>): Slot<Saved> | undefined =>
+  free.find(({ tokens }) => tokens.length === 0) ??
+  free.reduce<Slot<Saved> | undefined>(
+    (oldest, slot) => (oldest !== undefined && oldest.lastUsed <= slot.lastUsed ? oldest : slot),
+    undefined,
+  )
+
 /**
- * The free slot for `prompt`, and how many of its tokens stay. Undefined if all are busy.
+ * The free slot for a prompt. Undefined if all are busy.
  *
- * With equal scores the lowest id wins: llama.cpp evaluates neighbouring sequences in one pass and splits the batch at gaps
+ * Of the slots of other owners only the order of their last use counts, not their tokens and not how many there are: which slot
+ * is chosen must tell nothing of another owner's prompts.
+ *
+ * The lowest empty slot is taken because llama.cpp evaluates neighbouring sequences in one pass and splits the batch at gaps
  * (4 sequences side by side decoded 1.3 to 1.8 times as fast as 4 with gaps: tiny models, one thread, 2026-11).
  */
 export const chooseSlot = <Saved>(
   slots: ReadonlyArray<Slot<Saved>>,
-  prompt: ReadonlyArray<number>,
+  { owner, prompt, ready }: Wanted,
   needsCheckpoints: boolean,
-): { readonly slot: Slot<Saved>; readonly keep: number } | undefined => {
+): Chosen<Saved> | undefined => {
   const free = slots.filter((slot) => !slot.busy)
   const byAge = free
+    .filter((slot) => slot.owner === owner)
     .map(({ lastUsed }) => lastUsed)
     .filter((used) => used > 0)
     .sort((a, b) => a - b)
-  let best: { slot: Slot<Saved>; keep: number; score: number } | undefined
+  const keptIn = (slot: Slot<Saved>): number =>
+    slot.owner === owner ? reusable(slot, prompt, needsCheckpoints) : 0
+  let best: { slot: Slot<Saved>; keep: number } | undefined
+  let bestScore = ready
   for (const slot of free) {
-    const keep = reusable(slot, prompt, needsCheckpoints)
+    const keep = keptIn(slot)
+    if (keep === 0) continue
     const recency = byAge.length < 2 ? 1 : byAge.indexOf(slot.lastUsed) / (byAge.length - 1)
     const score = keep - lossWeight * Math.max(0, recency) * (slot.tokens.length - keep)
-    if (best === undefined || score > best.score) best = { slot, keep, score }
+    if (score <= bestScore) continue
+    best = { slot, keep }
+    bestScore = score
   }
-  return best && { slot: best.slot, keep: best.keep }
+  if (best !== undefined) return { ...best, given: false }
+  const slot = replaceable(free)
+  if (slot === undefined) return undefined
+  const keep = keptIn(slot)
+  return keep >= ready ? { slot, keep, given: false } : { slot, keep: ready, given: true }
 }

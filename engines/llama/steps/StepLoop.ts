@@ -7,6 +7,7 @@
 import * as Exit from "effect/Exit"
 import type { EngineError } from "../../protocol/Engine.ts"
 import { Interrupted, type NativeContext } from "../native/Native.ts"
+import { type LaterDraw, LaterDraws } from "../sampling/LaterDraws.ts"
 import { openSampler, startFollowers } from "./Followers.ts"
 import { failed, itemOf, Job, type JobTerms, type Outcome } from "./Job.ts"
 import { readEnd, refusalOf, sharedBy } from "./Reading.ts"
@@ -23,6 +24,7 @@ export class StepLoop {
   readonly #native: NativeContext
   readonly #memory: SequenceMemory
   readonly #plan: StepPlan
+  readonly #laterDraws = new LaterDraws()
   /** Jobs that take part in the steps, at most one for each slot. */
   readonly #running = new Set<Job>()
   #driver: Promise<void> | undefined
@@ -165,16 +167,16 @@ export class StepLoop {
     return true
   }
 
-  /** Gives a reading its rows of this call, and ends it behind the last one. */
+  /** Gives a reading its rows of this call, and ends it behind the last one unless a reply follows. */
   #readLogits(job: Job, rowsAt: ReadonlyArray<number> | undefined): void {
     const { reading } = job.terms
     if (reading === undefined || rowsAt === undefined || !job.wanted) return
     try {
-      for (const row of rowsAt.keys()) reading.row(row)
+      reading.rows(rowsAt.length)
     } catch (cause) {
-      this.#fail(job, cause)
+      return this.#fail(job, cause)
     }
-    if (job.pending.length === 0) this.#leave(job, Exit.succeed(readEnd))
+    if (job.pending.length === 0 && reading.end !== undefined) this.#leave(job, Exit.succeed(reading.end))
   }
 
   /** A step of a prompt whose next part is a picture; false if it is text. */
@@ -211,22 +213,31 @@ export class StepLoop {
 
   /** Finds a sequence for the job, cuts it to the part shared with the prompt, and calls `started`. */
   async #admit(job: Job): Promise<void> {
-    const { prompt, reading, reply } = job.terms
-    const chosen = this.#memory.take(reading === undefined ? prompt : sharedBy(prompt, reading))
+    const { owner, prompt, reading, reply, shared } = job.terms
+    const reused = reading === undefined ? prompt : sharedBy(prompt, reading)
+    const wanted = this.#memory.wanted(reused, owner, shared)
+    const chosen = this.#memory.take(wanted)
     if (chosen === undefined) return this.#fail(job, new Error("more requests than sequences"))
     job.slot = chosen.slot
-    if (reading !== undefined) {
-      const { keep: kept, slot } = chosen
+    if (reading?.unless !== undefined) {
+      const { given, keep: kept, slot } = chosen
       const expectedMs = this.#plan.promptMs(prompt.length - kept)
-      const refused = refusalOf(reading, { expectedMs, held: slot.tokens.length, kept })
+      // How much another owner's sequence holds must not be told.
+      const lost =
+        slot.tokens.length === 0
+          ? 0
+          : slot.owner === owner
+            ? slot.tokens.length - (given ? 0 : kept)
+            : Infinity
+      const refused = refusalOf(reading.unless, { expectedMs, lost, kept })
       if (refused !== undefined) {
         reply.begin({ promptTokens: prompt.length, cachedTokens: 0 })
-        reading.refused(refused)
+        reading.unless.refused(refused)
         return this.#leave(job, Exit.succeed(readEnd))
       }
     }
     try {
-      const kept = await this.#memory.keep(chosen.slot, chosen.keep)
+      const kept = await this.#memory.begin(chosen, wanted)
       job.pending = [...prompt.slice(kept), ...reply.lead]
       openSampler(this.#native, job)
       const { count } = job.pictures
@@ -242,7 +253,7 @@ export class StepLoop {
     const works: Array<Work> = []
     for (const job of this.#running) {
       const { slot, order, pending, replying, beganBefore, pauseAfter } = job
-      if (slot !== undefined && !job.waitsForRows)
+      if (slot !== undefined && !job.waitsForRows && !job.drawing)
         works.push({
           id: slot.id,
           order,
@@ -266,9 +277,11 @@ export class StepLoop {
     for (const token of tokens) slot.tokens.push(token)
     job.pending = tokens === job.pending ? [] : job.pending.slice(tokens.length)
     if (!job.replying && job.terms.spans.length > 0) this.#wantRows(job)
-    if (!job.replying && job.terms.marks.includes(slot.tokens.length)) {
+    const isShared = slot.tokens.length === job.terms.shared
+    if (!job.replying && (isShared || job.terms.marks.includes(slot.tokens.length))) {
       try {
-        await this.#memory.save(slot)
+        if (isShared) await this.#memory.share(slot)
+        if (job.terms.marks.includes(slot.tokens.length)) await this.#memory.save(slot)
       } catch (cause) {
         this.#fail(job, cause)
       }
@@ -296,24 +309,54 @@ export class StepLoop {
     const drawn = await Promise.all(due.map((job, at) => this.#drawOne(job, rowOf[at]!)))
     for (const [at, job] of due.entries()) {
       const token = drawn[at]
-      if (token !== undefined && job.wanted) this.#deliver(job, token)
+      if (token === undefined || !job.wanted) continue
+      if (typeof token === "number") this.#deliver(job, token)
+      else this.#drawLater(job, token)
     }
   }
 
   /** The sampled token; undefined if sampling failed, which fails the job. */
-  async #drawOne(job: Job, row: number): Promise<number | undefined> {
-    const { choice, scored } = job.terms.reply
+  async #drawOne(job: Job, row: number): Promise<number | LaterDraw | undefined> {
     try {
-      const token = await job.sampler!.sample(row, choice)
-      if (token >= 0) {
-        if (scored !== undefined) job.score = this.#native.direct?.score(row, token, scored)
-        return token
-      }
-      this.#fail(job, new Error("the sampler drew no token"))
+      const sampler = job.sampler!
+      const { choice } = job.terms.reply
+      const chooses = choice !== undefined && sampler.choose !== undefined
+      const token = chooses ? sampler.choose(row, choice) : await sampler.sample(row)
+      return typeof token === "number" ? this.#scored(job, row, token) : token
     } catch (cause) {
       this.#fail(job, cause)
     }
     return undefined
+  }
+
+  /** @throws if no token was drawn */
+  #scored(job: Job, row: number | Float32Array, token: number): number {
+    const { scored } = job.terms.reply
+    if (token < 0) throw new Error("the sampler drew no token")
+    if (scored !== undefined) job.score = this.#native.direct?.score(row, token, scored)
+    return token
+  }
+
+  /** The others go on without the job until its token is drawn. */
+  #drawLater(job: Job, draw: LaterDraw): void {
+    job.drawing = true
+    const ended = (): void => {
+      job.drawing = false
+      this.#wake()
+    }
+    this.#laterDraws.add({
+      draw,
+      wanted: () => job.wanted && this.#running.has(job),
+      done: (token) => {
+        ended()
+        this.#deliver(job, this.#scored(job, draw.row, token))
+      },
+      failed: (cause) => {
+        ended()
+        // A native call may run: the sequence, which is as it should be, must stay.
+        this.#leave(job, Exit.fail(failed(cause)))
+      },
+    })
   }
 
   #deliver(job: Job, token: number): void {

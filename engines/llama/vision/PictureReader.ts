@@ -26,11 +26,12 @@ export class PictureReader {
     this.#rows = rows
   }
 
-  read(picture: Picture): ReadonlyArray<PicturePiece> {
+  /** `owner`: rows that were computed for another one are not used. */
+  read(picture: Picture, owner?: number): ReadonlyArray<PicturePiece> {
     const small = picture.detail === "low"
     const family = families[this.#file.projector]
     const plan = family.plan(this.#file, picture, small)
-    const key = `${picture.hash}${small ? " small" : ""}`
+    const key = `${owner ?? ""} ${picture.hash}${small ? " small" : ""}`
     const source = this.#rows.source(key, picture, plan)
     let total = 0
     for (const part of plan.parts) if (part.kind === "rows") total += part.columns * part.lines

@@ -37,12 +37,13 @@ const subscriber = Effect.map(Effect.flatMap(HttpServerRequest.HttpServerRequest
   subscriberOf(address),
 )
 
-/** A request without a credential, or with a token or secret that was valid until it expired, is not an attempt to guess one. */
+/** A request without a credential, or with a token or secret that was valid until it expired or was used up, is no attempt to guess one. */
 const isGuess = (error: Refused): boolean =>
   error._tag === "Unauthorized" &&
   error.reason !== "missing" &&
   error.reason !== "expired-token" &&
-  error.reason !== "expired-secret"
+  error.reason !== "expired-secret" &&
+  error.reason !== "spent-secret"
 
 const make = (failuresAMinute: number): AuthFailures["Service"] => {
   const forgiveMs = 60_000 / failuresAMinute

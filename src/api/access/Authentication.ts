@@ -4,6 +4,7 @@ import { Context, Effect, Layer, Redacted } from "effect"
 import { HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
 import { looksLikeSecret } from "#domain/access/ClientSecret.ts"
+import { looksLikeOperatorToken } from "#domain/access/OperatorToken.ts"
 import { type AuthUnavailable, type RateLimited, Unauthorized } from "#domain/wire/Errors.ts"
 import { errors } from "#http/Declared.ts"
 import { errorResponse } from "#http/ErrorBody.ts"
@@ -12,6 +13,7 @@ import { Caller } from "#services/Caller.ts"
 import { Accounts, type Principal } from "#store/accounts/Accounts.ts"
 import { AuthFailures } from "./AuthFailures.ts"
 import { DevelopmentKeyCheck } from "./DevelopmentKey.ts"
+import { CurrentOperatorToken } from "./OperatorToken.ts"
 import { RateLimit } from "./RateLimit.ts"
 
 /** The bearer scheme of an endpoint group; a failure is answered at once in the product's error form. */
@@ -22,6 +24,11 @@ export class Authentication extends HttpApiMiddleware.Service<Authentication, { 
     error: errors("Unauthorized", "AuthUnavailable", "RateLimited", "StoreDown"),
   },
 ) {}
+
+/** Whether the endpoints of a group accept the operator token: those that cost nothing and belong to no organization. */
+export const TakesOperatorToken = Context.Reference<boolean>("edgewise/api/TakesOperatorToken", {
+  defaultValue: () => false,
+})
 
 /** Session tokens (JWT), where an auth service issues them. */
 export class SessionTokens extends Context.Service<
@@ -49,21 +56,27 @@ type Identified = Effect.Effect<
   HttpServerRequest.HttpServerRequest
 >
 
-type Identify = (credential: string) => Identified
+/** `operators` of an endpoint that accepts the operator token. */
+type Identify = (credential: string, operators: boolean) => Identified
 
 /** Finds the principal of one credential. */
-export type FindPrincipal = Effect.Effect<Principal, Unauthorized | AuthUnavailable>
+export type FindPrincipal = Effect.Effect<
+  Principal,
+  Unauthorized | AuthUnavailable,
+  HttpServerRequest.HttpServerRequest
+>
 
 const missing = Effect.fail(new Unauthorized({ reason: "missing" }))
 const secretElsewhere = Effect.fail(new Unauthorized({ reason: "secret-elsewhere" }))
+const operatorElsewhere = Effect.fail(new Unauthorized({ reason: "operator-elsewhere" }))
 
-/** Counts failures and, against the rate of its user, a principal that was found. */
+/** Counts failures and, against a rate, by default that of its user, a principal that was found. */
 const makeAdmit = Effect.gen(function* () {
   const failures = yield* AuthFailures
   const limit = yield* RateLimit
   const developmentKeyCheck = yield* DevelopmentKeyCheck
-  const admitted = (principal: Principal) => Effect.as(limit.admit(principal.userId), principal)
-  return (found: FindPrincipal): Identified =>
+  const byUser = (principal: Principal) => limit.admit(principal.userId)
+  return (found: FindPrincipal, rate = byUser): Identified =>
     Effect.withFiber((fiber) => {
       const notes = fiber.getRef(CurrentRequest)
       const known = failures
@@ -72,37 +85,48 @@ const makeAdmit = Effect.gen(function* () {
       return Effect.flatMap(known, (principal) => {
         notes.authenticated()
         notes.identified = true
-        return admitted(principal)
+        return Effect.as(rate(principal), principal)
       })
     })
 })
 
-/** The principal of a credential that another service knows, under the same rules as an API key's. */
-export const identifyBy = (found: FindPrincipal) => Effect.flatMap(makeAdmit, (admit) => admit(found))
+/** The principal of a credential that another service knows, under the same rules as an API key's but for the rate. */
+export const identifyBy = (
+  found: FindPrincipal,
+  rate: (principal: Principal) => Effect.Effect<void, RateLimited>,
+) => Effect.flatMap(makeAdmit, (admit) => admit(found, rate))
 
 /** Services are looked up once and not on every request. */
 const makeIdentify: Effect.Effect<Identify, never, IdentityServices> = Effect.gen(function* () {
   const accounts = yield* Accounts
   const tokens = yield* SessionTokens
   const admit = yield* makeAdmit
-  const authenticate = (credential: string): FindPrincipal => {
+  const operatorToken = yield* CurrentOperatorToken
+  const authenticate = (credential: string, operators: boolean): FindPrincipal => {
     if (credential === "") return missing
     if (looksLikeSecret(credential)) return secretElsewhere
+    if (looksLikeOperatorToken(credential))
+      return operators ? operatorToken.authenticate(credential) : operatorElsewhere
     return credential.startsWith("svc_") || credential.length > maxCredentialLength
       ? accounts.authenticate(credential)
       : tokens.verify(credential)
   }
-  return (credential) => admit(authenticate(credential))
+  return (credential, operators) => admit(authenticate(credential, operators))
 })
 
-/** The principal of a credential from any place. A valid one counts against the user's rate limit. */
+/**
+ * The principal of a credential from any place. A valid one counts against the user's rate limit.
+ *
+ * @param operators whether the operator token is accepted
+ */
 export const identify = (
   credential: string,
+  operators = false,
 ): Effect.Effect<
   Principal,
   Unauthorized | AuthUnavailable | RateLimited,
   IdentityServices | HttpServerRequest.HttpServerRequest
-> => Effect.flatMap(makeIdentify, (identifyNow) => identifyNow(credential))
+> => Effect.flatMap(makeIdentify, (identifyNow) => identifyNow(credential, operators))
 
 /** The credential of a request that a browser may have made: the `token` of the query, else the bearer header. */
 export const credentialOf = (request: HttpServerRequest.HttpServerRequest, url: URL): string => {
@@ -126,9 +150,9 @@ export type Authenticate = <E, R>(
 >
 
 const authenticateWith =
-  (identifyNow: Identify, credential: string): Authenticate =>
+  (identified: Identified): Authenticate =>
   (handler) =>
-    Effect.matchEffect(identifyNow(credential), {
+    Effect.matchEffect(identified, {
       onFailure: errorResponse,
       onSuccess: (principal) => Effect.provideService(handler, Caller, principal),
     })
@@ -138,7 +162,7 @@ export const makeAuthenticate: Effect.Effect<Authenticate, never, IdentityServic
   makeIdentify,
   (identifyNow) => (handler) =>
     Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
-      authenticateWith(identifyNow, bearerOf(request))(handler),
+      authenticateWith(identifyNow(bearerOf(request), false))(handler),
     ),
 )
 
@@ -146,7 +170,10 @@ export const AuthenticationLive: Layer.Layer<Authentication, never, IdentityServ
   Authentication,
   Effect.map(makeIdentify, (identifyNow) =>
     Authentication.of({
-      bearer: (handler, { credential }) => authenticateWith(identifyNow, Redacted.value(credential))(handler),
+      bearer: (handler, { credential, group }) => {
+        const operators = Context.get(group.annotations, TakesOperatorToken)
+        return authenticateWith(identifyNow(Redacted.value(credential), operators))(handler)
+      },
     }),
   ),
 )

@@ -1,11 +1,11 @@
 // The address a request comes from, behind the proxies this node trusts.
 import { Context, Effect, Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
-import { clientAddress, type IsTrusted } from "#domain/access/ClientAddress.ts"
+import { clientAddress, type IsTrusted, trustNone } from "#domain/access/ClientAddress.ts"
 
 /** The proxies whose forwarded addresses are believed; none by default. */
 export const TrustedProxies = Context.Reference<IsTrusted>("edgewise/api/TrustedProxies", {
-  defaultValue: () => () => false,
+  defaultValue: () => trustNone,
 })
 
 /** The address of the connection itself; empty if the client has disconnected. */

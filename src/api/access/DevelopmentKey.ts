@@ -26,21 +26,23 @@ const reasons = {
 /** The answer to an unknown key: a caller cannot tell a refused development key from a wrong one. */
 const refused = Effect.fail(new Unauthorized({ reason: "invalid-key" }))
 
-export const makeDevelopmentKeyCheck = (access: DevKeyAccess): Check => {
+/** Logs that a right credential was refused because of where the request comes from. */
+export const refusalLog = (message: string) => {
   let loggedAtMs = Number.NEGATIVE_INFINITY
   let refusals = 0
-
-  const log = (reason: keyof typeof reasons, peer: string) =>
+  return (reason: string, peer: string): Effect.Effect<void> =>
     Effect.flatMap(Clock.currentTimeMillis, (nowMs) => {
       refusals++
       if (nowMs - loggedAtMs < logEveryMs) return Effect.void
       const count = refusals
       loggedAtMs = nowMs
       refusals = 0
-      return Effect.logWarning("the development key was refused").pipe(
-        Effect.annotateLogs({ reason: reasons[reason], peer, count }),
-      )
+      return Effect.logWarning(message).pipe(Effect.annotateLogs({ reason, peer, count }))
     })
+}
+
+export const makeDevelopmentKeyCheck = (access: DevKeyAccess): Check => {
+  const log = refusalLog("the development key was refused")
 
   const problemWith = (request: HttpServerRequest.HttpServerRequest) =>
     Effect.map(TrustedProxies, (isTrusted): keyof typeof reasons | undefined => {
@@ -56,7 +58,7 @@ export const makeDevelopmentKeyCheck = (access: DevKeyAccess): Check => {
       Effect.flatMap(problemWith(request), (problem) =>
         problem === undefined
           ? Effect.succeed(principal)
-          : Effect.andThen(log(problem, peerAddress(request)), refused),
+          : Effect.andThen(log(reasons[problem], peerAddress(request)), refused),
       ),
     )
   }

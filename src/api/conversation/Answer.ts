@@ -39,15 +39,18 @@ export interface AnswerTerms extends AnswerItemsTerms, AnswerAccountTerms {
   readonly report: Pick<ConversationReport, "answered" | "writes">
   /** Whether it waits for its release. */
   readonly isHeld: boolean
-  /** What the model reads; shorter prompts follow where one does not fit into its context. */
-  readonly prompts: ReadonlyArray<ChatRequest>
 }
+
+/** Makes what the model reads. Shorter prompts follow where one does not fit into its context. */
+export type Prompts = ReadonlyArray<() => ChatRequest>
 
 export type AnswerServices = Effect.Services<ReturnType<typeof beginChat>> | VoiceServices
 
 export class Answer {
   readonly id: string
   private readonly terms: AnswerTerms
+  /** Empty once the model reads one of them: they hold items that may be deleted. */
+  private prompts: Prompts
   private readonly items: AnswerItems
   private readonly clauses = new Clauses()
   private readonly released = new Signal()
@@ -62,8 +65,9 @@ export class Answer {
   private hasFinished = false
   private fiber: Fiber.Fiber<void, SocketError> | undefined
 
-  constructor(terms: AnswerTerms) {
+  constructor(terms: AnswerTerms, prompts: Prompts) {
     this.terms = terms
+    this.prompts = prompts
     this.id = `resp_${terms.newId()}`
     this.items = new AnswerItems(this.id, terms)
     this.work = terms.trace?.work.begin("answer")
@@ -189,13 +193,15 @@ export class Answer {
 
   /** Generates with the longest prompt that fits. Returns why the model stopped. */
   private readonly generate = Effect.gen({ self: this }, function* (this: Answer) {
-    const { caller, prompts } = this.terms
-    const [first, ...shorter] = prompts
+    const { caller } = this.terms
+    const [first, ...shorter] = this.prompts
+    this.prompts = []
     const { isHeld, times, voice } = this.terms
     const clock = yield* Clock.Clock
     const reached = (step: AnswerStep) => times.reached(step, monotonicMsOf(clock))
     const terms = isHeld ? { chargedIf: () => this.isReleased && this.counts.outputTokens > 0 } : {}
-    const begin = (prompt: ChatRequest) => beginChat(caller, prompt, "stream", { terms })
+    const begin = (prompt: () => ChatRequest) =>
+      Effect.suspend(() => beginChat(caller, prompt(), "stream", { terms }))
     reached("asked")
     let begun = begin(first!)
     for (const prompt of shorter) {
@@ -276,7 +282,8 @@ export class Answer {
         if (this.hasFinished) return
         this.hasFinished = true
         if (!this.isReleased) return
-        this.terms.report.answered(this.items.audioMs)
+        const { inputTokens, outputTokens } = this.counts
+        this.terms.report.answered(this.items.audioMs, outputTokens === 0 ? 0 : inputTokens)
         yield* this.tellCreated
         yield* this.items.endAll(status)
         yield* this.terms.tell("response.done", { response: this.object(status, details) })

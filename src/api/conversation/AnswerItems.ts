@@ -209,7 +209,7 @@ export class AnswerItems implements VoiceReader {
       const added = { response_id: this.responseId, output_index: index, item }
       yield* tell("response.output_item.added", added)
       if (history === undefined) return
-      const previous = history.add(item, undefined, voice === undefined ? undefined : spoken)
+      const previous = history.add(item, "own", voice === undefined ? {} : { spoken })
       const previous_item_id = typeof previous === "string" ? previous : null
       yield* tell("conversation.item.added", { previous_item_id, item })
     })

@@ -6,6 +6,7 @@ import { startChild } from "#actors/Child.ts"
 import { LiveSessions } from "#actors/live/LiveSessions.ts"
 import * as Specifications from "#actors/Specifications.ts"
 import { CurrentParent } from "#actors/TreeNode.ts"
+import { ReadAhead, type Reading } from "#domain/access/ReadAhead.ts"
 import { fullShare as liveShare } from "#domain/audio/LivePace.ts"
 import {
   ConversationLoad,
@@ -16,16 +17,19 @@ import { monotonicMs, monotonicMsOf } from "#domain/queues/Monotonic.ts"
 import { AtCapacity } from "#domain/wire/Errors.ts"
 import { reportFailure } from "#services/AnswerFailures.ts"
 import { SpeechAdmission } from "#services/SpeechAdmission.ts"
+import type { Principal } from "#store/accounts/Accounts.ts"
 
 /** When a refused conversation may try again: some end, and some fall silent. A guess. */
 const retryAfterMs = 5_000
 
-/** What a conversation reports to the load of its engines. */
+/** What a conversation reports to the load of its engines, and to the allowance of what is read ahead for its user. */
 export interface ConversationReport {
+  /** A prompt of about so many characters is read ahead; undefined where the user may not have more. */
+  readonly readsAhead: (characters: number) => Reading | undefined
   /** An answer begins to be given. */
   readonly answers: () => void
-  /** An answer has ended, after this much speech was sent. */
-  readonly answered: (speechMs: number) => void
+  /** An answer has ended, after this much speech was sent, to a prompt of which so many tokens were charged. */
+  readonly answered: (speechMs: number, promptTokens: number) => void
   /** The user speaks. */
   readonly hears: () => void
   /** The text engine begins to write; the returned function is called when it has ended. */
@@ -35,7 +39,7 @@ export interface ConversationReport {
 export interface ConversationGauges {
   /** Open conversations. */
   readonly open: number
-  /** Share of the machine that those that go on take. */
+  /** Share of the machine that they take. */
   readonly share: number
   /** Conversations that a defect has ended so far. */
   readonly crashed: number
@@ -48,6 +52,7 @@ export class ConversationSessions extends Context.Service<
     readonly enter: (
       asked: string,
       parts: ConversationParts,
+      caller: Pick<Principal, "orgId" | "userId">,
     ) => Effect.Effect<ConversationReport, AtCapacity, Scope.Scope>
     /**
      * Runs a conversation as a child, which ends with the scope. `asked`: the client's word for it. A refusal is an end like any other;
@@ -72,9 +77,15 @@ const reportOf = (
   load: ConversationLoad,
   place: ConversationPlace,
   clock: Clock.Clock,
+  readAhead: ReadAhead,
+  userId: string,
 ): ConversationReport => ({
+  readsAhead: (characters) => readAhead.begin(userId, characters),
   answers: () => load.answers(place, monotonicMsOf(clock)),
-  answered: (speechMs) => load.answered(place, monotonicMsOf(clock), speechMs),
+  answered: (speechMs, promptTokens) => {
+    load.answered(place, monotonicMsOf(clock), speechMs)
+    if (promptTokens > 0) readAhead.answered(userId, promptTokens)
+  },
   hears: () => {
     place.activeAtMs = monotonicMsOf(clock)
   },
@@ -96,21 +107,22 @@ const make = Effect.gen(function* () {
     },
     voice: (id) => speech.factor(id) ?? 0,
   })
+  const readAhead = new ReadAhead(() => monotonicMsOf(clock))
   let crashed = 0
   parent.node.details = { holds: () => ({ sessions: load.size }) }
   return ConversationSessions.of({
-    enter: Effect.fnUntraced(function* (asked, parts) {
+    enter: Effect.fnUntraced(function* (asked, parts, { orgId, userId }) {
       const nowMs = yield* monotonicMs
       const place = yield* Effect.acquireRelease(
         Effect.suspend(() => {
-          const entered = load.enter(parts, nowMs)
+          const entered = load.enter(parts, orgId, nowMs)
           return entered === undefined
             ? Effect.fail(new AtCapacity({ model: asked, retryAfterMs }))
             : Effect.succeed(entered)
         }),
         (entered) => Effect.sync(() => load.leave(entered)),
       )
-      return reportOf(load, place, clock)
+      return reportOf(load, place, clock, readAhead, userId)
     }),
     run: <A, E, R>(asked: string, conversation: Effect.Effect<A, E, R>) =>
       Effect.gen(function* () {

@@ -1,6 +1,5 @@
-// Handles the client's events of one conversation: session, audio, items, answers. An event that cannot be carried out is answered
-// with an error event, and the conversation goes on. Knows no transport.
-import { Effect, Option } from "effect"
+// Carries out the client's events of one conversation: session, audio, items, answers. Knows no transport.
+import { Effect } from "effect"
 import type { SocketError } from "effect/socket/Socket"
 import type { SessionLease } from "#actors/live/LiveSessions.ts"
 import { G711_RATE_HZ } from "#audio/G711.ts"
@@ -25,11 +24,14 @@ import {
 import { InvalidRequest } from "#domain/wire/Errors.ts"
 import { RealtimeClientEvent } from "#domain/wire/events/RealtimeEvents.ts"
 import type { EdgeError } from "#domain/wire/Failures.ts"
-import { Append } from "#domain/wire/RealtimeProtocol.ts"
-import { isObject } from "#domain/wire/text/Fields.ts"
-import { decodeValue, parseFrame } from "../http/JsonBody.ts"
-import { Hearing, type LiveServices, pcmOf, type Seat, type TurnTerms } from "../live/Hearing.ts"
+import { memoryOf } from "#domain/wire/Json.ts"
+import { Append, noMemory } from "#domain/wire/RealtimeProtocol.ts"
+import { decodeValue } from "../http/JsonBody.ts"
+import type { AudioPace } from "../live/AudioIntake.ts"
+import { appendCost, itemCost } from "../live/EventReader.ts"
+import { Hearing, type LiveServices, type Seat, type TurnTerms } from "../live/Hearing.ts"
 import type { RealtimeItems } from "../live/RealtimeItems.ts"
+import { largeBytes } from "../live/SocketShare.ts"
 import type { AnswerServices } from "./Answer.ts"
 import { presetOf } from "./ConversationModels.ts"
 import type { Floor, FloorTerms } from "./Floor.ts"
@@ -53,6 +55,7 @@ export type ConversationServices = AnswerServices | LiveServices
 export interface ConversationTerms extends Omit<FloorTerms, "settings" | "heardMs"> {
   readonly facts: SessionFacts
   readonly items: RealtimeItems
+  readonly pace: AudioPace
   /** What the client plays, whose echo is no speech of the user. */
   readonly played: PlayedAudio
   readonly seat: Seat
@@ -80,9 +83,6 @@ const languageOf = ({ transcription }: ConversationSettings): string | undefined
   return language ?? (languages?.length === 1 ? languages[0] : undefined)
 }
 
-const eventIdOf = (value: unknown): string | null =>
-  isObject(value) && typeof value.event_id === "string" ? value.event_id : null
-
 export class ConversationSocket {
   private readonly terms: ConversationTerms
   private readonly hearing: Hearing<AnswerServices>
@@ -92,7 +92,7 @@ export class ConversationSocket {
   private settings: ConversationSettings
 
   constructor(terms: ConversationTerms, settings: ConversationSettings, floor: Floor) {
-    const { admit, items, played, reseat, seat, tell } = terms
+    const { admit, items, pace, played, reseat, seat, tell } = terms
     this.terms = terms
     this.settings = settings
     this.floor = floor
@@ -100,6 +100,7 @@ export class ConversationSocket {
       {
         tell,
         items,
+        pace,
         played,
         seat,
         admit,
@@ -116,6 +117,7 @@ export class ConversationSocket {
       turnTerms(settings.turns),
     )
     this.hearing.setRate(rateOf(settings))
+    terms.share.held.keep(memoryOf(settings))
     this.ends = new SemanticEnds({
       floor: { ...terms, settings: () => this.settings },
       openId: () => items.openId,
@@ -138,45 +140,35 @@ export class ConversationSocket {
     this.terms.tell("session.created", { session: sessionObject(this.terms.facts, this.settings) }),
   )
 
-  /** Handles one event of the client. True if it was carried out. */
-  readonly take = (frame: string | Uint8Array): Effect.Effect<boolean, SocketError, ConversationServices> =>
+  /** Carries out one event of the client. What it costs (EventReader). */
+  readonly carryOut = (
+    event: unknown,
+  ): Effect.Effect<number, EdgeError | ProtocolError | SocketError, ConversationServices> =>
     Effect.gen({ self: this }, function* (this: ConversationSocket) {
-      if (typeof frame !== "string") {
-        yield* this.tellError(new InvalidRequest({ field: "event", problem: "must be a text frame" }), null)
-        return false
+      const { type } = yield* decodeAny(event)
+      if (type === "input_audio_buffer.append") {
+        return appendCost(yield* this.hearing.hear((yield* decodeAppend(event)).audio, this.settings.hears))
       }
-      const parsed = yield* Effect.match(parseFrame(frame), {
-        onSuccess: Option.some,
-        onFailure: () => Option.none(),
-      })
-      if (Option.isNone(parsed)) {
-        yield* this.tellError(new InvalidRequest({ field: "event", problem: "is no JSON" }), null)
-        return false
-      }
-      return yield* this.carryOut(parsed.value).pipe(
-        Effect.as(true),
-        Effect.catchIf(
-          (error): error is Exclude<typeof error, SocketError> => error._tag !== "SocketError",
-          (error) => Effect.as(this.tellError(error, eventIdOf(parsed.value)), false),
-        ),
-      )
+      yield* this.command(type, event)
+      return type === "conversation.item.create" ? itemCost : 1
     })
 
-  private carryOut(
+  private command(
+    type: string,
     event: unknown,
   ): Effect.Effect<void, EdgeError | ProtocolError | SocketError, ConversationServices> {
     return Effect.gen({ self: this }, function* (this: ConversationSocket) {
-      const { history, newId, tell } = this.terms
-      const { type } = yield* decodeAny(event)
+      const { history, newId, share, tell } = this.terms
       switch (type) {
-        case "session.update":
-          yield* this.update((yield* decodeUpdate(event)).session)
-          this.floor.warming.expect(history.items)
-          return yield* tell("session.updated", { session: sessionObject(this.terms.facts, this.settings) })
-        case "input_audio_buffer.append":
-          return yield* this.hearing.hear(
-            yield* pcmOf((yield* decodeAppend(event)).audio, this.settings.hears),
-          )
+        case "session.update": {
+          const next = withChange(this.settings, (yield* decodeUpdate(event)).session)
+          const updated = Effect.gen({ self: this }, function* (this: ConversationSocket) {
+            yield* this.update(next)
+            this.floor.warming.expect(history.items)
+            yield* tell("session.updated", { session: sessionObject(this.terms.facts, this.settings) })
+          })
+          return yield* share.write("session", memoryOf(next), updated)
+        }
         case "input_audio_buffer.commit": {
           const { openSeconds } = this.terms.items
           if (openSeconds < leastSeconds) return yield* emptyCommit(openSeconds * 1000)
@@ -189,14 +181,18 @@ export class ConversationSocket {
         case "conversation.item.create": {
           const { item: given, previous_item_id: after } = yield* decodeItem(event)
           const item = itemOf(given, newId)
-          const previous_item_id = history.add(item, after)
+          yield* share.pay(2 * memoryOf(item))
+          const previous_item_id = history.add(item, "client", { after })
           if (previous_item_id instanceof InvalidRequest) return yield* previous_item_id
           yield* tell("conversation.item.added", { previous_item_id, item })
+          // A large item takes milliseconds to write.
+          yield* Effect.yieldNow
           return yield* tell("conversation.item.done", { previous_item_id, item })
         }
         case "conversation.item.retrieve": {
           const { item_id } = yield* decodeNamed(event)
-          return yield* tell("conversation.item.retrieved", { item: yield* this.known("retrieve", item_id) })
+          const item = yield* this.known("retrieve", item_id)
+          return yield* share.write("item_id", memoryOf(item), tell("conversation.item.retrieved", { item }))
         }
         case "conversation.item.delete": {
           const { item_id } = yield* decodeNamed(event)
@@ -226,9 +222,8 @@ export class ConversationSocket {
 
   private readonly update = Effect.fnUntraced(
     { self: this },
-    function* (this: ConversationSocket, change: Parameters<typeof withChange>[1]) {
+    function* (this: ConversationSocket, next: ConversationSettings) {
       const before = this.settings
-      const next = withChange(before, change)
       if (next.voice !== before.voice) {
         yield* presetOf(this.terms.models.speaks, next.voice)
         if (this.floor.hasSpoken) {
@@ -239,11 +234,17 @@ export class ConversationSocket {
           })
         }
       }
+      const { held } = this.terms.share
+      const bytes = memoryOf(next)
+      const grown = bytes - memoryOf(before)
+      if (bytes <= largeBytes) held.keep(grown)
+      else if (!held.take(grown)) return yield* noMemory("session", held)
       this.settings = next
       if (earsOf(next) !== earsOf(before)) {
         yield* Effect.tapError(this.hearing.move, () =>
           Effect.sync(() => {
             this.settings = before
+            held.giveBack(grown)
           }),
         )
       }
@@ -252,10 +253,8 @@ export class ConversationSocket {
     },
   )
 
-  private tellError(
+  readonly tellError = (
     error: EdgeError | ProtocolError,
     eventId: string | null,
-  ): Effect.Effect<void, SocketError> {
-    return tellError(this.terms.tell, error, eventId)
-  }
+  ): Effect.Effect<void, SocketError> => tellError(this.terms.tell, error, eventId)
 }

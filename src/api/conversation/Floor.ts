@@ -13,8 +13,11 @@ import type { ConversationSettings } from "#domain/conversation/Settings.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import { InvalidRequest, type RateLimited } from "#domain/wire/Errors.ts"
 import type { EdgeError } from "#domain/wire/Failures.ts"
+import { memoryOf } from "#domain/wire/Json.ts"
+import { noMemory } from "#domain/wire/RealtimeProtocol.ts"
 import type { Principal } from "#store/accounts/Accounts.ts"
 import type { Tell } from "../live/RealtimeItems.ts"
+import { largeBytes, type SocketShare } from "../live/SocketShare.ts"
 import type { SessionTrace } from "../tracing/SessionTrace.ts"
 import type { Answer, AnswerServices } from "./Answer.ts"
 import type { ConversationModels } from "./ConversationModels.ts"
@@ -46,6 +49,7 @@ export interface FloorTerms {
   /** Counts an answer as a request of the caller. */
   readonly admit: Effect.Effect<void, RateLimited>
   readonly report: ConversationReport
+  readonly share: SocketShare
 }
 
 export class Floor {
@@ -66,7 +70,7 @@ export class Floor {
   constructor(terms: FloorTerms, clock: PlayClock) {
     this.terms = terms
     this.clock = clock
-    const { history, meters, scope, settings } = terms
+    const { history, meters, settings } = terms
     this.warming = new Warming(terms)
     this.preparation = new Preparation({
       history,
@@ -76,8 +80,9 @@ export class Floor {
       start: (items) =>
         Effect.gen({ self: this }, function* (this: Floor) {
           const times = new AnswerTimes({ atMs: yield* monotonicMs, silenceMs: undefined })
-          const answer = yield* this.made({}, items, times, true)
-          yield* answer.start(scope)
+          const letGo = yield* this.hold({})
+          const answer = yield* Effect.onError(this.made({}, items, times, true), () => Effect.sync(letGo))
+          yield* this.begin(answer, letGo)
           return answer
         }),
     })
@@ -92,6 +97,7 @@ export class Floor {
 
   /** The user speaks, or an answer begins: a silence of the user ends. */
   readonly stirred = (): void => {
+    this.terms.report.hears()
     this.silence?.interruptUnsafe()
     this.silence = undefined
   }
@@ -99,9 +105,8 @@ export class Floor {
   /** A turn of the user gets its place; the id of the item before it. */
   readonly heardTurn = (id: string): string | null => {
     this.stirred()
-    this.terms.report.hears()
     this.transcripts.set(id, Deferred.makeUnsafe())
-    const previous = this.terms.history.add(spokenItem(id, null))
+    const previous = this.terms.history.add(spokenItem(id, null), "own")
     return typeof previous === "string" ? previous : null
   }
 
@@ -211,25 +216,54 @@ export class Floor {
     cause: AnswerCause,
   ): Effect.Effect<void, EdgeError, AnswerServices> =>
     Effect.gen({ self: this }, function* (this: Floor) {
-      const { admit, scope } = this.terms
+      const { admit } = this.terms
       const times = new AnswerTimes(cause)
       times.understood(yield* monotonicMs)
       const items = yield* this.inputOf(given)
-      yield* admit
-      const answer = yield* this.made(given, items, times, false)
+      const letGo = yield* this.hold(given)
+      const made = Effect.andThen(admit, this.made(given, items, times, false))
+      const answer = yield* Effect.onError(made, () => Effect.sync(letGo))
       if (given.conversation !== "none") {
         this.active = answer
-        yield* answer.start(scope)
+        yield* this.begin(answer, letGo)
         return yield* this.takeFloor(answer)
       }
       this.beside.add(answer)
-      yield* answer.start(scope)
-      const forget = Effect.andThen(
-        answer.ended,
-        Effect.sync(() => this.beside.delete(answer)),
-      )
-      yield* Effect.forkIn(forget, scope, { startImmediately: true })
+      yield* this.begin(answer, () => {
+        letGo()
+        this.beside.delete(answer)
+      })
     })
+
+  /**
+   * Holds what an answer has besides the conversation's items, with the session that it begins with, and those items: what is
+   * deleted of them stays in memory until the answer has ended. The returned function lets all of it go.
+   */
+  private hold(given: ResponseCreate): Effect.Effect<() => void, InvalidRequest> {
+    return Effect.suspend(() => {
+      const { history, settings, share } = this.terms
+      const { overflow } = history
+      if (overflow !== undefined) return Effect.fail(overflow)
+      const own = memoryOf(given)
+      if (own > largeBytes && own > share.held.left) return Effect.fail(noMemory("response", share.held))
+      const bytes = own + memoryOf(settings())
+      share.held.keep(bytes)
+      const ended = history.read()
+      return Effect.succeed(() => {
+        ended()
+        share.held.giveBack(bytes)
+      })
+    })
+  }
+
+  /** Starts an answer. `ended` is called when it has ended. */
+  private begin(answer: Answer, ended: () => void): Effect.Effect<void, never, AnswerServices> {
+    const { scope } = this.terms
+    return Effect.andThen(
+      answer.start(scope),
+      Effect.forkIn(Effect.andThen(answer.ended, Effect.sync(ended)), scope, { startImmediately: true }),
+    )
+  }
 
   private made(given: ResponseCreate, items: ReadonlyArray<Item>, times: AnswerTimes, isHeld: boolean) {
     return newAnswer({
@@ -270,7 +304,7 @@ export class Floor {
       const item = spokenItem(`item_${newId()}`, "")
       const audio = { audio_start_ms: Math.round(fromMs), audio_end_ms: Math.round(this.terms.heardMs()) }
       yield* tell("input_audio_buffer.timeout_triggered", { ...audio, item_id: item.id })
-      const previous = history.add(item)
+      const previous = history.add(item, "own")
       const previous_item_id = typeof previous === "string" ? previous : null
       yield* tell("input_audio_buffer.committed", { previous_item_id, item_id: item.id })
       yield* tell("conversation.item.added", { previous_item_id, item })

@@ -6,7 +6,7 @@ import type { ResponseCreate } from "#domain/conversation/ClientEvents.ts"
 import type { Item } from "#domain/conversation/Items.ts"
 import type { PlayClock } from "#domain/conversation/PlayClock.ts"
 import { type ConversationSettings, type Truncation, voiceNameOf } from "#domain/conversation/Settings.ts"
-import { Answer } from "./Answer.ts"
+import { Answer, type AnswerTerms, type Prompts } from "./Answer.ts"
 import { presetOf } from "./ConversationModels.ts"
 import type { FloorTerms } from "./Floor.ts"
 import { chatRequestOf } from "./Prompt.ts"
@@ -44,7 +44,10 @@ export interface NewAnswerTerms {
   readonly onMessage: (id: string) => void
 }
 
-const voiceOf = ({ clock, floor, times }: NewAnswerTerms, settings: ConversationSettings) => {
+const voiceOf = (
+  { clock, floor, times }: NewAnswerTerms,
+  settings: Pick<ConversationSettings, "pacing" | "speed" | "voice">,
+) => {
   const { caller, models } = floor
   const { entry } = models.speaks
   return Effect.map(
@@ -64,29 +67,42 @@ const voiceOf = ({ clock, floor, times }: NewAnswerTerms, settings: Conversation
   )
 }
 
+/** Apart from `newAnswer`, so that what an answer keeps to its end does not keep the items as well. */
+const promptsOf = (
+  { floor: { models }, given, items }: NewAnswerTerms,
+  session: ConversationSettings,
+  maxOutputTokens: ConversationSettings["maxOutputTokens"],
+): Prompts =>
+  sharesOf(session.truncation).map(
+    (share) => () =>
+      chatRequestOf({
+        model: models.writes.entry.id,
+        instructions: given.instructions ?? session.instructions,
+        items: newest(items, share),
+        tools: given.tools ?? session.tools,
+        toolChoice: given.tool_choice ?? session.toolChoice,
+        maxTokens: maxOutputTokens === "inf" ? unboundedTokens : maxOutputTokens,
+      }),
+  )
+
 export const newAnswer = Effect.fnUntraced(function* (terms: NewAnswerTerms) {
-  const { clock, floor, given, isHeld, items, onMessage, times } = terms
-  const { caller, conversationId, history, report, models, newId, tell } = floor
+  const { clock, floor, given, isHeld, onMessage, times } = terms
+  const { caller, conversationId, history, report, newId, tell } = floor
   const isBeside = given.conversation === "none"
   const session = floor.settings()
   const asked = given.audio?.output?.voice
+  const { pacing, sounds, speed } = session
+  // Without the session's instructions and tools, which an answer would keep to its end.
   const settings = {
-    ...session,
+    pacing,
+    sounds,
+    speed,
     modality: given.output_modalities?.[0] ?? session.modality,
     maxOutputTokens: given.max_output_tokens ?? session.maxOutputTokens,
     voice: asked ? voiceNameOf(asked) : session.voice,
   }
-  const promptOf = (share: number) =>
-    chatRequestOf({
-      model: models.writes.entry.id,
-      instructions: given.instructions ?? session.instructions,
-      items: newest(items, share),
-      tools: given.tools ?? session.tools,
-      toolChoice: given.tool_choice ?? session.toolChoice,
-      maxTokens: settings.maxOutputTokens === "inf" ? unboundedTokens : settings.maxOutputTokens,
-    })
   const voice = settings.modality === "text" ? undefined : yield* voiceOf(terms, settings)
-  return new Answer({
+  const answerTerms: AnswerTerms = {
     tell,
     newId,
     caller,
@@ -95,7 +111,6 @@ export const newAnswer = Effect.fnUntraced(function* (terms: NewAnswerTerms) {
     clock,
     settings,
     metadata: given.metadata ?? null,
-    prompts: sharesOf(session.truncation).map(promptOf),
     voice,
     times,
     isHeld,
@@ -106,5 +121,6 @@ export const newAnswer = Effect.fnUntraced(function* (terms: NewAnswerTerms) {
     onMessage: (id) => {
       if (!isBeside && voice !== undefined) onMessage(id)
     },
-  })
+  }
+  return new Answer(answerTerms, promptsOf(terms, session, settings.maxOutputTokens))
 })

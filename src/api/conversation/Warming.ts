@@ -1,25 +1,40 @@
 // Lets the language model read what it is going to need, before it is asked: the instructions and the tools when a session gets
 // them, and the user's words that stay as they are. Its answer then begins with a prompt of which most is read. Nothing is
-// written, sent or charged; one at a time, the newest, and few, because it costs the caller nothing.
+// written, sent or charged; one at a time, the newest, and only as much as the user's allowance permits (ReadAhead). Beyond it nothing is
+// read ahead, and the answer begins later.
 import { Effect } from "effect"
 import { Signal } from "#actors/live/Signal.ts"
 import { TokenBucket } from "#domain/access/TokenBucket.ts"
 import type { Item } from "#domain/conversation/Items.ts"
+import type { ConversationTool } from "#domain/conversation/Settings.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
+import type { ChatRequest } from "#domain/wire/Chat.ts"
 import { beginChat } from "../text/ChatCompletions.ts"
 import type { AnswerServices } from "./Answer.ts"
 import type { FloorTerms } from "./Floor.ts"
 import { chatRequestOf } from "./Prompt.ts"
 
-/** How often a conversation may read ahead. A guess: instructions come once, and a turn has a few lasting pieces of text. */
-const allowance = { burst: 4, perSecond: 0.1 }
+/** How often a conversation reads ahead. A guess: instructions come once, and a turn has a few lasting pieces of text. */
+const pace = { burst: 4, perSecond: 0.1 }
+
+/** What a picture counts, in characters of text. A guess: about a thousand tokens. */
+const charactersOfPicture = 4_000
+
+type WarmingTerms = Pick<FloorTerms, "caller" | "history" | "models" | "settings"> & {
+  readonly report: Pick<FloorTerms["report"], "readsAhead">
+}
 
 export class Warming {
-  private readonly terms: Pick<FloorTerms, "caller" | "models" | "settings">
+  private readonly terms: WarmingTerms
   private readonly news = new Signal()
   private items: ReadonlyArray<Item> | undefined
+  /** The tools that were measured last, and their length as JSON: they may be large, and seldom change. */
+  private measured: { readonly tools: ReadonlyArray<ConversationTool>; readonly characters: number } = {
+    tools: [],
+    characters: 0,
+  }
 
-  constructor(terms: Pick<FloorTerms, "caller" | "models" | "settings">) {
+  constructor(terms: WarmingTerms) {
     this.terms = terms
   }
 
@@ -33,25 +48,53 @@ export class Warming {
   readonly run: Effect.Effect<never, never, AnswerServices> = Effect.gen(
     { self: this },
     function* (this: Warming) {
-      const bucket = new TokenBucket(allowance, yield* monotonicMs)
+      const bucket = new TokenBucket(pace, yield* monotonicMs)
       for (;;) {
         yield* this.news.wait
         this.news.clear()
-        if (this.items === undefined || !bucket.spend(1, yield* monotonicMs)) continue
+        const items = this.items
+        // What it keeps would stay in memory after its items are deleted.
+        this.items = undefined
+        if (items === undefined || !bucket.spend(1, yield* monotonicMs)) continue
+        const reading = Effect.acquireUseRelease(
+          Effect.sync(() => this.terms.history.read()),
+          () => this.read(items),
+          (ended) => Effect.sync(ended),
+        )
         // The newest wins: what is being read for an older one is not needed.
-        yield* Effect.raceFirst(this.read(this.items), this.news.wait)
+        yield* Effect.raceFirst(reading, this.news.wait)
       }
     },
   )
 
   private read(items: ReadonlyArray<Item>): Effect.Effect<void, never, AnswerServices> {
-    const { caller, models, settings } = this.terms
+    const { caller, models, report, settings } = this.terms
     const { instructions, toolChoice, tools } = settings()
     const model = models.writes.entry.id
     const prompt = chatRequestOf({ model, instructions, items, tools, toolChoice, maxTokens: 1 })
     if (instructions === "" && tools.length === 0 && items.length === 0) return Effect.void
+    const reading = report.readsAhead(this.charactersOf(prompt, tools))
+    if (reading === undefined) return Effect.void
     // With its first token the prompt has been read.
     const begun = beginChat(caller, prompt, "stream", { terms: { chargedIf: () => false } })
-    return Effect.ignore(Effect.scoped(Effect.flatMap(begun, ({ generation }) => generation.end)))
+    const read = Effect.flatMap(begun, ({ generation }) => {
+      reading.started(generation.started.promptTokens, generation.started.cachedTokens)
+      return generation.end
+    })
+    return Effect.ensuring(Effect.ignore(Effect.scoped(read)), Effect.sync(reading.ended))
+  }
+
+  private charactersOf({ messages }: ChatRequest, tools: ReadonlyArray<ConversationTool>): number {
+    if (tools !== this.measured.tools)
+      this.measured = { tools, characters: tools.length === 0 ? 0 : JSON.stringify(tools).length }
+    let characters = this.measured.characters
+    for (const { content, tool_calls } of messages) {
+      for (const call of tool_calls ?? []) characters += call.function.arguments.length
+      if (typeof content === "string") characters += content.length
+      else
+        for (const part of content ?? [])
+          characters += "text" in part ? part.text.length : charactersOfPicture
+    }
+    return characters
   }
 }

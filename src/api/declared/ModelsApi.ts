@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { errors } from "#http/Declared.ts"
 import { modelPath } from "#http/NotFound.ts"
-import { Authentication } from "../access/Authentication.ts"
+import { Authentication, TakesOperatorToken } from "../access/Authentication.ts"
 import { HealthRecord } from "../operations/Health.ts"
 import { ModelList, ModelListEntry, ModelStatusRecord } from "../operations/Models.ts"
 
@@ -29,6 +29,7 @@ export class ModelsGroup extends HttpApiGroup.make("Models")
     }).annotate(OpenApi.Exclude, true),
     HttpApiEndpoint.get("modelStatus", "/v1/models/status", { success: ModelStatusRecord }),
   )
+  .annotate(TakesOperatorToken, true)
   .middleware(Authentication) {}
 
 const healthRecord = <const Status extends string>(...statuses: ReadonlyArray<Status>) =>

@@ -1,7 +1,7 @@
 // The operators' endpoints (protocol 12).
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { errors, eventStream, OwnHeaders, StreamEvents } from "#http/Declared.ts"
-import { Authentication } from "../access/Authentication.ts"
+import { Authentication, TakesOperatorToken } from "../access/Authentication.ts"
 import { ReloadRecord } from "../operations/CatalogReload.ts"
 import { ModelLogsRecord } from "../operations/ModelLogs.ts"
 import { NodeTreeRecord } from "../operations/NodeTree.ts"
@@ -81,4 +81,5 @@ export class OperationsGroup extends HttpApiGroup.make("Operations")
       error: errors(...ofOperators),
     }),
   )
+  .annotate(TakesOperatorToken, true)
   .middleware(Authentication) {}

@@ -115,11 +115,11 @@ const text = new TextDecoder()
 const utf8 = new TextEncoder()
 
 /** A value that has come in pieces is decoded in a tick of its own. */
-const parseAside = (bytes: Uint8Array, pictures: boolean): Effect.Effect<Parsed> =>
+const parseAside = (bytes: Uint8Array, pictures: boolean): Effect.Effect<Parsed, BodyTooLarge> =>
   Effect.tap(parseLarge(bytes, pictures), () => Effect.sleep(0))
 
 /** With `pictures`, bytes may stand for the `data:` URLs of its messages, see PictureUrl of the schemas. */
-const parseBytes = (bytes: Uint8Array, pictures: boolean): Effect.Effect<Parsed> =>
+const parseBytes = (bytes: Uint8Array, pictures: boolean): Effect.Effect<Parsed, BodyTooLarge> =>
   Effect.suspend(() => {
     if (bytes.length > largestInPlace) return parseAside(bytes, pictures)
     const json = text.decode(bytes)
@@ -127,11 +127,12 @@ const parseBytes = (bytes: Uint8Array, pictures: boolean): Effect.Effect<Parsed>
   })
 
 /** The value of a frame of a WebSocket, which may be as large as a body and may hold pictures. */
-export const parseFrame = (frame: string): Effect.Effect<unknown, InvalidRequest> =>
-  Effect.suspend(() =>
-    frame.length <= largestInPlace && isQuick(frame)
-      ? Effect.succeed(parseJson(frame))
-      : parseAside(utf8.encode(frame), true),
+export const parseFrame = (frame: string): Effect.Effect<unknown, InvalidRequest | BodyTooLarge> =>
+  Effect.suspend(
+    (): Effect.Effect<Parsed, BodyTooLarge> =>
+      frame.length <= largestInPlace && isQuick(frame)
+        ? Effect.succeed(parseJson(frame))
+        : parseAside(utf8.encode(frame), true),
   ).pipe(
     Effect.flatMap((parsed) =>
       "problem" in parsed

@@ -4,9 +4,10 @@
 // loop nothing, whatever their size.
 import { Worker } from "node:worker_threads"
 import { Effect } from "effect"
+import { BodyTooLarge } from "#domain/wire/Errors.ts"
 import { shared } from "#http/JoinedBytes.ts"
 import { JsonAssembly, type JsonPiece } from "./JsonPieces.ts"
-import type { Parsed } from "./JsonText.ts"
+import { maxJsonBytes, type Parsed } from "./JsonText.ts"
 
 interface LargeBody {
   readonly bytes: Uint8Array
@@ -21,13 +22,15 @@ export type ToLargeJson =
 
 export type FromLargeJson =
   | { readonly id: number; readonly problem: string }
+  /** More than `maxJsonBytes` besides its pictures. */
+  | { readonly id: number; readonly isTooLarge: true }
   | { readonly id: number; readonly piece: JsonPiece; readonly isLast: boolean }
 
 /** Idle time after which the thread ends; its next start takes about 30 ms. A guess. */
 const idleMs = 60_000
 
 interface Waiting extends LargeBody {
-  readonly resume: (outcome: Effect.Effect<Parsed>) => void
+  readonly resume: (outcome: Effect.Effect<Parsed, BodyTooLarge>) => void
   readonly assembly: JsonAssembly
   /** False if the client has disconnected. */
   readonly isWanted: boolean
@@ -56,19 +59,22 @@ const end = (ended: Worker): void => {
   for (const [id, { bytes, pictures }] of others) send(thread, { id, bytes, pictures })
 }
 
-const finish = (id: number, parsed: Parsed): void => {
-  waiting.get(id)?.resume(Effect.succeed(parsed))
+const finish = (id: number, outcome: Effect.Effect<Parsed, BodyTooLarge>): void => {
+  waiting.get(id)?.resume(outcome)
   waiting.delete(id)
 }
+
+const tooLarge = Effect.fail(new BodyTooLarge({ limitBytes: maxJsonBytes, besidesPictures: true }))
 
 const receive = (from: Worker, message: FromLargeJson): void => {
   const { id } = message
   const entry = waiting.get(id)
   if (entry === undefined) return
-  if ("problem" in message) return finish(id, { problem: message.problem })
+  if ("isTooLarge" in message) return finish(id, tooLarge)
+  if ("problem" in message) return finish(id, Effect.succeed({ problem: message.problem }))
   entry.isParsed = true
   entry.assembly.add(message.piece)
-  if (message.isLast) return finish(id, { value: entry.assembly.value })
+  if (message.isLast) return finish(id, Effect.succeed({ value: entry.assembly.value }))
   send(from, { id, wanted: entry.isWanted })
   if (!entry.isWanted) waiting.delete(id)
 }
@@ -108,13 +114,13 @@ const rest = (resting: Worker): void => {
 const copiedAtOnce = 4_000_000
 
 /** The body's value, or what is wrong with it. With `pictures`, bytes stand for the `data:` URLs in its messages. */
-export const parseLarge = (bytes: Uint8Array, pictures = false): Effect.Effect<Parsed> =>
+export const parseLarge = (bytes: Uint8Array, pictures = false): Effect.Effect<Parsed, BodyTooLarge> =>
   bytes.length <= copiedAtOnce || bytes.buffer instanceof SharedArrayBuffer
     ? parseOnThread(bytes, pictures)
     : Effect.flatMap(shared([bytes]), (copy) => parseOnThread(copy, pictures))
 
-const parseOnThread = (bytes: Uint8Array, pictures: boolean): Effect.Effect<Parsed> =>
-  Effect.callback<Parsed>((resume) => {
+const parseOnThread = (bytes: Uint8Array, pictures: boolean): Effect.Effect<Parsed, BodyTooLarge> =>
+  Effect.callback<Parsed, BodyTooLarge>((resume) => {
     const id = nextId++
     const assembly = new JsonAssembly()
     waiting.set(id, { bytes, pictures, resume, assembly, isWanted: true, isParsed: false })

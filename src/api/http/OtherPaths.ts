@@ -15,10 +15,10 @@ export const otherPaths = (paths: KnownPaths) =>
       const answered = storeOutage(handled)
       return Effect.flatMap(HttpServerRequest.HttpServerRequest, (self) =>
         knownPathOf(paths, pathOf(self.url)) === undefined
-          ? Effect.succeed(unmatched(paths, self.method, self.url))
+          ? Effect.succeed(unmatched(paths, self))
           : Effect.catch(answered, (error) =>
               isHttpServerError(error) && error.reason._tag === "RouteNotFound"
-                ? Effect.succeed(unmatched(paths, self.method, self.url))
+                ? Effect.succeed(unmatched(paths, self))
                 : Effect.fail(error),
             ),
       )

@@ -10,6 +10,19 @@ if (port === null) throw new Error("largeJsonMain runs as a worker thread")
 
 const text = new TextDecoder()
 
+/** Bytes of the texts that begin as a `data:` URL does, in a body that is not parsed. */
+const dataUrlBytes = (bytes: Uint8Array): number => {
+  const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  let sum = 0
+  for (let from = body.indexOf('"data:'); from >= 0; ) {
+    const end = body.indexOf('"', from + 1)
+    const after = end < 0 ? body.length : end
+    sum += after - from - 1
+    from = body.indexOf('"data:', after)
+  }
+  return sum
+}
+
 /** Values of which pieces are still to be sent, with the next piece. */
 const sending = new Map<number, { readonly rest: Generator<JsonPiece>; readonly next: JsonPiece }>()
 
@@ -37,13 +50,17 @@ port.on("message", (message: ToLargeJson) => {
     else if (value !== undefined) sendNext(id, value.rest, value.next)
     return
   }
-  const parsed = parseJson(text.decode(message.bytes))
+  const { bytes, pictures } = message
+  const parsed = parseJson(text.decode(bytes))
+  const inline = !pictures
+    ? 0
+    : "problem" in parsed
+      ? dataUrlBytes(bytes)
+      : decodeInlinePictures(parsed.value)
+  // The event loop would copy the rest, and no prompt is as long. The size comes first, as for bodies that are not read to their end.
+  if (bytes.length - inline > maxJsonBytes) return send({ id, isTooLarge: true })
   if ("problem" in parsed) return send({ id, problem: parsed.problem })
   if (hasManyKeys(parsed.value)) return send({ id, problem: `has an object of more than ${maxKeys} keys` })
-  const inline = message.pictures ? decodeInlinePictures(parsed.value) : 0
-  // The event loop would copy the rest, and no prompt is as long.
-  if (message.bytes.length - inline > maxJsonBytes)
-    return send({ id, problem: `has more than ${maxJsonBytes} bytes besides its pictures` })
   const pieces = piecesOf(parsed.value)
   sendNext(id, pieces, pieces.next().value)
 })

@@ -8,35 +8,55 @@ import { fromG711, type G711 } from "#audio/G711.ts"
 import { Resampler } from "#audio/Resampler.ts"
 import { speechWeights } from "#audio/SpeechWeights.ts"
 import type { PlayedAudio } from "#domain/activity/PlayedAudio.ts"
-import { bytesToS16, LISTEN_RATE_HZ, samplesToMs } from "#domain/audio/Audio.ts"
+import {
+  BYTES_PER_SAMPLE,
+  bytesToS16,
+  LISTEN_RATE_HZ,
+  samplesToMs,
+  samplesToSeconds,
+} from "#domain/audio/Audio.ts"
 import { TurnDetector, type TurnRules } from "#domain/audio/TurnDetector.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import { InvalidRequest, type RateLimited } from "#domain/wire/Errors.ts"
 import type { EdgeError } from "#domain/wire/Failures.ts"
 import type { UsageLedger } from "#store/ledger/UsageLedger.ts"
+import { type AudioPace, resamplingWork, sliceSeconds } from "./AudioIntake.ts"
 import { EchoDoubt } from "./EchoDoubt.ts"
 import type { RealtimeItems, Tell } from "./RealtimeItems.ts"
 
 /** Most items without a transcript. A guess: more of them arrive only from a client that sends faster than speech. */
 const maxWaiting = 16
 
-/** Samples that are processed in one tick: 1 s, which takes 1 ms. */
-const tickSamples = 24_000
+/** Characters of a long event that are checked in one tick: 256 KiB take 0.5 ms. */
+const checkedChars = 256 * 1024
 
-const base64 = /^[A-Za-z0-9+/]*={0,2}$/
+const base64 = /^[A-Za-z0-9+/]*$/
+const base64End = /^[A-Za-z0-9+/]*={0,2}$/
 
-/** Samples of an audio event. */
-export const pcmOf = (
-  audio: string,
-  format: "pcm" | G711 = "pcm",
-): Effect.Effect<Int16Array, InvalidRequest> => {
+/** How audio comes in. */
+export type AudioForm = "pcm" | G711
+
+/** Whether an event's audio is whole samples in base64; of a long one, a part in each tick. */
+const checkAudio = (audio: string, form: AudioForm): Effect.Effect<void, InvalidRequest> =>
+  Effect.gen(function* () {
+    const last = Math.max(0, audio.length - checkedChars)
+    let isBase64 = audio.length % 4 === 0
+    for (let at = 0; isBase64 && at < last; at += checkedChars) {
+      isBase64 = base64.test(audio.slice(at, Math.min(last, at + checkedChars)))
+      yield* Effect.yieldNow
+    }
+    isBase64 &&= base64End.test(audio.slice(last))
+    const sizeBytes = (audio.length / 4) * 3 - (audio.endsWith("==") ? 2 : audio.endsWith("=") ? 1 : 0)
+    if (isBase64 && (form !== "pcm" || sizeBytes % 2 === 0)) return
+    const what = form === "pcm" ? "16-bit PCM" : "G.711"
+    return yield* new InvalidRequest({ field: "audio", problem: `must be ${what} in base64` })
+  })
+
+/** Samples of a part of an event's audio that begins and ends with whole samples. */
+const samplesOf = (audio: string, form: AudioForm): Int16Array => {
   const bytes = Buffer.from(audio, "base64")
-  const isBase64 = base64.test(audio) && audio.length % 4 === 0
-  if (format !== "pcm" && isBase64) return Effect.succeed(fromG711(bytes, format))
-  if (isBase64 && bytes.length % 2 === 0) return Effect.succeed(bytesToS16(bytes))
-  const what = format === "pcm" ? "16-bit PCM" : "G.711"
-  return Effect.fail(new InvalidRequest({ field: "audio", problem: `must be ${what} in base64` }))
+  return form === "pcm" ? bytesToS16(bytes) : fromG711(bytes, form)
 }
 
 /** Rate of the realtime protocol's PCM. */
@@ -55,6 +75,8 @@ export interface HearingTerms<R = never> {
   readonly tell: Tell
   readonly items: RealtimeItems
   readonly seat: Seat
+  /** When audio is taken in. */
+  readonly pace: AudioPace
   /** What the client plays meanwhile: its echo is no speech. Absent: nothing. */
   readonly played?: PlayedAudio
   /** Opens a lease with the socket's present settings; the replaced one is released afterwards. */
@@ -167,13 +189,25 @@ export class Hearing<R = never> {
     return yield* items.begin(this.seat.place, this.seat.entry)
   })
 
-  /** Takes audio; of a long event, one second in a tick. */
-  readonly hear = Effect.fnUntraced({ self: this }, function* (this: Hearing<R>, samples: Int16Array) {
-    for (let at = 0; at < samples.length; at += tickSamples) {
-      if (at > 0) yield* Effect.yieldNow
-      yield* this.hearSome(samples.subarray(at, at + tickSamples))
-    }
-  })
+  /** Takes an event's audio, in slices, each when the pace allows it. How much it is, milliseconds. */
+  readonly hear = Effect.fnUntraced(
+    { self: this },
+    function* (this: Hearing<R>, audio: string, form: AudioForm) {
+      yield* checkAudio(audio, form)
+      const bytesPerSecond = form === "pcm" ? this.rateHz * BYTES_PER_SAMPLE : this.rateHz
+      // Eight characters are six bytes: whole samples.
+      const sliceChars = Math.floor((bytesPerSecond * sliceSeconds) / 6) * 8
+      let count = 0
+      for (let at = 0; at < audio.length; at += sliceChars) {
+        const samples = samplesOf(audio.slice(at, at + sliceChars), form)
+        const seconds = samplesToSeconds(samples.length, this.rateHz)
+        yield* this.terms.pace.take(seconds, this.turns === undefined ? resamplingWork : 1)
+        yield* this.hearSome(samples)
+        count += samples.length
+      }
+      return samplesToMs(count, this.rateHz)
+    },
+  )
 
   private readonly hearSome = Effect.fnUntraced(
     { self: this },
@@ -186,8 +220,10 @@ export class Hearing<R = never> {
       if (this.turns === undefined) {
         if (resampled.length === 0) return
         if (!items.isOpen) yield* this.begin
-        return items.push(resampled, nowMs)
+        if (!items.push(resampled, nowMs)) return yield* items.noMemory
+        return
       }
+      let isLeftOut = false
       for (const turn of this.turns.push(resampled)) {
         if (turn.step === "ended") {
           const { openId } = items
@@ -207,13 +243,14 @@ export class Hearing<R = never> {
             if (onSpeech !== undefined) yield* onSpeech
           }
         }
-        items.push(turn.samples, nowMs)
+        if (!items.push(turn.samples, nowMs)) isLeftOut = true
       }
       const { pause } = this.turns
       const quietMs = pause?.quietMs ?? 0
       if (quietMs < this.quietMs) items.resumed()
       this.quietMs = quietMs
       if (pause !== undefined && quietMs > 0) items.paused(pause)
+      if (isLeftOut) return yield* items.noMemory
     },
   )
 }

@@ -6,7 +6,7 @@ import { type FinalResult, type LiveEnd, type LiveSession, remainingMs } from "#
 import type { LiveError } from "#actors/live/LiveSessions.ts"
 import { Signal } from "#actors/live/Signal.ts"
 import { speechWeights } from "#audio/SpeechWeights.ts"
-import { bytesToS16, LISTEN_RATE_HZ, samplesToSeconds } from "#domain/audio/Audio.ts"
+import { bytesToS16, LISTEN_RATE_HZ, samplesToBytes, samplesToSeconds } from "#domain/audio/Audio.ts"
 import { deltaOf } from "#domain/audio/LiveTranscript.ts"
 import { type SpeechEvent, VoiceActivityDetector } from "#domain/audio/VoiceActivityDetector.ts"
 import { monotonicMsOf } from "#domain/queues/Monotonic.ts"
@@ -16,11 +16,14 @@ import { reportFailure } from "#services/AnswerFailures.ts"
 import type { CredentialEnd } from "../access/CredentialEnd.ts"
 import { decodeJson } from "../http/JsonBody.ts"
 import type { SessionTrace } from "../tracing/SessionTrace.ts"
+import { type AudioPace, sliceSeconds } from "./AudioIntake.ts"
 
 export interface Conversation {
   readonly session: LiveSession<LiveError>
   /** The language reported if nothing was transcribed. */
   readonly language: string | undefined
+  /** When audio is taken in. */
+  readonly pace: AudioPace
   /** Whether the client requested events for start and end of speech. */
   readonly speechEvents: boolean
   /** Calls when the caller's credential ends; the returned function ends the watch. */
@@ -93,6 +96,9 @@ const flawOf = (session: LiveSession<LiveError>, frame: Uint8Array): Ending | un
 
 /** Bytes of a frame that are processed in one tick: a frame of 4 MiB would hold the event loop for 10 ms and more. */
 const sliceBytes = 256 * 1024
+const bytesPerSecond = samplesToBytes(LISTEN_RATE_HZ)
+/** The same where speech is detected in them. */
+const detectedBytes = bytesPerSecond * sliceSeconds
 
 const takeText = (session: LiveSession<LiveError>, frame: string): Effect.Effect<Ending | undefined> =>
   Effect.match(decodeText(frame), {
@@ -127,37 +133,27 @@ class SpeechNews {
   )
 }
 
-/** Processes a long frame in slices over several event loop ticks. */
-const takeLong = (take: (slice: Uint8Array) => void, frame: Uint8Array): Effect.Effect<void> =>
-  Effect.gen(function* () {
-    for (let at = 0; at < frame.length; at += sliceBytes) {
-      if (at > 0) yield* Effect.yieldNow
-      take(frame.subarray(at, at + sliceBytes))
-    }
-  })
-
 /** Reads until a frame ends the session; then it only waits for the client to disconnect. */
 const read = (
-  session: LiveSession<LiveError>,
+  { pace, session }: Conversation,
   reader: Reader,
   speech: SpeechNews | undefined,
 ): Effect.Effect<Ending, SocketError> =>
   Effect.gen(function* () {
     const clock = yield* Clock.Clock
-    const take = (slice: Uint8Array): void => {
-      if (session.hasEnded) return
-      session.push(slice, monotonicMsOf(clock))
-      speech?.hear(slice)
-    }
+    const [sliced, work] = speech === undefined ? [sliceBytes, 0] : [detectedBytes, 1]
     for (;;) {
       for (const frame of yield* reader.pull) {
         if (session.hasEnded) continue
         const ending = typeof frame === "string" ? yield* takeText(session, frame) : flawOf(session, frame)
         if (ending !== undefined) return ending
-        // Most frames are 20 ms: no generator, no fiber step.
-        if (typeof frame !== "string") {
-          if (frame.length <= sliceBytes) take(frame)
-          else yield* takeLong(take, frame)
+        if (typeof frame === "string") continue
+        for (let at = 0; at < frame.length && !session.hasEnded; at += sliced) {
+          if (at > 0) yield* Effect.yieldNow
+          const slice = frame.subarray(at, at + sliced)
+          yield* pace.take(slice.length / bytesPerSecond, work)
+          session.push(slice, monotonicMsOf(clock))
+          speech?.hear(slice)
         }
       }
     }
@@ -231,7 +227,7 @@ const untilEnding = (
         link(caption(conversation, writer))
         if (speech !== undefined) link(tellSpeech(speech, writer))
       })
-      link(read(session, reader, speech))
+      link(read(conversation, reader, speech))
     })
     const release = Effect.suspend(() => {
       unwatch()

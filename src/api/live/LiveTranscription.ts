@@ -16,6 +16,7 @@ import { Accounts } from "#store/accounts/Accounts.ts"
 import { onCredentialEnd } from "../access/CredentialEnd.ts"
 import { invalidRequestOf } from "../http/JsonBody.ts"
 import { type SessionTrace, traceSession } from "../tracing/SessionTrace.ts"
+import { AudioIntake } from "./AudioIntake.ts"
 import { chargedSamples, identifyLive, liveModel, payFor, upgradeLive } from "./LiveAdmission.ts"
 import { converse } from "./LiveConversation.ts"
 
@@ -40,6 +41,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
   yield* payFor(caller, entry, () => (session === undefined ? 0 : chargedSamples(session, failed)))
   const place = yield* (yield* LiveSessions).open({
     model: entry.id,
+    org: caller.orgId,
     language,
     prompt: parameters.prompt ?? "",
     punctuation,
@@ -59,6 +61,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
       {
         session,
         language,
+        pace: yield* (yield* AudioIntake).open(caller.userId),
         speechEvents: isTrue(parameters.vad_events),
         onCredentialEnd: (told) => onCredentialEnd(accounts, caller, told),
         trace,

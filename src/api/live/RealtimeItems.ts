@@ -9,9 +9,11 @@ import { LISTEN_RATE_HZ, s16ToBytes, samplesToMs, samplesToSeconds } from "#doma
 import type { LiveHypothesis } from "#domain/audio/LiveTranscript.ts"
 import type { Pause } from "#domain/audio/TurnDetector.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
+import type { Holding } from "#domain/queues/MemoryBudget.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
+import type { InvalidRequest } from "#domain/wire/Errors.ts"
 import { errorType } from "#domain/wire/Failures.ts"
-import { itemObject } from "#domain/wire/RealtimeProtocol.ts"
+import { itemObject, noMemory } from "#domain/wire/RealtimeProtocol.ts"
 import { detailOf } from "#http/ErrorBody.ts"
 import { NewId } from "#http/Ids.ts"
 import { reportFailure } from "#services/AnswerFailures.ts"
@@ -26,6 +28,8 @@ interface Item {
   readonly session: LiveSession<LiveError>
   fiber: Fiber.Fiber<void, SocketError> | undefined
   committed: boolean
+  /** Memory of its audio, which is held until it has its transcript. */
+  heldBytes: number
 }
 
 /** Text of an item that was sent to the client: only text that never changes is sent before the transcript. */
@@ -65,17 +69,29 @@ const onlySpeech = (): ItemPlaces => {
   }
 }
 
+export interface RealtimeItemsTerms {
+  readonly tell: Tell
+  readonly caller: Principal
+  readonly scope: Scope.Scope
+  /** Counts the memory of the items' audio. */
+  readonly held: Holding
+  /** The client uses the protocol's first event names. */
+  readonly older: boolean
+}
+
 export class RealtimeItems {
   private readonly tell: Tell
   private readonly places: ItemPlaces
   private readonly caller: Principal
   private readonly scope: Scope.Scope
+  private readonly held: Holding
   /** The client uses the protocol's first event names. */
   private readonly older: boolean
   private current: Item | undefined
   private readonly unfinished = new Set<Item>()
 
-  constructor(tell: Tell, caller: Principal, scope: Scope.Scope, older: boolean, places = onlySpeech()) {
+  constructor({ caller, held, older, scope, tell }: RealtimeItemsTerms, places = onlySpeech()) {
+    this.held = held
     this.older = older
     this.places = places
     this.tell = tell
@@ -102,7 +118,7 @@ export class RealtimeItems {
     function* (this: RealtimeItems, place: SessionLease, entry: ModelEntry) {
       const newId = yield* NewId
       const session = place.begin(yield* monotonicMs)
-      const item: Item = { id: `item_${newId()}`, session, fiber: undefined, committed: false }
+      const item: Item = { id: `item_${newId()}`, session, fiber: undefined, committed: false, heldBytes: 0 }
       this.current = item
       this.unfinished.add(item)
       item.fiber = yield* Effect.forkIn(this.life(item, entry), this.scope, { startImmediately: true })
@@ -110,9 +126,19 @@ export class RealtimeItems {
     },
   )
 
-  /** Audio for the open item. */
-  push(samples: Int16Array, nowMs: number): void {
-    this.current?.session.push(s16ToBytes(samples), nowMs)
+  /** Audio for the open item. False if there is no memory for it: then it is left out. */
+  push(samples: Int16Array, nowMs: number): boolean {
+    const { current } = this
+    if (current === undefined || current.session.hasEnded) return true
+    if (!this.held.take(samples.byteLength)) return false
+    current.heldBytes += samples.byteLength
+    current.session.push(s16ToBytes(samples), nowMs)
+    return true
+  }
+
+  /** The refusal of audio for which there is no memory. */
+  get noMemory(): InvalidRequest {
+    return noMemory("audio", this.held)
   }
 
   /** The open item's audio ends with this silence so far. */
@@ -270,6 +296,7 @@ export class RealtimeItems {
           // One that is cleared before it has run has to end, too.
           session.stop("stop")
           this.unfinished.delete(item)
+          this.held.giveBack(item.heldBytes)
         }),
       ),
     )

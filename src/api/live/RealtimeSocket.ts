@@ -1,6 +1,5 @@
-// Handles the client's events of one realtime socket: settings, audio into turns, items. An invalid event is answered
-// with an error event, and the socket stays open. Knows no accounts and no transport.
-import { Effect, Option } from "effect"
+// Carries out the client's events of one realtime socket: settings, audio into turns, items. Knows no accounts and no transport.
+import { Effect } from "effect"
 import type { SocketError } from "effect/socket/Socket"
 import type { SessionLease } from "#actors/live/LiveSessions.ts"
 import { InvalidRequest } from "#domain/wire/Errors.ts"
@@ -19,14 +18,15 @@ import {
 import { detailOf } from "#http/ErrorBody.ts"
 import { reportFailure } from "#services/AnswerFailures.ts"
 import { modelId } from "#services/ModelLookup.ts"
-import { decodeJson } from "../http/JsonBody.ts"
-import { Hearing, type HearingTerms, type LiveServices, pcmOf, type Seat } from "./Hearing.ts"
+import { decodeValue } from "../http/JsonBody.ts"
+import { appendCost } from "./EventReader.ts"
+import { Hearing, type HearingTerms, type LiveServices, type Seat } from "./Hearing.ts"
 import type { Tell } from "./RealtimeItems.ts"
 
-const decodeAny = decodeJson(RealtimeClientEvent)
-const decodeAppend = decodeJson(Append)
-const decodeUpdate = decodeJson(SessionUpdate)
-const decodeOlderUpdate = decodeJson(TranscriptionSessionUpdate)
+const decodeAny = decodeValue(RealtimeClientEvent)
+const decodeAppend = decodeValue(Append)
+const decodeUpdate = decodeValue(SessionUpdate)
+const decodeOlderUpdate = decodeValue(TranscriptionSessionUpdate)
 
 /** What a socket hears with: leases are opened for its present settings. */
 export type SocketHearing = Omit<HearingTerms, "reseat"> & {
@@ -61,16 +61,20 @@ export class RealtimeSocket {
       : this.tell("session.created", { session: sessionObject(this.id, this.settings) }),
   )
 
-  /** Handles one event of the client. An invalid one is answered with an error event. True if it was valid. */
-  readonly take = (frame: string | Uint8Array): Effect.Effect<boolean, SocketError, LiveServices> =>
+  /** Handles one event of the client. What it costs (EventReader). */
+  readonly carryOut = (event: unknown): Effect.Effect<number, EdgeError | SocketError, LiveServices> =>
     Effect.gen({ self: this }, function* (this: RealtimeSocket) {
-      if (typeof frame !== "string") {
-        return yield* new InvalidRequest({ field: "event", problem: "must be a text frame" })
+      const { type } = yield* decodeAny(event)
+      if (type === "input_audio_buffer.append") {
+        return appendCost(yield* this.hearing.hear((yield* decodeAppend(event)).audio, "pcm"))
       }
-      const { type } = yield* decodeAny(frame)
+      yield* this.command(type, event)
+      return 1
+    })
+
+  private command(type: string, event: unknown): Effect.Effect<void, EdgeError | SocketError, LiveServices> {
+    return Effect.gen({ self: this }, function* (this: RealtimeSocket) {
       switch (type) {
-        case "input_audio_buffer.append":
-          return yield* this.hearing.hear(yield* pcmOf((yield* decodeAppend(frame)).audio))
         case "input_audio_buffer.commit":
           if (yield* this.hearing.commit) return
           return yield* new InvalidRequest({ field: "input_audio_buffer", problem: "is empty" })
@@ -78,12 +82,12 @@ export class RealtimeSocket {
           yield* this.hearing.clear
           return yield* this.tell("input_audio_buffer.cleared")
         case "session.update": {
-          const change = (yield* decodeUpdate(frame)).session.audio?.input ?? {}
+          const change = (yield* decodeUpdate(event)).session.audio?.input ?? {}
           yield* this.change(withChange(this.settings, change))
           return yield* this.tell("session.updated", { session: sessionObject(this.id, this.settings) })
         }
         case "transcription_session.update": {
-          const change = changeOf((yield* decodeOlderUpdate(frame)).session)
+          const change = changeOf((yield* decodeOlderUpdate(event)).session)
           yield* this.change(withChange(this.settings, change))
           const session = olderSessionObject(this.id, this.settings)
           return yield* this.tell("transcription_session.updated", { session })
@@ -94,18 +98,11 @@ export class RealtimeSocket {
             problem: "is no event of a transcription session",
           })
       }
-    }).pipe(
-      Effect.as(true),
-      Effect.catchIf(
-        (error): error is Exclude<typeof error, SocketError> => error._tag !== "SocketError",
-        (error) => Effect.as(this.tellError(error, frame), false),
-      ),
-    )
+    })
+  }
 
-  private tellError(error: EdgeError, frame: string | Uint8Array): Effect.Effect<void, SocketError> {
+  readonly tellError = (error: EdgeError, eventId: string | null): Effect.Effect<void, SocketError> => {
     const param = error._tag === "InvalidRequest" ? error.field : null
-    const asked = typeof frame === "string" ? Effect.runSync(Effect.option(decodeAny(frame))) : Option.none()
-    const eventId = Option.isSome(asked) ? (asked.value.event_id ?? null) : null
     const told = this.tell("error", {
       error: {
         type: errorType(error),

@@ -2,20 +2,19 @@
 // clients connect. 24 kHz PCM in base64 comes in, items with their transcripts go out; under it lie the same live
 // sessions as under /v1/audio/transcriptions/ws. Holds admission and the life of the socket; RealtimeSocket handles
 // events.
-import { Cause, Effect, Exit, Option, Schema, Scope } from "effect"
+import { Cause, Effect, Exit, Schema, Scope } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
-import { CloseEvent, type Reader, type SocketError, type Writer } from "effect/socket/Socket"
+import { CloseEvent, type SocketError, type Writer } from "effect/socket/Socket"
 import { Drain } from "#actors/Drain.ts"
 import { idleMs } from "#actors/live/LiveSession.ts"
 import { LiveSessions, type SessionLease } from "#actors/live/LiveSessions.ts"
-import { TokenBucket } from "#domain/access/TokenBucket.ts"
 import { expectsTurns } from "#domain/models/ModelNames.ts"
 import { InvalidRequest } from "#domain/wire/Errors.ts"
+import type { EdgeError } from "#domain/wire/Failures.ts"
 import { windowSeconds } from "#domain/wire/LiveParameters.ts"
 import { defaultTurns, type RealtimeSettings } from "#domain/wire/RealtimeProtocol.ts"
 import { punctuationOf, TranscriptionParameters } from "#domain/wire/Transcription.ts"
 import { NewId } from "#http/Ids.ts"
-import { nowMs } from "#http/RequestContext.ts"
 import { reportFailure } from "#services/AnswerFailures.ts"
 import { checkPunctuation } from "#services/TranscriptionRun.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
@@ -24,10 +23,13 @@ import { credentialEnds } from "../access/CredentialEnd.ts"
 import { RateLimit } from "../access/RateLimit.ts"
 import { invalidRequestOf } from "../http/JsonBody.ts"
 import { type SessionTrace, traceSession } from "../tracing/SessionTrace.ts"
+import { AudioIntake } from "./AudioIntake.ts"
+import { EventReader } from "./EventReader.ts"
 import type { LiveServices, Seat } from "./Hearing.ts"
 import { identifyLive, liveModel, upgradeLive } from "./LiveAdmission.ts"
 import { RealtimeItems, type Tell } from "./RealtimeItems.ts"
 import { RealtimeSocket } from "./RealtimeSocket.ts"
+import { socketShare } from "./SocketShare.ts"
 
 const decodeFlags = Schema.decodeUnknownEffect(
   Schema.Struct({ punctuation: TranscriptionParameters.fields.punctuation }),
@@ -64,6 +66,7 @@ const isOlder = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
 const takeSeat = Effect.fnUntraced(function* (
   model: string | undefined,
   settings: RealtimeSettings,
+  org: string,
   outer: Scope.Scope,
   replaces?: SessionLease,
 ) {
@@ -73,6 +76,7 @@ const takeSeat = Effect.fnUntraced(function* (
   const scope = yield* Scope.fork(outer)
   const request = {
     model: entry.id,
+    org,
     language: settings.language ?? entry.transcription?.defaultLanguage,
     prompt,
     punctuation,
@@ -86,32 +90,6 @@ const takeSeat = Effect.fnUntraced(function* (
   )
   return { entry, place, leave: Scope.close(scope, Exit.void) } satisfies Seat
 })
-
-/**
- * Most events of one socket without audio: settings, commits, and invalid events. Audio
- * comes 50 to 100 times a second and is bounded by its bytes. A guess.
- */
-const smallEvents = { burst: 500, perSecond: 50 }
-/** An event of this length carries 4 ms of audio and more, and is not counted. */
-const audioChars = 256
-
-/** Reads until the client is silent for too long, or sends too many useless events. */
-const readUntilIdle = (
-  reader: Reader,
-  socket: RealtimeSocket,
-): Effect.Effect<CloseEvent, SocketError, LiveServices> =>
-  Effect.gen(function* () {
-    const allowance = new TokenBucket(smallEvents, nowMs())
-    for (;;) {
-      const frames = yield* Effect.timeoutOption(reader.pull, idleMs)
-      if (Option.isNone(frames)) return new CloseEvent(1000, "idle")
-      for (const frame of frames.value) {
-        const understood = yield* socket.take(frame)
-        const counts = !understood || frame.length < audioChars
-        if (counts && !allowance.spend(1, nowMs())) return new CloseEvent(1008, "too many events")
-      }
-    }
-  })
 
 const tellOn =
   (writer: Writer, newId: () => string, trace: SessionTrace | undefined): Tell =>
@@ -141,7 +119,8 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
   // No money is reserved before audio arrives; a caller without money is refused before the upgrade.
   yield* Effect.scoped((yield* UsageLedger).reserve(caller, 0))
   const scope = yield* Effect.scope
-  const seat = yield* takeSeat(asked, initial, scope)
+  const share = yield* socketShare(caller.userId)
+  const seat = yield* takeSeat(asked, initial, caller.orgId, scope)
   const settings = { ...initial, model: seat.entry.id }
   let trace: SessionTrace | undefined
   yield* Effect.gen(function* () {
@@ -154,18 +133,25 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
     }))
     const tell = tellOn(writer, newId, trace)
     const older = isOlder(request)
-    const items = new RealtimeItems(tell, caller, yield* Effect.scope, older)
+    const items = new RealtimeItems({ tell, caller, scope: yield* Effect.scope, held: share.held, older })
     const follow = (next: Seat) => followed(trace, next)
     const reseat = (next: RealtimeSettings, replaced: SessionLease) =>
-      Effect.map(takeSeat(next.model, next, scope, replaced), follow)
+      Effect.map(takeSeat(next.model, next, caller.orgId, scope, replaced), follow)
     const admit = (yield* RateLimit).admit(caller.userId)
-    const hears = { tell, items, seat: follow(seat), reseat, admit }
+    const pace = yield* (yield* AudioIntake).open(caller.userId)
+    const hears = { tell, items, pace, seat: follow(seat), reseat, admit }
     const socket = new RealtimeSocket(`sess_${newId()}`, settings, hears, older)
+    const events = new EventReader<EdgeError, LiveServices>({
+      tell,
+      share,
+      carryOut: socket.carryOut,
+      tellError: socket.tellError,
+    })
     yield* socket.created
     const gone = new CloseEvent(1001, "server is shutting down")
     const drained = Effect.andThen(drain.closing, Effect.as(items.finished, gone))
     const locked = Effect.map(credentialEnds(accounts, caller), (end) => new CloseEvent(1008, end))
-    const close = yield* Effect.raceAllFirst([readUntilIdle(reader, socket), drained, locked]).pipe(
+    const close = yield* Effect.raceAllFirst([events.readUntilIdle(reader, idleMs), drained, locked]).pipe(
       Effect.catchCauseIf(Cause.hasDies, (cause) =>
         Effect.as(reportFailure(cause, "/v1/realtime"), new CloseEvent(1011, "failed")),
       ),

@@ -4,6 +4,7 @@
 import { Clock, Context, Effect, Layer } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Drain } from "#actors/Drain.ts"
+import { ownResidentBytes } from "#actors/device/ResidentMemory.ts"
 import { LiveSessions } from "#actors/live/LiveSessions.ts"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import { Redeployment } from "#actors/model/Redeployment.ts"
@@ -81,7 +82,9 @@ const requestFamilies = (meters: NodeMeters): ReadonlyArray<Family> => [
   ),
   counter("transport_refusals_total", "What the transport itself refused, by reason.", [
     [{ reason: "connections" }, meters.total((one) => one.connectionsRefused)],
+    [{ reason: "unlisted" }, meters.total((one) => one.unlistedRefused)],
     [{ reason: "messages" }, meters.total((one) => one.socketsFlooded)],
+    [{ reason: "unread" }, meters.total((one) => one.socketsOverrun)],
     [{ reason: "head" }, meters.total((one) => one.headsTooLarge)],
     [{ reason: "framing" }, meters.total((one) => one.framingRefused)],
     [{ reason: "body" }, meters.total((one) => one.bodiesTooLarge)],
@@ -185,11 +188,7 @@ export const families = Effect.gen(function* () {
       alone((yield* Redeployment).leaving().length),
     ),
     gauge("requests_in_flight", "Generations admitted and not yet ended.", alone(drain.inFlight())),
-    gauge(
-      "node_resident_bytes",
-      "Resident memory of the node's own process.",
-      alone(process.memoryUsage.rss()),
-    ),
+    gauge("node_resident_bytes", "Resident memory of the node's own process.", alone(ownResidentBytes())),
     gauge("event_loop_delay_ms", "Lateness of the event loop over the last 10 s or more.", [
       [{ quantile: "0.5" }, loop.p50Ms],
       [{ quantile: "0.99" }, loop.p99Ms],
@@ -280,7 +279,7 @@ export class MetricsPage extends Context.Service<
 
 const operatorOnly = Effect.gen(function* () {
   const request = yield* HttpServerRequest.HttpServerRequest
-  const { scope } = yield* identify(bearerOf(request))
+  const { scope } = yield* identify(bearerOf(request), true)
   if (scope !== "superadmin") return yield* new Forbidden({ scope: "superadmin" })
 })
 

@@ -2,7 +2,7 @@
 // the node's memory budget as its memory.
 import { Effect } from "effect"
 import { Device } from "#actors/device/Device.ts"
-import { residentBytesOf } from "#actors/device/ResidentMemory.ts"
+import { ownResidentBytes, residentBytesOf } from "#actors/device/ResidentMemory.ts"
 import { decoderPids, heldByNode } from "#actors/model/MemoryWatch.ts"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import type { ModelSnapshot } from "#actors/model/ModelState.ts"
@@ -45,7 +45,7 @@ const hostProcesses = (
   views: ReadonlyArray<ModelSnapshot>,
   decoders: ReadonlyArray<number>,
 ): ReadonlyArray<DeviceProcess> => [
-  { pid: process.pid, name: "edgewise", bytes: process.memoryUsage.rss() },
+  { pid: process.pid, name: "edgewise", bytes: ownResidentBytes() },
   ...decoders.map((pid) => ({ pid, name: "decoder", bytes: residentBytesOf(pid) })),
   ...views.flatMap(({ entry, host }) => {
     const pid = host?.gauges().pid

@@ -57,7 +57,7 @@ const isOperator = Effect.fnUntraced(function* (request: HttpServerRequest.HttpS
   const { authorization } = request.headers
   if (authorization === undefined || !/^bearer \S/i.test(authorization)) return false
   const credential = authorization.slice("bearer ".length).trim()
-  return yield* identify(credential).pipe(
+  return yield* identify(credential, true).pipe(
     Effect.map(({ scope }) => scope === "superadmin"),
     Effect.timeoutOption(credentialTimeoutMs),
     Effect.map(Option.getOrElse(() => false)),

@@ -16,7 +16,7 @@ import { detailOf } from "#http/ErrorBody.ts"
 import { Caller } from "#services/Caller.ts"
 import type { BadRegions } from "#store/files/RegionsFile.ts"
 import type { BadCatalog } from "#weights/CatalogFile.ts"
-import { readJson } from "../http/JsonBody.ts"
+import { bodyBytes, readJson } from "../http/JsonBody.ts"
 import { CatalogReload } from "./CatalogReload.ts"
 import { devicesNow, gpuRecord, processRecord, totalMemory } from "./DeviceRecords.ts"
 import { timestamp } from "./Health.ts"
@@ -169,7 +169,7 @@ export const gpuMemory = Effect.fn("Operations.gpuMemory")(function* () {
 
 export const gpuPurge = Effect.fn("Operations.gpuPurge")(function* (request: Request) {
   yield* operator
-  const body = Number(request.headers["content-length"] ?? 0) === 0 ? {} : yield* readPurge(request)
+  const body = (yield* bodyBytes(request)).length === 0 ? {} : yield* readPurge(request)
   const force = body.force ?? false
   const views = [...(yield* ModelRegistry).all(), ...(yield* Redeployment).leaving()]
   const before = totalMemory(yield* devicesNow(true))

@@ -1,6 +1,6 @@
 // A Responses request as a chat request, its errors in its own names, and the fields that the reply repeats. Pure.
 import type { ChatRequest } from "#domain/wire/Chat.ts"
-import { InvalidRequest, PromptTooLong } from "#domain/wire/Errors.ts"
+import { InvalidRequest, PromptTooLong, RateLimited } from "#domain/wire/Errors.ts"
 import type { EdgeError } from "#domain/wire/Failures.ts"
 import type { Json, JsonObject } from "#domain/wire/Json.ts"
 import type { ResponsesEcho } from "#domain/wire/responses/Reply.ts"
@@ -71,6 +71,8 @@ export const asChat = (body: ResponsesRequest): AsChat | InvalidRequest => {
     switch (error._tag) {
       case "InvalidRequest":
         return new InvalidRequest({ field: nameOf(error.field), problem: error.problem })
+      case "RateLimited":
+        return error.field === undefined ? error : new RateLimited({ ...error, field: nameOf(error.field) })
       case "PromptTooLong":
         return new PromptTooLong({
           field: nameOf(error.field),

@@ -22,10 +22,12 @@ export const responses = Effect.fnUntraced(function* (httpRequest: HttpServerReq
   const { body, sizeBytes } = yield* readRequest(httpRequest)
   const { chat, renamed } = yield* accepted(asChat(body))
   const delivery = body.stream === true ? "stream" : "whole"
-  const { generation, head, request, terms } = yield* beginChat(yield* Caller, chat, delivery, {
+  const begun = yield* beginChat(yield* Caller, chat, delivery, {
     sizeBytes,
     unless: defaults,
   }).pipe(Effect.mapError(renamed))
+  const { head, request, terms } = begun
+  const generation = { ...begun.generation, end: Effect.mapError(begun.generation.end, renamed) }
   const { started } = generation
   const newId = yield* NewId
   const clock = yield* Clock.Clock

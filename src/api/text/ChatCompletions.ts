@@ -4,6 +4,7 @@ import { Context, Effect } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { type ChatRequest, ChatRequest as ChatRequestSchema, thinkingTokens } from "#domain/wire/Chat.ts"
 import { InvalidRequest, PromptTooLong } from "#domain/wire/Errors.ts"
+import type { EdgeError } from "#domain/wire/Failures.ts"
 import type { MessageEndTerms } from "#engines/protocol/Text.ts"
 import { NewId } from "#http/Ids.ts"
 import { nowMs } from "#http/RequestContext.ts"
@@ -24,7 +25,7 @@ import { ChatStream } from "./ChatStream.ts"
 import { tooManyLogprobs } from "./Logprobs.ts"
 import { replyProblem } from "./Replies.ts"
 import { readChat, tooLargeForText } from "./request/ChatBody.ts"
-import { type ChatShape, renamed, shapeOf } from "./request/ChatTools.ts"
+import { type ChatShape, renamed, renamedLimit, shapeOf } from "./request/ChatTools.ts"
 import { turnsOf } from "./request/ChatTurns.ts"
 import { finishesOf, headIn, usageOf } from "./TextHead.ts"
 import { extrasOf, streamReply } from "./TextStream.ts"
@@ -118,12 +119,18 @@ export const beginChat = (
             pictures.length === 0
               ? begin(caller, model, request, delivery, beginTerms)
               : beginWithPictures(caller, model, request, pictures, delivery, beginTerms)
-          const begun = Effect.mapError(starting, (error) => {
+          const named = (error: EdgeError): EdgeError => {
             if (error._tag === "InvalidRequest") return renamed(error, shape)
+            if (error._tag === "RateLimited") return renamedLimit(error, shape)
             if (error._tag === "PromptTooLong" && error.field === "tools" && shape.usesFunctions)
               return new PromptTooLong({ ...error, field: "functions" })
             return error
-          })
+          }
+          // A reply that is held to a schema may be refused while it is generated.
+          const isHeld = request.format !== undefined || request.tools !== undefined
+          const begun = Effect.map(Effect.mapError(starting, named), (generation) =>
+            isHeld ? { ...generation, end: Effect.mapError(generation.end, named) } : generation,
+          )
           return Effect.flatMap(begun, (generation) =>
             Effect.contextWith((context: Context.Context<never>) => {
               const newId = Context.get(context, NewId)

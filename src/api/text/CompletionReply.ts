@@ -25,12 +25,10 @@ const completionChunk = (
 /** The chunks of a reply. */
 export class CompletionChunks {
   private readonly head: Head
-  private readonly offsets: TokenOffsets
+  private readonly offsets = new TokenOffsets()
 
-  /** `echoed` as for TokenOffsets. */
-  constructor(head: Head, echoed: string) {
+  constructor(head: Head) {
     this.head = head
-    this.offsets = new TokenOffsets(echoed)
   }
 
   /** Plain text of the first reply. */
@@ -41,7 +39,7 @@ export class CompletionChunks {
   /** A delta that is not only text of the only reply; nothing for one without text and log probabilities. */
   detailed({ logprobs, reply = 0 }: DeltaDetail, text: string): ReadonlyArray<object> {
     if (text === "" && logprobs === undefined) return []
-    const lists = logprobs === undefined ? null : this.offsets.listsOf(reply, text, logprobs)
+    const lists = logprobs === undefined ? null : this.offsets.listsOf(reply, logprobs)
     return [completionChunk(this.head, text, null, reply, lists)]
   }
 
@@ -67,12 +65,10 @@ const inner = (list: ReadonlyArray<unknown>): string => JSON.stringify(list).sli
 export class CompletionReply implements DeltaReader {
   private readonly replies: ReadonlyArray<Collected>
   private readonly logprobs: boolean
-  private readonly offsets: TokenOffsets
+  private readonly offsets = new TokenOffsets()
 
-  /** `echoed` as for TokenOffsets. */
-  constructor(replies: number, logprobs: boolean, echoed: string) {
+  constructor(replies: number, logprobs: boolean) {
     this.logprobs = logprobs
-    this.offsets = new TokenOffsets(echoed)
     this.replies = Array.from({ length: replies }, () => ({
       text: "",
       lists: { tokens: [], token_logprobs: [], top_logprobs: [], text_offset: [] },
@@ -86,7 +82,7 @@ export class CompletionReply implements DeltaReader {
     reply.text += text
     const sampled = detail?.logprobs
     if (!this.logprobs || sampled === undefined || sampled.length === 0) return
-    const lists = this.offsets.listsOf(index, text, sampled)
+    const lists = this.offsets.listsOf(index, sampled)
     reply.lists.tokens.push(inner(lists.tokens))
     reply.lists.token_logprobs.push(inner(lists.token_logprobs))
     reply.lists.top_logprobs.push(inner(lists.top_logprobs))

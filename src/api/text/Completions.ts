@@ -2,8 +2,9 @@
 import { Effect } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import {
-  type CompletionRequest,
-  CompletionRequest as CompletionRequestSchema,
+  type CompletionBody,
+  CompletionBody as CompletionBodySchema,
+  promptsOf,
 } from "#domain/wire/Completion.ts"
 import { InvalidRequest } from "#domain/wire/Errors.ts"
 import type { GenerateStarted } from "#engines/protocol/Text.ts"
@@ -18,6 +19,7 @@ import {
 import { findModel } from "#services/ModelLookup.ts"
 import type { Principal } from "#store/accounts/Accounts.ts"
 import { readJson } from "../http/JsonBody.ts"
+import { accepted } from "./ChatCompletions.ts"
 import { CompletionChunks, CompletionReply } from "./CompletionReply.ts"
 import { tooManyLogprobs } from "./Logprobs.ts"
 import { replyProblem } from "./Replies.ts"
@@ -27,9 +29,9 @@ import { type Extras, event, extrasOf, type StreamFrames, streamReply, TextFrame
 
 const defaults: TextDefaults = { maxTokens: 100, topK: 50 }
 
-const readRequest = readJson(CompletionRequestSchema)
+const readRequest = readJson(CompletionBodySchema)
 
-const ownTerms = ({ best_of, echo, logprobs, n, suffix }: CompletionRequest): OwnTerms => ({
+const ownTerms = ({ best_of, echo, logprobs, n, suffix }: CompletionBody): OwnTerms => ({
   ...(typeof logprobs === "number" ? { logprobs } : {}),
   ...(echo === true ? { echo } : {}),
   ...(typeof suffix === "string" ? { suffix } : {}),
@@ -37,7 +39,7 @@ const ownTerms = ({ best_of, echo, logprobs, n, suffix }: CompletionRequest): Ow
 })
 
 /** The refusal of a `best_of` that cannot be served. */
-const bestOfProblem = ({ best_of, n }: CompletionRequest, delivery: Delivery): InvalidRequest | undefined => {
+const bestOfProblem = ({ best_of, n }: CompletionBody, delivery: Delivery): InvalidRequest | undefined => {
   if (best_of === undefined || best_of === null) return undefined
   const field = "best_of"
   if (best_of < (n ?? 1)) return new InvalidRequest({ field, problem: `must be at least n: ${n ?? 1}` })
@@ -45,15 +47,29 @@ const bestOfProblem = ({ best_of, n }: CompletionRequest, delivery: Delivery): I
   return new InvalidRequest({ field, problem: "cannot be streamed: the best reply is known at the end" })
 }
 
+/** The refusal of an `echo` that cannot be served, or of a reply without tokens that needs one. */
+const echoProblem = ({ echo, logprobs, max_tokens, suffix }: CompletionBody): InvalidRequest | undefined => {
+  if (max_tokens === 0 && echo !== true)
+    return new InvalidRequest({ field: "max_tokens", problem: "must be at least 1 without echo" })
+  if (echo !== true || typeof suffix !== "string" || (typeof logprobs !== "number" && max_tokens !== 0))
+    return undefined
+  const problem = "cannot be combined with suffix where the request has logprobs, or max_tokens of 0"
+  return new InvalidRequest({ field: "echo", problem })
+}
+
 /** A decoded body on behalf of a caller, accepted by the engine. */
 export const beginCompletion = Effect.fnUntraced(function* (
   caller: Principal,
-  body: CompletionRequest,
+  body: CompletionBody,
   delivery: Delivery,
 ) {
+  const texts = yield* accepted(promptsOf(body))
+  const [first] = texts
   const model = yield* findModel(body.model, "text")
-  const request = yield* toGenerateRequest({ text: body.prompt }, body, defaults, ownTerms(body))
+  const prompt = texts.length === 1 && typeof first === "string" ? { text: first } : { texts }
+  const request = yield* toGenerateRequest(prompt, body, defaults, ownTerms(body))
   const problem =
+    echoProblem(body) ??
     bestOfProblem(body, delivery) ??
     replyProblem(body, request, model.facts()?.slots) ??
     tooManyLogprobs(request, "logprobs")
@@ -61,19 +77,12 @@ export const beginCompletion = Effect.fnUntraced(function* (
   const generation = yield* begin(caller, model, request, delivery).pipe(
     Effect.mapError((error) => (error._tag === "InvalidRequest" ? renamed(error) : error)),
   )
-  return { generation, head: headIn(yield* Effect.context(), "cmpl", model.entry) }
+  const head = headIn(yield* Effect.context(), "cmpl", model.entry)
+  return { generation, head, replies: texts.length * (body.n ?? 1) }
 })
 
-/** The prompt where the replies begin with it. */
-export const echoedOf = ({ echo, prompt }: CompletionRequest): string => (echo === true ? prompt : "")
-
-const streamFrames = (
-  head: Head,
-  echoed: string,
-  { timing, usage }: Extras,
-  started: GenerateStarted,
-): StreamFrames => {
-  const chunks = new CompletionChunks(head, echoed)
+const streamFrames = (head: Head, { timing, usage }: Extras, started: GenerateStarted): StreamFrames => {
+  const chunks = new CompletionChunks(head)
   const text = new TextFrame((marker) => chunks.text(marker))
   return {
     first: text,
@@ -95,13 +104,13 @@ const streamFrames = (
 export const completions = Effect.fnUntraced(function* (httpRequest: HttpServerRequest.HttpServerRequest) {
   const body = yield* readRequest(httpRequest)
   const delivery = body.stream === true ? "stream" : "whole"
-  const { generation, head } = yield* beginCompletion(yield* Caller, body, delivery)
+  const { generation, head, replies } = yield* beginCompletion(yield* Caller, body, delivery)
   const { started } = generation
   if (delivery === "stream") {
     const extras = yield* extrasOf(body.stream_options)
-    return streamReply(generation, streamFrames(head, echoedOf(body), extras, started))
+    return streamReply(generation, streamFrames(head, extras, started))
   }
-  const reply = new CompletionReply(body.n ?? 1, typeof body.logprobs === "number", echoedOf(body))
+  const reply = new CompletionReply(replies, typeof body.logprobs === "number")
   generation.read(reply)
   const end = yield* generation.end
   const record = reply.record(head, finishesOf(end), usageOf(end, started))

@@ -1,7 +1,8 @@
 // Log probabilities of an engine in the two forms of replies (protocol 7.9), and the most that a request gets.
 // Pure.
 import { InvalidRequest } from "#domain/wire/Errors.ts"
-import type { GenerateRequest, SampledLogprob, TokenLogprob } from "#engines/protocol/Text.ts"
+import { textPromptsOf } from "#engines/protocol/Contents.ts"
+import type { GenerateRequest, SampledLogprob, TextPrompt, TokenLogprob } from "#engines/protocol/Text.ts"
 
 /** JSON has no infinity. OpenAI's stand-in for a probability of nearly 0. */
 const least = -9999
@@ -26,21 +27,13 @@ export interface TokenLists {
 
 /** Makes the lists of the tokens of each delta; knows where in the text of its reply a token begins. */
 export class TokenOffsets {
-  private readonly echoed: string
   private readonly offsets: Array<number> = []
 
-  /** `echoed` is the prompt with which each reply begins, or empty. */
-  constructor(echoed: string) {
-    this.echoed = echoed
-  }
-
-  listsOf(reply: number, text: string, sampled: ReadonlyArray<SampledLogprob>): TokenLists {
-    // An engine sends the prompt without log probabilities before them, or with those of its tokens.
-    const start = text.startsWith(this.echoed) ? 0 : this.echoed.length
-    let offset = this.offsets[reply] ?? start
+  listsOf(reply: number, sampled: ReadonlyArray<SampledLogprob>): TokenLists {
+    let offset = this.offsets[reply] ?? 0
     const lists: TokenLists = { tokens: [], token_logprobs: [], top_logprobs: [], text_offset: [] }
-    for (const { logprob, token, top } of sampled) {
-      // Nothing precedes the first token of a prompt, so that it has no probability: engines send NaN.
+    for (const { logprob, token, top, units } of sampled) {
+      // The first token of a prompt has no probability.
       const isFirst = Number.isNaN(logprob)
       lists.tokens.push(token)
       lists.token_logprobs.push(isFirst ? null : finite(logprob))
@@ -48,7 +41,7 @@ export class TokenOffsets {
         isFirst ? null : Object.fromEntries(top.map((each) => [each.token, finite(each.logprob)])),
       )
       lists.text_offset.push(offset)
-      offset += token.length
+      offset += units ?? token.length
     }
     this.offsets[reply] = offset
     return lists
@@ -67,9 +60,12 @@ const bytesPerToken = 3
 export const tooManyLogprobs = (request: GenerateRequest, field: string): InvalidRequest | undefined => {
   const { echo = false, logprobs, maxTokens, prompt, replies = 1 } = request
   if (logprobs === undefined) return undefined
-  const prefix = echo && "text" in prompt ? Buffer.byteLength(prompt.text) / bytesPerToken : 0
-  const count = replies * (maxTokens + prefix) * (1 + logprobs)
+  const echoed = (text: TextPrompt) =>
+    typeof text === "string" ? Buffer.byteLength(text) / bytesPerToken : text.length
+  const prompts = textPromptsOf(prompt)
+  const echoedTokens = echo ? prompts.reduce((sum, text) => sum + echoed(text), 0) : 0
+  const count = replies * (Math.max(1, prompts.length) * maxTokens + echoedTokens) * (1 + logprobs)
   if (count <= maxLogprobs) return undefined
-  const problem = `at most ${maxLogprobs} log probabilities a request: fewer replies, tokens or alternatives`
+  const problem = `at most ${maxLogprobs} log probabilities a request: fewer prompts, replies, tokens or alternatives`
   return new InvalidRequest({ field, problem })
 }

@@ -11,7 +11,7 @@ import type { GenerationTrace } from "../tracing/GenerationTrace.ts"
 import { beginChat } from "./ChatCompletions.ts"
 import { ChatChunks } from "./ChatStream.ts"
 import { CompletionChunks } from "./CompletionReply.ts"
-import { beginCompletion, echoedOf } from "./Completions.ts"
+import { beginCompletion } from "./Completions.ts"
 import type { Outbox } from "./Outbox.ts"
 import { finishesOf, usageOf } from "./TextHead.ts"
 
@@ -29,7 +29,7 @@ const beginOn = Effect.fnUntraced(function* (caller: Principal, body: Start) {
     return begun
   }
   const { generation, head } = yield* beginCompletion(caller, body, "stream")
-  const begun: Begun = { generation, chunks: new CompletionChunks(head, echoedOf(body)) }
+  const begun: Begun = { generation, chunks: new CompletionChunks(head) }
   return begun
 })
 

@@ -27,14 +27,14 @@ export const headIn = (
 })
 
 export const usageOf = (
-  { completionTokens, imageTokens = 0, promptTokens, reasoningTokens = 0 }: GenerateEnd,
-  { cachedTokens }: GenerateStarted,
+  { cachedTokens, completionTokens, imageTokens = 0, promptTokens, reasoningTokens = 0 }: GenerateEnd,
+  started: GenerateStarted,
 ): TokenUsage => ({
   prompt_tokens: promptTokens,
   completion_tokens: completionTokens,
   total_tokens: promptTokens + completionTokens,
   prompt_tokens_details: {
-    cached_tokens: cachedTokens,
+    cached_tokens: cachedTokens ?? started.cachedTokens,
     ...(imageTokens === 0 ? {} : { image_tokens: imageTokens }),
   },
   completion_tokens_details: { reasoning_tokens: reasoningTokens },

@@ -1,9 +1,9 @@
 // `edgewise logs MODEL`: shows the output and the events of a model's engine on a running node, over the node's HTTP
-// interface (protocol 12.5). Needs a superadmin key.
+// interface (protocol 12.5). For operators.
 import { Console, Effect, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
 import { modelArgument } from "../shared/ModelOptions.ts"
-import { type NodeAccess, nodeAccess, nodeFlags } from "../shared/NodeClient.ts"
+import { type NodeAccess, operatorAccess, operatorFlags } from "../shared/NodeClient.ts"
 import { getText, replyReader } from "../shared/NodeReplies.ts"
 import { jsonFlag, printJson } from "../shared/Output.ts"
 
@@ -40,10 +40,10 @@ export const logs = Command.make(
       Flag.withDefault(false),
     ),
     json: jsonFlag,
-    ...nodeFlags,
+    ...operatorFlags,
   },
   Effect.fn(function* ({ follow, json, key, model, url }) {
-    const access = yield* nodeAccess({ url, key })
+    const access = yield* operatorAccess({ url, key })
     const print = (lines: ReadonlyArray<typeof Line.Type>) =>
       Effect.forEach(lines, (line) => Console.log(json ? JSON.stringify(line) : shown(line)), {
         discard: true,

@@ -2,7 +2,7 @@
 import { Console, Effect } from "effect"
 import { Command } from "effect/cli"
 import { ReloadRecord } from "#api/operations/CatalogReload.ts"
-import { nodeAccess, nodeFlags } from "../shared/NodeClient.ts"
+import { operatorAccess, operatorFlags } from "../shared/NodeClient.ts"
 import { postForText, replyReader } from "../shared/NodeReplies.ts"
 import { jsonFlag, printJson } from "../shared/Output.ts"
 
@@ -18,9 +18,9 @@ const lineOf = ({ added, changed, removed, unchanged }: ReloadRecord): string =>
 
 export const reload = Command.make(
   "reload",
-  { json: jsonFlag, ...nodeFlags },
+  { json: jsonFlag, ...operatorFlags },
   Effect.fn(function* ({ json, key, url }) {
-    const text = yield* postForText(yield* nodeAccess({ url, key }), "/v1/models/reload", undefined)
+    const text = yield* postForText(yield* operatorAccess({ url, key }), "/v1/models/reload", undefined)
     const record = yield* readRecord(text)
     if (json) return yield* printJson(record)
     yield* Console.log(lineOf(record))

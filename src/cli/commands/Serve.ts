@@ -14,6 +14,7 @@ import { transportLine } from "#transport/server/TransportChoice.ts"
 import { frontEndLack } from "#weights/FrontEnd.ts"
 import { curlLine } from "../roles/CurlLine.ts"
 import { credentialLines } from "../roles/FirstCredential.ts"
+import { onLauncherGone, reportCrash, tellLauncher, withFixedPorts } from "../roles/Launcher.ts"
 import { decoderLine, nodeDecoder, requireNamedDecoder } from "../roles/NodeDecoder.ts"
 import { deployedNow, nodeMeters } from "../roles/NodeLayer.ts"
 import { rolesLayer } from "../roles/Roles.ts"
@@ -34,12 +35,11 @@ const greet = Effect.fnUntraced(function* (
 ) {
   const { credential, listening } = yield* Started
   yield* Console.log(`edgewise ${version}, region ${config.region}`)
-  for (const { base, role } of listening.toSorted((a, b) => roles.indexOf(a.role) - roles.indexOf(b.role))) {
-    yield* Console.log(`${role} listening on ${base}`)
+  for (const { base, listener, role } of listening.toSorted(
+    (a, b) => roles.indexOf(a.role) - roles.indexOf(b.role),
+  )) {
+    yield* Console.log(`${role} listening on ${base} with ${transportLine(listener.transport)}`)
   }
-  const [first] = listening
-  if (first !== undefined)
-    yield* Console.log(yield* transportLine(config.transport, first.listener.transport))
   if (config.roles.includes("edge")) {
     yield* Console.log(confinementLine())
     yield* Console.log(yield* decoderLine(config))
@@ -77,12 +77,15 @@ const toldToStop = Effect.callback<string>((resume) => {
   const onSignal = (signal: string) => {
     process.removeAllListeners("SIGINT").removeAllListeners("SIGTERM")
     process.once("SIGINT", () => process.exit(1)).once("SIGTERM", () => process.exit(1))
+    tellLauncher({ stopping: true })
     resume(Effect.succeed(signal))
   }
   process.once("SIGINT", onSignal).once("SIGTERM", onSignal)
+  onLauncherGone(() => onSignal("the process that started the node has ended"))
 })
 
 const run = Effect.fnUntraced(function* (config: Config, meters: NodeMeters) {
+  yield* reportCrash
   const certificate = yield* nodeCertificate(config)
   const serves = config.roles.includes("edge")
   if (serves || config.roles.includes("auth")) yield* tryDataDirectory(config.dataDir)
@@ -95,8 +98,12 @@ const run = Effect.fnUntraced(function* (config: Config, meters: NodeMeters) {
   const deployed = serves ? yield* deployedNow(config) : []
   const stopping = yield* Effect.forkChild(toldToStop, { startImmediately: true })
   yield* Effect.gen(function* () {
+    const { listening } = yield* Started
+    tellLauncher({
+      listening: Object.fromEntries(listening.map(({ base, role }) => [role, Number(new URL(base).port)])),
+    })
     yield* greet(config, deployed, certificate)
-    const listeners = (yield* Started).listening.map(({ listener }) => listener)
+    const listeners = listening.map(({ listener }) => listener)
     if (certificate !== undefined) yield* keepCertificate(config, certificate, listeners)
     const signal = yield* Fiber.join(stopping)
     const drain = yield* Drain
@@ -118,7 +125,8 @@ export const serve = Command.make(
   "serve",
   settingFlags,
   Effect.fn(function* (given) {
-    const config = yield* load(textsOf(given))
+    const asked = yield* load(textsOf(given))
+    const config = yield* Effect.promise(() => withFixedPorts(asked))
     // Read again when it is used; here so that a mistake in it is found before anything starts.
     yield* hubSettings()
     keepHeapSmall()

@@ -2,7 +2,7 @@
 import { Console, Effect } from "effect"
 import { Command } from "effect/cli"
 import { NodeTreeRecord, type TreeRecord } from "#api/operations/NodeTree.ts"
-import { nodeAccess, nodeFlags } from "../shared/NodeClient.ts"
+import { operatorAccess, operatorFlags } from "../shared/NodeClient.ts"
 import { getText, replyReader } from "../shared/NodeReplies.ts"
 import { jsonFlag, printJson, table } from "../shared/Output.ts"
 
@@ -55,9 +55,9 @@ export const drawTree = (tree: TreeRecord): string =>
 
 export const tree = Command.make(
   "tree",
-  { json: jsonFlag, ...nodeFlags },
+  { json: jsonFlag, ...operatorFlags },
   Effect.fn(function* ({ json, key, url }) {
-    const access = yield* nodeAccess({ url, key })
+    const access = yield* operatorAccess({ url, key })
     const record = yield* readTree(yield* getText(access, "/v1/node/tree"))
     if (json) return yield* printJson(record)
     yield* Console.log(drawTree(record.tree))

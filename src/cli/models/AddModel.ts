@@ -11,7 +11,7 @@ import { NotUsable } from "#weights/found/Repository.ts"
 import { locate } from "#weights/ModelFiles.ts"
 import { readModels, writtenCatalog } from "#weights/NodeCatalog.ts"
 import { weightsDir } from "#weights/Weights.ts"
-import { nodeFlags } from "../shared/NodeClient.ts"
+import { operatorFlags } from "../shared/NodeClient.ts"
 import { jsonFlag, printJson } from "../shared/Output.ts"
 import { textsOf } from "../shared/SettingFlags.ts"
 import { catalogFlags } from "./CatalogFlags.ts"
@@ -74,7 +74,7 @@ export const addModel = Command.make(
     ),
     json: jsonFlag,
     ...catalogFlags,
-    ...nodeFlags,
+    ...operatorFlags,
   },
   Effect.fn(function* ({ as, catalog, dataDir, dryRun, file, id, json, key, noPull, source, url }) {
     const config = yield* load(textsOf({ catalog, dataDir }))

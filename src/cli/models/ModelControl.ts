@@ -1,10 +1,16 @@
 // `edgewise models load`, `unload` and `status`, and the load states that `models list` shows beside the catalog. All of it
-// uses the node's HTTP interface: loading and unloading need a superadmin key, the states any key.
+// uses the node's HTTP interface: loading and unloading are for operators, the states for any key.
 import { Console, Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { describeThreads, describeTrial, ThreadChoice } from "#domain/threads/ThreadChoice.ts"
 import { modelArgument } from "../shared/ModelOptions.ts"
-import { type GivenNode, localFailure, type NodeAccess, nodeAccess, nodeFlags } from "../shared/NodeClient.ts"
+import {
+  type GivenNode,
+  localFailure,
+  type NodeAccess,
+  operatorAccess,
+  operatorFlags,
+} from "../shared/NodeClient.ts"
 import { getText, postForText, replyReader } from "../shared/NodeReplies.ts"
 import { jsonFlag, printJson, table, wrongUsage } from "../shared/Output.ts"
 
@@ -30,7 +36,7 @@ const askStates = (access: NodeAccess) =>
 
 /** Load states and failures by model, of the node that the settings or flags name. Undefined if none answers. */
 export const loadStates = (given: GivenNode): Effect.Effect<NodeStates | undefined> =>
-  Effect.flatMap(nodeAccess(given), askStates).pipe(
+  Effect.flatMap(operatorAccess(given), askStates).pipe(
     Effect.map(({ states }) => states),
     Effect.scoped,
     Effect.timeoutOption(statusTimeoutMs),
@@ -57,9 +63,9 @@ const report = Effect.fnUntraced(function* (text: string, json: boolean) {
 
 export const statusOfModels = Command.make(
   "status",
-  { json: jsonFlag, ...nodeFlags },
+  { json: jsonFlag, ...operatorFlags },
   Effect.fn(function* ({ json, key, url }) {
-    const { states, text } = yield* Effect.flatMap(nodeAccess({ url, key }), askStates)
+    const { states, text } = yield* Effect.flatMap(operatorAccess({ url, key }), askStates)
     if (json) return yield* printJson(JSON.parse(text))
     const { failures = {}, loading_status: statuses, threads = {} } = states
     const rows = Object.entries(statuses).map(([id, status]) => {
@@ -87,10 +93,10 @@ export const loadModel = Command.make(
       Flag.withDefault(false),
     ),
     json: jsonFlag,
-    ...nodeFlags,
+    ...operatorFlags,
   },
   Effect.fn(function* ({ forceReload, id, json, key, url }) {
-    const access = yield* nodeAccess({ url, key })
+    const access = yield* operatorAccess({ url, key })
     const body = { model_name: id, force_reload: forceReload }
     yield* Effect.flatMap(postForText(access, "/v1/models/load", body), (text) => report(text, json))
   }, Effect.scoped),
@@ -105,13 +111,13 @@ export const unloadModel = Command.make(
       Flag.withDefault(false),
     ),
     json: jsonFlag,
-    ...nodeFlags,
+    ...operatorFlags,
   },
   Effect.fn(function* ({ all, id, json, key, url }) {
     if (Option.isSome(id) === all) {
       return yield* wrongUsage(["models", "unload"], "name one model, or give --all")
     }
-    const access = yield* nodeAccess({ url, key })
+    const access = yield* operatorAccess({ url, key })
     const asked = Option.isSome(id)
       ? postForText(access, "/v1/models/unload", { model_name: id.value })
       : postForText(access, "/v1/models/unload-all", undefined)

@@ -7,7 +7,7 @@ import { partKinds } from "#domain/conversation/ConversationEntry.ts"
 import { isDeployedIn } from "#domain/models/ModelEntry.ts"
 import { deployments } from "#weights/ModelFiles.ts"
 import { originOf, readEntries } from "#weights/NodeCatalog.ts"
-import { nodeFlags } from "../shared/NodeClient.ts"
+import { operatorFlags } from "../shared/NodeClient.ts"
 import { jsonFlag, printJson, table } from "../shared/Output.ts"
 import { textsOf } from "../shared/SettingFlags.ts"
 import { addModel } from "./AddModel.ts"
@@ -20,7 +20,7 @@ import { showPresets } from "./ShowPresets.ts"
 
 const list = Command.make(
   "list",
-  { json: jsonFlag, ...catalogFlags, ...nodeFlags },
+  { json: jsonFlag, ...catalogFlags, ...operatorFlags },
   Effect.fn(function* ({ catalog, dataDir, json, key, url }) {
     const config = yield* load(textsOf({ catalog, dataDir }))
     const { conversations, models } = yield* readEntries(config)

@@ -1,7 +1,7 @@
 // Makes a running node use a changed catalog, and finds out whether it does. A node on the same data directory notices the file
-// of added models by itself; a catalog of the operator's own is read again on request, which needs a superadmin key.
+// of added models by itself; a catalog of the operator's own is read again on request, which needs an operator's credential.
 import { Effect, Result } from "effect"
-import { type GivenNode, nodeAccess } from "../shared/NodeClient.ts"
+import { type GivenNode, operatorAccess } from "../shared/NodeClient.ts"
 import { postForText } from "../shared/NodeReplies.ts"
 import { loadStates } from "./ModelControl.ts"
 
@@ -25,7 +25,7 @@ export const noticeOfNode = Effect.fnUntraced(function* (
   given: GivenNode,
   { id, present, watched }: { readonly id: string; readonly present: boolean; readonly watched: boolean },
 ) {
-  const access = yield* Effect.result(nodeAccess(given))
+  const access = yield* Effect.result(operatorAccess(given))
   if (Result.isFailure(access)) {
     const line = `no node was asked (${access.failure.message}); a running one uses the catalog after \`edgewise reload\``
     return { node: "none", line } satisfies Notice
@@ -60,6 +60,6 @@ export const noticeOfNode = Effect.fnUntraced(function* (
   const why =
     asked === undefined
       ? "it was started with another catalog or data directory; name them with --catalog and --data-dir"
-      : `${asked}; run \`edgewise reload\` with a superadmin key, or send the node SIGHUP`
+      : `${asked}; run \`edgewise reload\` as its operator, or send the node SIGHUP`
   return { node: "not served", line: `the node at ${base.origin} ${what}: ${why}` } satisfies Notice
 })

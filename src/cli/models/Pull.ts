@@ -7,7 +7,7 @@ import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import { BadCatalog } from "#weights/CatalogFile.ts"
 import { locate } from "#weights/ModelFiles.ts"
 import { readModels } from "#weights/NodeCatalog.ts"
-import { type GivenNode, nodeAccess, nodeFlags } from "../shared/NodeClient.ts"
+import { type GivenNode, operatorAccess, operatorFlags } from "../shared/NodeClient.ts"
 import { jsonFlag, printJson } from "../shared/Output.ts"
 import { progressLine } from "../shared/ProgressLine.ts"
 import { type FileRecord, pullOnNode } from "../shared/PullOnNode.ts"
@@ -50,7 +50,7 @@ const pullHere = Effect.fnUntraced(function* (
 
 /** Has the running node pull, with its catalog and into its data directory. */
 const pullThere = Effect.fnUntraced(function* (ids: ReadonlySet<string>, given: GivenNode) {
-  const access = yield* nodeAccess(given)
+  const access = yield* operatorAccess(given)
   const pulled: Array<Document> = []
   for (const id of ids) {
     const files = yield* Effect.scoped(
@@ -71,12 +71,12 @@ export const pull = Command.make(
       Argument.variadic({ min: 1, max: 100 }),
     ),
     node: Flag.Boolean("node").pipe(
-      Flag.withDescription("Have the running node pull, into its own data directory; needs a superadmin key"),
+      Flag.withDescription("Have the running node pull, into its own data directory; for its operator"),
       Flag.withDefault(false),
     ),
     json: jsonFlag,
     ...catalogFlags,
-    ...nodeFlags,
+    ...operatorFlags,
   },
   Effect.fn(function* ({ catalog, dataDir, ids, json, key, node, url }) {
     const startedMs = yield* monotonicMs

@@ -19,7 +19,7 @@ import {
 } from "#weights/NodeCatalog.ts"
 import { besidePath, keptPath, weightsDir } from "#weights/Weights.ts"
 import { modelArgument } from "../shared/ModelOptions.ts"
-import { nodeFlags } from "../shared/NodeClient.ts"
+import { operatorFlags } from "../shared/NodeClient.ts"
 import { jsonFlag, printJson } from "../shared/Output.ts"
 import { textsOf } from "../shared/SettingFlags.ts"
 import { catalogFlags } from "./CatalogFlags.ts"
@@ -78,7 +78,7 @@ export const removeModel = Command.make(
     ),
     json: jsonFlag,
     ...catalogFlags,
-    ...nodeFlags,
+    ...operatorFlags,
   },
   Effect.fn(function* ({ catalog, dataDir, files, id, json, key, url }) {
     const config = yield* load(textsOf({ catalog, dataDir }))

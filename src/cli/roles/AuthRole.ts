@@ -11,21 +11,23 @@ import { standardHeaders } from "#api/http/StandardHeaders.ts"
 import type { Config } from "#config/Settings.ts"
 import type { NodeMeters } from "#http/NodeMeters.ts"
 import * as TransportServer from "#transport/server/TransportServer.ts"
-import { tlsFiles } from "../shared/NodeCertificate.ts"
-import { developmentKeyAccess, type NodeStore, serveRoutes, transportSettings } from "./NodeLayer.ts"
+import {
+  developmentKeyAccess,
+  listenerFacts,
+  type NodeStore,
+  serveRoutes,
+  transportSettings,
+} from "./NodeLayer.ts"
 import { announce } from "./Started.ts"
 
 export const authRole = (config: Config, store: NodeStore, observer: NodeMeters) =>
   Layer.mergeAll(serveRoutes(AuthRoutes), Layer.effectDiscard(announce("auth"))).pipe(
     Layer.provide(
       TransportServer.layer({
-        host: config.host,
+        ...listenerFacts(config),
         port: config.authPort,
-        tls: tlsFiles(config),
-        transport: config.transport,
         responseHeaders: standardHeaders,
         settings: transportSettings(config),
-        isTrusted: config.trustedProxies,
         observer,
       }),
     ),

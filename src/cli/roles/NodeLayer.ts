@@ -1,7 +1,7 @@
 // The layers of one node, combined from the settings of Config.
 import { join } from "node:path"
 import { Effect, Layer } from "effect"
-import { HttpRouter } from "effect/http"
+import { HttpRouter, HttpServer } from "effect/http"
 import { Drain } from "#actors/Drain.ts"
 import { Device } from "#actors/device/Device.ts"
 import { MemoryPressureLevel } from "#actors/device/MemoryPressureLevel.ts"
@@ -16,12 +16,15 @@ import { AuthFailures } from "#api/access/AuthFailures.ts"
 import { TrustedProxies } from "#api/access/CallerAddress.ts"
 import { DevelopmentKeyCheck, makeDevelopmentKeyCheck } from "#api/access/DevelopmentKey.ts"
 import { Idempotency } from "#api/access/Idempotency.ts"
+import { CurrentOperatorToken, OperatorToken } from "#api/access/OperatorToken.ts"
 import { PublicKeys } from "#api/access/PublicKeys.ts"
 import { RateLimit } from "#api/access/RateLimit.ts"
 import { sessionVerifier } from "#api/access/SessionVerifier.ts"
 import { ConversationSessions } from "#api/conversation/ConversationSessions.ts"
+import { SecretSessions } from "#api/conversation/door/SecretSessions.ts"
 import { EdgeRoutes, knownPaths as edgePaths } from "#api/EdgeRoutes.ts"
 import { standardHeaders } from "#api/http/StandardHeaders.ts"
+import { AudioIntake } from "#api/live/AudioIntake.ts"
 import { EventLoopDelay } from "#api/metrics/EventLoopDelay.ts"
 import { MetricsPage } from "#api/metrics/Metrics.ts"
 import { CatalogReload } from "#api/operations/CatalogReload.ts"
@@ -48,6 +51,7 @@ import { OpenAiNames } from "#services/ModelLookup.ts"
 import { SpeechAdmission } from "#services/SpeechAdmission.ts"
 import { ringFolder } from "#services/TranscriptionAudio.ts"
 import { UploadDir } from "#services/TranscriptionUpload.ts"
+import { keepOperatorToken } from "#store/accounts/OperatorToken.ts"
 import { compiledCode } from "#store/files/CompileCacheFolder.ts"
 import { edgeLock } from "#store/files/DataDir.ts"
 import { processHome } from "#store/files/ProcessFolder.ts"
@@ -76,6 +80,14 @@ const routerConfig = {
 
 const uploadFolder = (config: Config): string => join(config.dataDir, "uploads")
 
+/** What the HTTP library of a listener depends on, the same for every role. */
+export const listenerFacts = (config: Config) => ({
+  host: config.host,
+  tls: tlsFiles(config),
+  transport: config.transport,
+  isTrusted: config.trustedProxies,
+})
+
 /** The listener settings that an operator can change. */
 export const transportSettings = ({ chunkedBodies, maxConnections }: Config) => ({
   chunkedBodies,
@@ -90,14 +102,11 @@ const edge = (config: Config, settings: Partial<TransportSettings>, observer: No
   serveRoutes(EdgeRoutes).pipe(
     Layer.provideMerge(
       TransportServer.layer({
-        host: config.host,
+        ...listenerFacts(config),
         port: config.port,
-        tls: tlsFiles(config),
-        transport: config.transport,
         responseHeaders: standardHeaders,
         settings: { ...transportSettings(config), spillFolder: uploadFolder(config), ...settings },
         anonymousPerSecond: config.anonymousRate,
-        isTrusted: config.trustedProxies,
         observer,
       }),
     ),
@@ -158,6 +167,16 @@ const modelPulls = ({ catalog, dataDir }: Config) =>
     ),
   )
 
+/** The operator token, once the edge listens: it names the port. */
+const operatorToken = ({ dataDir }: Config) =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const { address } = yield* HttpServer.HttpServer
+      const token = (yield* CurrentOperatorToken).issue("port" in address ? address.port : 0)
+      yield* keepOperatorToken(dataDir, token)
+    }),
+  )
+
 /** A node, which listens as soon as the layer is built. `settings` shortens the transport's deadlines for tests. */
 export const nodeLayer = (
   config: Config,
@@ -166,7 +185,8 @@ export const nodeLayer = (
   store: NodeStore = nodeStore(config),
   meters: NodeMeters = nodeMeters(),
 ) =>
-  Layer.merge(edge(config, settings, meters), answerFailures).pipe(
+  operatorToken(config).pipe(
+    Layer.provideMerge(Layer.merge(edge(config, settings, meters), answerFailures)),
     Layer.provide(MetricsPage.layer({ maxAgeMs: config.metricsAgeMs, restricted: config.metricsAuth })),
     Layer.provideMerge(modelPulls(config)),
     Layer.provideMerge(
@@ -176,6 +196,7 @@ export const nodeLayer = (
     ),
     Layer.provideMerge(part("transcription jobs", Specifications.part(), TranscriptionJobs.layer)),
     Layer.provideMerge(part("conversations", Specifications.part(), ConversationSessions.layer)),
+    Layer.provideMerge(SecretSessions.layer),
     Layer.provideMerge(part("live sessions", Specifications.part(), LiveSessions.layer)),
     Layer.provideMerge(part("memory", Specifications.part(), memoryWatch({ evicts: config.evictIdle }))),
     Layer.provideMerge(
@@ -211,10 +232,12 @@ export const nodeLayer = (
         Layer.succeed(CurrentNodeMeters, meters),
         Layer.sync(CurrentLogRate, () => new LogRate()),
         RateLimit.layer(config.rateLimit),
+        AudioIntake.layer(config.rateLimit > 0),
         Idempotency.layer,
         AuthFailures.layer(config.authFailureLimit),
         Layer.succeed(TrustedProxies, config.trustedProxies),
         Layer.succeed(DevelopmentKeyCheck, makeDevelopmentKeyCheck(developmentKeyAccess(config))),
+        Layer.sync(CurrentOperatorToken, () => new OperatorToken()),
         SpeechAdmission.layer,
         sessions(config),
         Layer.succeed(NodeIdentity, { name: config.region, version }),

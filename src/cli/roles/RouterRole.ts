@@ -14,7 +14,7 @@ import { GeoDatabase } from "#store/files/GeoDatabase.ts"
 import { BadRegions, readRegions } from "#store/files/RegionsFile.ts"
 import * as TransportServer from "#transport/server/TransportServer.ts"
 import { tlsFiles } from "../shared/NodeCertificate.ts"
-import { serveRoutes, transportSettings } from "./NodeLayer.ts"
+import { listenerFacts, serveRoutes, transportSettings } from "./NodeLayer.ts"
 import { announce, Started } from "./Started.ts"
 
 /** The place of a node outside of the table of protocol 15.4. It is the only region, so its place does not matter. */
@@ -102,13 +102,10 @@ export const routerRole = (config: Config, observer: NodeMeters) =>
   Layer.mergeAll(serveRoutes(RouterRoutes), Layer.effectDiscard(announce("router"))).pipe(
     Layer.provide(
       TransportServer.layer({
-        host: config.host,
+        ...listenerFacts(config),
         port: config.routerPort,
-        tls: tlsFiles(config),
-        transport: config.transport,
         responseHeaders: standardHeaders,
         settings: transportSettings(config),
-        isTrusted: config.trustedProxies,
         observer,
       }),
     ),

@@ -2,6 +2,7 @@
 // for a collector.
 import { Effect, Layer, Logger, References } from "effect"
 import { OtlpSerialization } from "effect/observability"
+import { launcher } from "#config/OtherVariables.ts"
 import type { Config } from "#config/Settings.ts"
 import type { NodeMeters } from "#http/NodeMeters.ts"
 import type { EndedWork } from "#http/TracedWork.ts"
@@ -31,7 +32,11 @@ const watching = (meters: NodeMeters, watch: Parameters<NodeMeters["watch"]>[0])
 
 /** Standard output is for what the start prints; the log goes to standard error. */
 const localLogger = Effect.fnUntraced(function* (config: Config, meters: NodeMeters) {
-  const writer = yield* LineWriter.make<LogEntry>(standardError, entryText(config.log), meters)
+  const writer = yield* LineWriter.make<LogEntry>(
+    launcher()?.log ?? standardError,
+    entryText(config.log),
+    meters,
+  )
   if (config.accessLog) {
     yield* watching(meters, ({ method, notes, status }, route, endedMs) =>
       writer.push(accessRecord(method, route, status, notes, endedMs)),

@@ -77,3 +77,15 @@ export const runCommandLine = <const Name extends string, Input, ContextInput, E
     Effect.provide([presenter, Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)])]),
   )
 }
+
+/**
+ * Ends the process when its output has been taken: a pipe holds 64 KiB, and `process.exit` alone drops what waits behind them. A
+ * reader that has closed its end, as `head` does, ends the process at once.
+ */
+export const endProcess = async (exitStatus: number): Promise<never> => {
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on("error", () => process.exit(exitStatus))
+    await new Promise((taken) => stream.write("", taken))
+  }
+  return process.exit(exitStatus)
+}

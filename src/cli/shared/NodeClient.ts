@@ -8,6 +8,9 @@ import { Readable } from "node:stream"
 import { Config, Effect, Option, Schema } from "effect"
 import { Flag } from "effect/cli"
 import { load } from "#config/Config.ts"
+import { isLoopbackHost } from "#domain/access/Loopback.ts"
+import { portOfOperatorToken } from "#domain/access/OperatorToken.ts"
+import { operatorTokenFile } from "#store/accounts/OperatorToken.ts"
 import { tlsFiles } from "./NodeCertificate.ts"
 import { trustOptions } from "./NodeTrust.ts"
 import { textsOf } from "./SettingFlags.ts"
@@ -45,6 +48,16 @@ export const nodeFlags = {
   ),
 }
 
+/** Of commands for operators. */
+export const operatorFlags = {
+  ...nodeFlags,
+  key: nodeFlags.key.pipe(
+    Flag.withDescription(
+      "API key with the superadmin scope; default: EDGEWISE_API_KEY, else the data directory's operator token",
+    ),
+  ),
+}
+
 export interface NodeAccess {
   readonly base: URL
   readonly key: string
@@ -67,6 +80,35 @@ const developmentKey = (dataDir: string): string | undefined => {
   }
 }
 
+/** How an operator gets a credential where there is no operator token. */
+const otherwise =
+  "or give --key with a superadmin key (edgewise keys create --org ops --scope superadmin makes one)"
+
+/**
+ * The operator token of the node that is asked. Undefined if there is none: no node runs on this data directory. It is sent to
+ * loopback addresses only, which alone accept it, and to no other port than its node's.
+ */
+const operatorToken = (dataDir: string, base: URL): Effect.Effect<string | undefined, NodeRefused> =>
+  Effect.suspend(() => {
+    const file = operatorTokenFile(dataDir)
+    if (!isLoopbackHost(base.host)) return Effect.succeed(undefined)
+    let token: string
+    try {
+      token = readFileSync(file, "utf8").trim()
+    } catch (cause) {
+      if ((cause as NodeJS.ErrnoException).code !== "EACCES") return Effect.succeed(undefined)
+      return localFailure(
+        `${file}: this user may not read it; run the command as the user that the node runs as, ${otherwise}`,
+      )
+    }
+    const port = portOfOperatorToken(token)
+    const asked = Number(base.port || (base.protocol === "https:" ? 443 : 80))
+    if (port === asked || port === undefined) return Effect.succeed(token)
+    return localFailure(
+      `${file} is for a node at port ${port}, not ${asked}: set EDGEWISE_PORT=${port}, or EDGEWISE_DATA_DIR to the other node's data directory, ${otherwise}`,
+    )
+  })
+
 /** The flags that say which node is meant. */
 export interface GivenNode {
   readonly url: Option.Option<string>
@@ -76,7 +118,10 @@ export interface GivenNode {
 }
 
 /** Address and key: from flags, environment or data directory, in this order. */
-export const nodeAccess = Effect.fnUntraced(function* (given: GivenNode) {
+const accessBy = Effect.fnUntraced(function* (
+  given: GivenNode,
+  inDataDirectory: (dataDir: string, base: URL) => Effect.Effect<string | undefined, NodeRefused>,
+) {
   const config = yield* load(textsOf(given.dataDir === undefined ? {} : { dataDir: given.dataDir }))
   const text = Option.getOrElse(given.url, () => {
     const scheme = tlsFiles(config) === undefined ? "http" : "https"
@@ -91,15 +136,26 @@ export const nodeAccess = Effect.fnUntraced(function* (given: GivenNode) {
       Option.none(),
     ),
   )
-  const key = Option.getOrUndefined(given.key) ?? fromEnvironment ?? developmentKey(config.dataDir)
+  const key =
+    Option.getOrUndefined(given.key) ?? fromEnvironment ?? (yield* inDataDirectory(config.dataDir, base))
   if (key === undefined || key === "") {
     return yield* localFailure(
-      "no API key: give --key or EDGEWISE_API_KEY, or run where the node's data directory is",
+      "no API key: give --key or EDGEWISE_API_KEY, or run where the running node's data directory is",
     )
   }
   const trust = base.protocol === "https:" ? trustOptions(config) : {}
   return { base, key, trust } satisfies NodeAccess
 })
+
+/** For what any key may do: the development key, if no other is given. */
+export const nodeAccess = (given: GivenNode) =>
+  accessBy(given, (dataDir) => Effect.sync(() => developmentKey(dataDir)))
+
+/** For what operators do: the operator token of a node that runs on the data directory, if no key is given. */
+export const operatorAccess = (given: GivenNode) =>
+  accessBy(given, (dataDir, base) =>
+    Effect.map(operatorToken(dataDir, base), (token) => token ?? developmentKey(dataDir)),
+  )
 
 export interface Sent {
   readonly method: "GET" | "POST" | "DELETE"
@@ -211,6 +267,12 @@ export const textOf = (incoming: IncomingMessage): Effect.Effect<string, NodeRef
     )
   })
 
+/** What to do about a refusal, by its detail. */
+const hints: Readonly<Record<string, string>> = {
+  "Requires the superadmin scope": `leave out --key and EDGEWISE_API_KEY where the node's data directory can be read, ${otherwise}`,
+  "Invalid operator token": `another node answers there, or a proxy is in between: EDGEWISE_DATA_DIR and EDGEWISE_PORT name the node, ${otherwise}`,
+}
+
 const refusalOf = (status: number, text: string): NodeRefused => {
   let detail = text.slice(0, 300) || "the node refused the request"
   let lines: ReadonlyArray<string> = []
@@ -225,6 +287,8 @@ const refusalOf = (status: number, text: string): NodeRefused => {
   } catch {
     // Not the node's own reply, e.g. that of a proxy in front of it.
   }
+  const hint = hints[detail]
+  if (hint !== undefined) detail += `; ${hint}`
   return new NodeRefused({ status, detail, ...(lines.length === 0 ? {} : { lines }) })
 }
 

@@ -1,9 +1,7 @@
 // Settings of credentials and of the addresses that are trusted.
-import { parseProxies } from "#domain/access/ClientAddress.ts"
+import { parseProxies, trustNone } from "#domain/access/ClientAddress.ts"
 import { devKeySettings } from "#domain/access/DevelopmentKey.ts"
 import { integer, oneOf, parseUrl, type Setting } from "./Setting.ts"
-
-const trustNone = (_address: string): boolean => false
 
 export const accessSettings = {
   devKey: {
@@ -49,7 +47,7 @@ export const accessSettings = {
     variable: "EDGEWISE_TRUSTED_PROXIES",
     flag: "trusted-proxies",
     value: "ADDRESSES",
-    help: "proxies whose X-Forwarded-For and CF-IPCountry headers are trusted",
+    help: "proxies whose X-Forwarded-For and CF-IPCountry headers are trusted; beyond loopback, `--transport auto` refuses connections of others unless it does TLS",
     allowed: "addresses and CIDR blocks, separated by commas, e.g. 10.0.0.0/8,::1",
     fallback: trustNone,
     fallbackText: "none",

@@ -6,7 +6,7 @@ export const limitSettings = {
     variable: "EDGEWISE_RATE_LIMIT",
     flag: "rate-limit",
     value: "REQUESTS",
-    help: "requests per user and minute on this node; 0 turns the limit off",
+    help: "requests per user and minute on this node; 0 turns the limit off, and that of audio on sockets",
     allowed: "an integer from 0 to 1000000",
     fallback: 100,
     parse: integer(0, 1_000_000),

@@ -3,6 +3,19 @@ import { BlockList, isIP } from "node:net"
 
 export type IsTrusted = (address: string) => boolean
 
+/** No proxy is trusted: the default of the setting. */
+export const trustNone: IsTrusted = () => false
+
+/** Addresses for documentation (RFC 5737, RFC 3849, RFC 9637), far from each other: no proxy has all of a family. */
+const documentation = [
+  ["192.0.2.1", "198.51.100.1", "203.0.113.1"],
+  ["2001:db8::1", "3fff::1"],
+]
+
+/** True for a list such as 0.0.0.0/0 or ::/0, which tells no proxy from any other client. */
+export const trustsEveryAddress = (isTrusted: IsTrusted): boolean =>
+  documentation.some((addresses) => addresses.every(isTrusted))
+
 const familyOf = (address: string): "ipv4" | "ipv6" | undefined => {
   const version = isIP(address)
   return version === 0 ? undefined : version === 4 ? "ipv4" : "ipv6"

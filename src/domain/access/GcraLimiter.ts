@@ -39,9 +39,9 @@ export class GcraLimiter {
     return Math.max(0, aheadMs - (burst - 1) * forgiveMs)
   }
 
-  failed(address: string, nowMs: number): void {
+  failed(address: string, nowMs: number, count = 1): void {
     const before = this.#failures.peek(address) ?? nowMs
-    this.#failures.set(address, Math.max(before, nowMs) + this.#options.forgiveMs)
+    this.#failures.set(address, Math.max(before, nowMs) + count * this.#options.forgiveMs)
     this.#dropStale(nowMs)
   }
 

@@ -25,6 +25,18 @@ export class TokenBucket {
     return Math.min(burst, this.left + ((nowMs - this.sinceMs) / 1_000) * perSecond)
   }
 
+  /** Milliseconds until `cost` can be spent, rounded up. `cost` is at most the burst. */
+  waitMs(cost: number, nowMs: number): number {
+    return Math.ceil(Math.max(0, (cost - this.available(nowMs)) / this.allowance.perSecond) * 1_000)
+  }
+
+  /** Adds an amount, up to `burst`; takes one below 0, also where less is left: then it is owed. */
+  add(amount: number, nowMs: number): void {
+    const { burst } = this.allowance
+    this.left = Math.min(burst, this.available(nowMs) + amount)
+    this.sinceMs = nowMs
+  }
+
   /** Spends `cost`, or all that is left. False if less was left. */
   spend(cost: number, nowMs: number): boolean {
     const available = this.available(nowMs)

@@ -38,12 +38,31 @@ export const speechWeightsOf = (tensors: ReadonlyMap<string, Float32Array>): Spe
   return Object.fromEntries(tensors) as unknown as SpeechWeights
 }
 
-/** out = weight · x + bias */
+/**
+ * out = weight · x + bias. Four rows at a time: an addition waits for the one before it in the same row, and the processor makes those of
+ * other rows meanwhile, in two thirds of the time (measured). Each row is summed in the same order, so no bit differs.
+ */
 const linear = (weight: Float32Array, bias: Float32Array, x: Float32Array, out: Float32Array): void => {
   const size = x.length
-  for (let row = 0, at = 0; row < out.length; row++) {
+  let row = 0
+  for (; row + 4 <= out.length; row += 4) {
+    const at = row * size
+    let [a, b, c, d] = [bias[row]!, bias[row + 1]!, bias[row + 2]!, bias[row + 3]!]
+    for (let i = 0; i < size; i++) {
+      const value = x[i]!
+      a += weight[at + i]! * value
+      b += weight[at + size + i]! * value
+      c += weight[at + 2 * size + i]! * value
+      d += weight[at + 3 * size + i]! * value
+    }
+    out[row] = a
+    out[row + 1] = b
+    out[row + 2] = c
+    out[row + 3] = d
+  }
+  for (; row < out.length; row++) {
     let sum = bias[row]!
-    for (let i = 0; i < size; i++) sum += weight[at++]! * x[i]!
+    for (let i = 0; i < size; i++) sum += weight[row * size + i]! * x[i]!
     out[row] = sum
   }
 }

@@ -38,17 +38,13 @@ const sum = (values: ReadonlyArray<number>): number => values.reduce((total, val
 export const shareOfAll = (windows: ReadonlyArray<number>, cost: LiveCost): number =>
   sum(windows.map((seconds) => shareOf(seconds, cost)))
 
-/** True if `share` of the engine can serve all of them, each with captions as seldom as allowed. */
-export const fits = (windows: ReadonlyArray<number>, cost: LiveCost, share = fullShare): boolean =>
-  windows.length <= 1 ||
-  shareOfAll(
-    windows.map((seconds) => slowestSeconds(seconds, cost)),
-    cost,
-  ) <= share
+/** Share of the engine that a speaker takes with captions as seldom as allowed. */
+export const seldomShareOf = (windowSeconds: number, cost: LiveCost): number =>
+  shareOf(slowestSeconds(windowSeconds, cost), cost)
 
 /** How many speakers with this window can be served at once, at least 1. */
 export const speakersThatFit = (windowSeconds: number, cost: LiveCost): number =>
-  Math.max(1, Math.floor(fullShare / shareOf(slowestSeconds(windowSeconds, cost), cost) + 1e-9))
+  Math.max(1, Math.floor(fullShare / seldomShareOf(windowSeconds, cost) + 1e-9))
 
 /** Seconds until the next caption of the speaker with `windowSeconds`, beside the others of `windows`. */
 export const paceOf = (windowSeconds: number, windows: ReadonlyArray<number>, cost: LiveCost): number => {

@@ -4,6 +4,7 @@ import { HOP_SAMPLES } from "../activity/BandEnergies.ts"
 import { Prosody } from "../activity/Prosody.ts"
 import type { SpeechWeights } from "../activity/SpeechNetwork.ts"
 import { LISTEN_RATE_HZ, samplesToMs } from "./Audio.ts"
+import { NewestSamples } from "./NewestSamples.ts"
 import {
   ONSET_LAG_HOPS,
   type SpeechDoubt,
@@ -45,8 +46,8 @@ const unsureHops = 2
 export class TurnDetector {
   private readonly detector: VoiceActivityDetector
   private readonly prosody: Prosody | undefined
-  /** Length of the newest silence that is kept: the audio that a turn starts with, before its speech. */
-  private readonly heldSamples: number
+  /** The newest silence: the audio that a turn starts with, before its speech. */
+  private readonly held: NewestSamples
   private readonly prefixSamples: number
   /** Samples before the first one that this detector gets. */
   private readonly startsAt: number
@@ -54,7 +55,6 @@ export class TurnDetector {
   private readonly ahead: number
   /** Samples so far, with those. */
   private total: number
-  private held = new Int16Array(0)
   private rest = new Int16Array(0)
   private speaking = false
 
@@ -66,9 +66,9 @@ export class TurnDetector {
     this.rest = new Int16Array(this.ahead)
     this.prosody = rules.judges === true ? new Prosody() : undefined
     this.detector = new VoiceActivityDetector(weights, rules, doubt)
-    // Speech is detected some hops after it began.
     this.prefixSamples = Math.ceil((rules.prefixMs * LISTEN_RATE_HZ) / 1000)
-    this.heldSamples = this.prefixSamples + ONSET_LAG_HOPS * HOP_SAMPLES
+    // Speech is detected some hops after it began, with the hop that is taken then.
+    this.held = new NewestSamples(this.prefixSamples + (ONSET_LAG_HOPS + 1) * HOP_SAMPLES)
   }
 
   /** The silence with which the open turn ends so far; undefined where no turn is open. */
@@ -95,22 +95,22 @@ export class TurnDetector {
     const steps: Array<TurnStep> = []
     let at = 0
     for (; at + HOP_SAMPLES <= all.length; at += HOP_SAMPLES) {
-      const slice = all.slice(at, at + HOP_SAMPLES)
+      const hop = all.subarray(at, at + HOP_SAMPLES)
       this.total += HOP_SAMPLES
-      this.prosody?.push(slice)
-      const [event] = this.detector.push(slice)
+      this.prosody?.push(hop)
+      const [event] = this.detector.push(hop)
+      if (!this.speaking) this.held.push(hop)
       if (event?.type === "started") {
         this.speaking = true
         const at = this.startsAt - this.ahead + (event.audioMs * LISTEN_RATE_HZ) / 1000
         const from = Math.max(this.startsAt, at - this.prefixSamples)
-        const turn = joined(this.held, slice).slice(-(this.total - from))
+        const turn = this.held.newest(this.total - from)
         const audioMs = samplesToMs(this.total - turn.length, LISTEN_RATE_HZ)
         steps.push({ step: "started", audioMs, samples: turn })
-        this.held = new Int16Array(0)
+        this.held.clear()
         continue
       }
-      if (this.speaking) steps.push({ step: "samples", samples: slice })
-      else this.held = joined(this.held, slice).slice(-this.heldSamples)
+      if (this.speaking) steps.push({ step: "samples", samples: hop })
       if (event?.type === "stopped") {
         this.speaking = false
         const audioMs = samplesToMs(this.total, LISTEN_RATE_HZ)

@@ -1,7 +1,7 @@
 // What `POST /v1/realtime/client_secrets` takes and answers, and what is stored of it. Schemas and pure functions.
 import { Schema } from "effect"
 import { microDollarsPerDollar } from "../models/Money.ts"
-import { finite, int, optional, range, text } from "../wire/text/Fields.ts"
+import { finite, int, optional, range, textUpTo } from "../wire/text/Fields.ts"
 import { ConversationSession } from "./ServerEvents.ts"
 import { SessionChange } from "./Settings.ts"
 
@@ -16,12 +16,27 @@ export const maxTermsCharacters = 65_536
 
 const seconds = int.check(range(secretSeconds.minimum, secretSeconds.maximum))
 
-/** What each session of a secret may take at most. Not OpenAI's. */
+/** Sessions of a secret that are open at the same time. By default those of a page, a second tab and two that are being replaced: a guess. */
+export const sessionsAtOnce = { default: 4, minimum: 1, maximum: 100 }
+
+/** What the sessions of a secret may take at most. Not OpenAI's. */
 export const SessionLimits = Schema.Struct({
-  /** From the handshake on. */
-  max_session_seconds: optional(int.check(range(1, longestSeconds))),
-  /** What the session's turns, answers and speech are charged together, US dollars. */
-  max_cost_usd: optional(finite.check(range(1 / microDollarsPerDollar, 1_000_000))),
+  max_sessions: optional(
+    int
+      .check(range(sessionsAtOnce.minimum, sessionsAtOnce.maximum))
+      .annotate({ description: "Sessions that may be open at the same time, on each node; 4 by default" }),
+  ),
+  max_session_seconds: optional(
+    int
+      .check(range(1, longestSeconds))
+      .annotate({ description: "Duration of each session, from its handshake on" }),
+  ),
+  max_cost_usd: optional(
+    finite.check(range(1 / microDollarsPerDollar, 1_000_000)).annotate({
+      description:
+        "What the turns, answers and speech of all sessions of the secret are charged together, US dollars",
+    }),
+  ),
 })
 export type SessionLimits = typeof SessionLimits.Type
 
@@ -32,7 +47,7 @@ const fields = {
       seconds: optional(seconds),
     }),
   ),
-  session: Schema.optionalKey(Schema.Struct({ ...SessionChange.fields, model: optional(text) })),
+  session: Schema.optionalKey(Schema.Struct({ ...SessionChange.fields, model: optional(textUpTo(256)) })),
   limits: optional(SessionLimits),
 }
 
@@ -79,6 +94,6 @@ export const unknownField = (body: unknown): string | undefined => {
   return undefined
 }
 
-/** The most that a session may be charged, micro-dollars; undefined without a limit. */
+/** The most that all sessions of the secret may be charged together, micro-dollars; undefined without a limit. */
 export const maxMicroDollarsOf = ({ max_cost_usd: usd }: SessionLimits): number | undefined =>
   typeof usd === "number" ? Math.round(usd * microDollarsPerDollar) : undefined

@@ -1,36 +1,60 @@
-// The items of one conversation in their order, bounded. Pure.
+// The items of one conversation in their order, bounded in number and in memory. Pure.
+import { Holding, MemoryBudget } from "../queues/MemoryBudget.ts"
 import { InvalidRequest } from "../wire/Errors.ts"
+import { memoryOf } from "../wire/Json.ts"
+import { noMemory } from "../wire/RealtimeProtocol.ts"
 import type { Item } from "./Items.ts"
 import type { SpokenText } from "./SpokenText.ts"
 
 /** Most items. A guess: two hours of turns of ten seconds, with a call each, are fewer. */
 export const maxItems = 4_096
 
-/** Characters of all items together. A guess: far above every context that is deployed. */
-export const maxCharacters = 2_000_000
+/** Memory of all items that a client adds, bytes (`memoryOf`). A guess: above every context that is deployed, and ten pictures. */
+export const maxItemBytes = 8 * 1024 * 1024
 
-const charactersOf = (item: Item): number => {
-  if (item.type === "function_call") return item.arguments.length
-  if (item.type === "function_call_output") return item.output.length
-  return item.content.reduce((sum, part) => {
-    if ("text" in part) return sum + part.text.length
-    return sum + ("image_url" in part ? part.image_url.length : (part.transcript?.length ?? 0))
-  }, 0)
-}
+/**
+ * What is spoken and what the model writes is kept beyond that, by so much: an hour of speech and answers has half of it. Beyond it
+ * the conversation gives no more answers. A guess.
+ */
+export const spareItemBytes = 1024 * 1024
+
+const unbounded = () =>
+  new Holding(new MemoryBudget({ node: Number.POSITIVE_INFINITY, user: Number.POSITIVE_INFINITY }), "")
 
 interface Entry {
   item: Item
+  /** What is counted of it. */
+  bytes: number
   /** Of an answer that was spoken. */
   readonly spoken?: SpokenText
 }
 
+/** Memory of something that is not in the conversation any more and that an answer may still read. */
+interface Dropped {
+  /** How many readers had begun. */
+  readonly readers: number
+  readonly bytes: number
+}
+
+const bytesOf = (item: Item, spoken: SpokenText | undefined): number => memoryOf(item) + (spoken?.bytes ?? 0)
+
 const refusal = (field: string, problem: string): InvalidRequest => new InvalidRequest({ field, problem })
 
 export class History {
+  private readonly holding: Holding
   private entries: Array<Entry> = []
-  private characters = 0
+  private bytes = 0
+  /** The numbers of the readers that have not ended, in their order. */
+  private readers: ReadonlyArray<number> = []
+  private nextReader = 0
+  private dropped: ReadonlyArray<Dropped> = []
   /** How often it has changed. */
   version = 0
+
+  /** `holding`: counts the memory of the items. */
+  constructor(holding: Holding = unbounded()) {
+    this.holding = holding
+  }
 
   get items(): ReadonlyArray<Item> {
     return this.entries.map(({ item }) => item)
@@ -56,21 +80,30 @@ export class History {
   }
 
   /**
-   * Adds an item after `previousId`: `root` is the beginning, absent the end. Returns the id of the item before it, null for
-   * none, or why it cannot be added.
+   * Adds an item after another: `root` is the beginning, absent the end. What was spoken or written by the model is `own`: it is
+   * counted and not refused for its size. Returns the id of the item before it, null for none, or why it cannot be added.
    */
-  add(item: Item, previousId?: string | null, spoken?: SpokenText): string | null | InvalidRequest {
+  add(
+    item: Item,
+    origin: "client" | "own",
+    {
+      after: previousId,
+      spoken,
+    }: { readonly after?: string | null | undefined; readonly spoken?: SpokenText | undefined } = {},
+  ): string | null | InvalidRequest {
     if (this.entry(item.id) !== undefined) return refusal("item.id", "is the id of another item")
-    const characters = charactersOf(item)
     if (this.entries.length >= maxItems)
-      return refusal("item", `would be one of more than ${maxItems} items of the conversation`)
-    if (this.characters + characters > maxCharacters)
-      return refusal("item", `would make the conversation longer than ${maxCharacters} characters`)
+      return refusal("item", `would be one of more than ${maxItems} items of the conversation: delete some`)
     const at = this.positionAfter(previousId)
     if (at === undefined) return refusal("previous_item_id", "is no item of this conversation")
+    const bytes = bytesOf(item, spoken)
+    if (origin === "own") this.holding.keep(bytes)
+    else if (this.bytes + bytes > maxItemBytes)
+      return refusal("item", `would make the conversation larger than ${maxItemBytes} bytes: delete items`)
+    else if (!this.holding.take(bytes)) return noMemory("item", this.holding)
     this.version++
-    this.entries.splice(at, 0, spoken === undefined ? { item } : { item, spoken })
-    this.characters += characters
+    this.entries.splice(at, 0, spoken === undefined ? { item, bytes } : { item, bytes, spoken })
+    this.bytes += bytes
     return this.entries[at - 1]?.item.id ?? null
   }
 
@@ -79,8 +112,12 @@ export class History {
     const entry = this.entry(item.id)
     if (entry === undefined) return
     this.version++
-    this.characters += charactersOf(item) - charactersOf(entry.item)
+    const bytes = bytesOf(item, entry.spoken)
+    this.bytes += bytes
+    this.holding.keep(bytes)
+    this.drop(entry.bytes)
     entry.item = item
+    entry.bytes = bytes
   }
 
   /** False if there is no such item. */
@@ -89,8 +126,46 @@ export class History {
     if (entry === undefined) return false
     this.version++
     this.entries = this.entries.filter((other) => other !== entry)
-    this.characters -= charactersOf(entry.item)
+    this.drop(entry.bytes)
     return true
+  }
+
+  /** Why it gives no more answers: it has grown beyond its spare bytes, or the node's are used up. Undefined if it does. */
+  get overflow(): InvalidRequest | undefined {
+    const most = maxItemBytes + spareItemBytes
+    if (this.bytes > most)
+      return refusal(
+        "conversation",
+        `holds more than ${most} bytes of items: delete some before the next answer`,
+      )
+    return this.holding.isOver ? noMemory("conversation", this.holding) : undefined
+  }
+
+  /**
+   * Something reads the present items until the returned function is called. What is deleted or cut meanwhile stays in memory, and
+   * is counted, as long.
+   */
+  read(): () => void {
+    const reader = this.nextReader++
+    this.readers = [...this.readers, reader]
+    return () => {
+      if (!this.readers.includes(reader)) return
+      this.readers = this.readers.filter((other) => other !== reader)
+      const oldest = this.readers[0] ?? this.nextReader
+      const isRead = ({ readers }: Dropped) => readers > oldest
+      for (const dropped of this.dropped) if (!isRead(dropped)) this.holding.giveBack(dropped.bytes)
+      this.dropped = this.dropped.filter(isRead)
+    }
+  }
+
+  private drop(bytes: number): void {
+    this.bytes -= bytes
+    if (this.readers.length === 0) return this.holding.giveBack(bytes)
+    const last = this.dropped.at(-1)
+    // One entry for each number of readers.
+    const before = last?.readers === this.nextReader ? last.bytes : 0
+    const others = before === 0 ? this.dropped : this.dropped.slice(0, -1)
+    this.dropped = [...others, { readers: this.nextReader, bytes: before + bytes }]
   }
 
   private entry(id: string): Entry | undefined {

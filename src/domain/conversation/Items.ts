@@ -1,6 +1,6 @@
 // Items of a conversation as they stand on the wire: messages, calls of functions and their outputs. Schemas.
 import { Schema } from "effect"
-import { name, optional, text } from "../wire/text/Fields.ts"
+import { name, optional, text, textUpTo } from "../wire/text/Fields.ts"
 
 /** An id that a client chooses for its item. */
 export const ItemId = text.check(
@@ -9,29 +9,39 @@ export const ItemId = text.check(
   }),
 )
 
-/** Longest text of one part, characters. A guess: above every context that is deployed. */
-const maxTextCharacters = 200_000
-const partText = text.check(
-  Schema.isMaxLength(maxTextCharacters, { message: `must be at most ${maxTextCharacters} characters` }),
-)
+/** Longest text of one part, and longest instructions, characters. A guess: above every context that is deployed. */
+export const maxTextCharacters = 200_000
+const partText = textUpTo(maxTextCharacters)
+
+/** Longest id of a call, characters. Generous: OpenAI takes 32 to 64, and gateways in front of other models make longer ones. */
+export const maxCallIdCharacters = 256
+const callId = textUpTo(maxCallIdCharacters)
+
+/** Longest `detail` of a picture, characters. Generous: the longest that is known has 8. */
+const maxDetailCharacters = 64
 
 /** Parts of one message. A guess. */
 const maxParts = 64
 
+const textPart = <const Type extends string>(type: Type) =>
+  Schema.Struct({ type: Schema.Literal(type), text: partText })
+
+/** Audio that a client adds as an item is known by its transcript. */
+const audioPart = <const Type extends string>(type: Type) =>
+  Schema.Struct({ type: Schema.Literal(type), transcript: optional(partText) })
+
+/** One schema for each type, so that an error names the field that is wrong. */
 const InputPart = Schema.Union([
-  Schema.Struct({
-    type: Schema.Literals(["input_text", "output_text", "text"]),
-    text: partText,
-  }),
-  /** Audio that a client adds as an item is known by its transcript. */
-  Schema.Struct({
-    type: Schema.Literals(["input_audio", "output_audio", "audio"]),
-    transcript: optional(partText),
-  }),
+  textPart("input_text"),
+  textPart("output_text"),
+  textPart("text"),
+  audioPart("input_audio"),
+  audioPart("output_audio"),
+  audioPart("audio"),
   Schema.Struct({
     type: Schema.Literal("input_image"),
     image_url: text,
-    detail: optional(text),
+    detail: optional(textUpTo(maxDetailCharacters)),
   }),
 ]).annotate({ message: "must be an input_text, input_audio, input_image, output_text or output_audio part" })
 
@@ -50,14 +60,14 @@ export const GivenItem = Schema.Union([
   Schema.Struct({
     type: Schema.Literal("function_call"),
     id: optional(ItemId),
-    call_id: optional(text),
+    call_id: optional(callId),
     name,
     arguments: partText,
   }),
   Schema.Struct({
     type: Schema.Literal("function_call_output"),
     id: optional(ItemId),
-    call_id: text,
+    call_id: callId,
     output: partText,
   }),
 ])

@@ -2,9 +2,11 @@
 // functions. Fields that have no effect here are accepted and left out of the description.
 import { Schema } from "effect"
 import { semanticSilenceMs } from "../activity/SemanticSilence.ts"
-import { LanguageCode, TranscriptionParameters } from "../wire/Transcription.ts"
-import { anyObject, finite, flag, int, name, optional, range, text } from "../wire/text/Fields.ts"
+import { memoryOf } from "../wire/Json.ts"
+import { LanguageCode, LanguageCodes, TranscriptionParameters } from "../wire/Transcription.ts"
+import { anyObject, finite, flag, int, name, optional, range, textUpTo } from "../wire/text/Fields.ts"
 import { maxTools } from "../wire/text/Tools.ts"
+import { maxTextCharacters } from "./Items.ts"
 
 /** Sample rate of `audio/pcm`, in both directions. */
 export const CONVERSATION_RATE_HZ = 24_000
@@ -39,17 +41,31 @@ export const AudioDescription = Schema.Union([
 const descriptionOf = (audio: ConversationAudio): typeof AudioDescription.Type =>
   audio === "pcm" ? { type: "audio/pcm", rate: CONVERSATION_RATE_HZ } : { type: `audio/${audio}` }
 
+/** A name of a model, a voice, a type or an event. Generous. */
+const anyName = textUpTo(256)
+
+/** What the model is told beside the items. */
+export const Instructions = textUpTo(maxTextCharacters)
+
 const Tool = Schema.Struct({
-  type: optional(text),
+  type: optional(anyName),
   name: Schema.optionalKey(name),
-  description: optional(text),
+  description: optional(textUpTo(maxTextCharacters)),
   /** JSON Schema of the arguments. */
   parameters: optional(anyObject),
 })
 export type ConversationTool = typeof Tool.Type
 
+/** Memory of all tools of a session or an answer, bytes (`memoryOf`). A guess: 128 tools with 50 values each have half of it. */
+export const maxToolBytes = 1024 * 1024
+
 export const Tools = Schema.Array(Tool).check(
   Schema.isMaxLength(maxTools, { message: `must be at most ${maxTools} tools` }),
+  Schema.makeFilter(
+    (tools) =>
+      memoryOf(tools, maxToolBytes) <= maxToolBytes || `must be at most ${maxToolBytes} bytes together`,
+    {},
+  ),
 )
 
 /** A function is named by an object, or, by some clients, by its bare name. */
@@ -96,9 +112,9 @@ const TurnDetection = Schema.Union([
 ]).annotate({ message: "must be server_vad, semantic_vad or null" })
 
 export const Transcription = Schema.Struct({
-  model: optional(text),
+  model: optional(anyName),
   language: optional(LanguageCode),
-  languages: optional(Schema.Array(LanguageCode)),
+  languages: optional(LanguageCodes),
   prompt: TranscriptionParameters.fields.prompt,
 })
 
@@ -118,7 +134,7 @@ const Input = Schema.Struct({
 const pacing = Schema.Literals(["realtime", "none"]).annotate({ message: "must be realtime or none" })
 
 /** A voice by its name, or in the form that newer clients send. */
-export const Voice = Schema.Union([text, Schema.Struct({ id: text })]).annotate({
+export const Voice = Schema.Union([anyName, Schema.Struct({ id: anyName })]).annotate({
   message: "must be a voice",
 })
 
@@ -145,14 +161,14 @@ export type Truncation = typeof Truncation.Type
 export const latencyEvent = "response.latency"
 
 /** Events and fields beyond the usual ones. Those of OpenAI have no effect. */
-const Included = Schema.Array(text)
+const Included = Schema.Array(anyName)
   .check(Schema.isMaxLength(32))
   .annotate({ message: "must be at most 32 names of events or fields" })
 
 export const SessionChange = Schema.Struct({
   type: Schema.Literal("realtime").annotate({ message: "must be realtime" }),
   output_modalities: optional(OutputModalities),
-  instructions: optional(text),
+  instructions: optional(Instructions),
   tools: optional(Tools),
   tool_choice: optional(ToolChoice),
   max_output_tokens: optional(MaxOutputTokens),

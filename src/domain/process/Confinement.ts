@@ -1,6 +1,6 @@
 // The rights and limits of a confined child process (a decoder or engine, which processes untrusted bytes), as data.
 // `confine/Launch` enforces them. Pure.
-import { dirname, relative } from "node:path"
+import { relative } from "node:path"
 
 /** Resource limits in the kernel's units (bytes, seconds, counts). */
 export interface Limits {
@@ -36,15 +36,12 @@ export interface Confinement {
 /** True if `path` is `folder` or lies below it. Both absolute. */
 export const isWithin = (folder: string, path: string): boolean => {
   const way = relative(folder, path)
-  return way === "" || !(way === ".." || way.startsWith("../../"))
+  return !(way === ".." || way.startsWith("../"))
 }
 
 /**
- * The right to read a weight file: its folder, because large weights are several files of which a catalog names the
- * first. Only the file itself if the folder is, or contains, a folder that must stay closed.
+ * The right to read one file of weights, or a folder of them. Undefined for a folder that is, or contains, one that must
+ * stay closed.
  */
-export const weightsGrant = (file: string, closed: ReadonlyArray<string>): Grant => {
-  const folder = dirname(file)
-  const opens = closed.some((secret) => isWithin(folder, secret))
-  return { path: opens ? file : folder, access: "read" }
-}
+export const weightsGrant = (path: string, closed: ReadonlyArray<string>): Grant | undefined =>
+  closed.some((secret) => isWithin(path, secret)) ? undefined : { path, access: "read" }

@@ -7,6 +7,7 @@ import { plainLine } from "./PlainLine.ts"
 
 /** Every event, with the level of its lines. */
 export const logEvents = {
+  "node crashed and started again": "error",
   "model cannot be loaded": "warn",
   "model loading": "info",
   "model ready": "info",

@@ -71,9 +71,11 @@ export class FairQueue<Job> {
     return this.live.length + this.interactive + this.background.length
   }
 
-  /** True if an interactive request waits. */
-  get hasInteractive(): boolean {
-    return this.interactive > 0
+  /** True if an interactive request waits that is not held. */
+  hasInteractive(held: Held<Job> = isFree): boolean {
+    if (this.interactive === 0 || held === isFree) return this.interactive > 0
+    for (const entries of this.users.values()) if (entries.some(({ job }) => !held(job))) return true
+    return false
   }
 
   /** The limit applies to interactive and to background requests separately. Live sessions have their own admission. */

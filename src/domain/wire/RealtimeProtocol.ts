@@ -4,16 +4,18 @@
 import { Schema } from "effect"
 import type { PunctuationChoice } from "../language/Punctuated.ts"
 import { expectsTurns } from "../models/ModelNames.ts"
-import { LanguageCode, TranscriptionParameters } from "./Transcription.ts"
+import { InvalidRequest } from "./Errors.ts"
+import { LanguageCodes, TranscriptionParameters } from "./Transcription.ts"
+import { textUpTo } from "./text/Fields.ts"
 
 /** Sample rate of `pcm16`, the only one of the protocol. */
 export const REALTIME_RATE_HZ = 24_000
 
 const Transcription = Schema.Struct({
-  model: Schema.optionalKey(Schema.String),
+  model: Schema.optionalKey(textUpTo(256)),
   language: TranscriptionParameters.fields.language,
   /** Newer clients send a list. A list with one language means that language; other lists are ignored. */
-  languages: Schema.optionalKey(Schema.Array(LanguageCode)),
+  languages: Schema.optionalKey(LanguageCodes),
   prompt: TranscriptionParameters.fields.prompt,
 })
 
@@ -102,6 +104,13 @@ export const withChange = (settings: RealtimeSettings, change: Change): Realtime
             },
   }
 }
+
+/** The refusal of what a socket may not hold besides. `limit`: bytes that its user's sockets may hold together at present. */
+export const noMemory = (field: string, { limit }: { readonly limit: number }): InvalidRequest =>
+  new InvalidRequest({
+    field,
+    problem: `would make the realtime sockets of this user hold more than ${limit} bytes, which is what the node has for them now: delete items, end sockets or try again later`,
+  })
 
 /** Converts the older update to the newer form. */
 export const changeOf = (session: (typeof TranscriptionSessionUpdate.Type)["session"]): Change => ({

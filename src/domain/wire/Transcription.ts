@@ -20,6 +20,14 @@ export const LanguageCode = Schema.String.check(
   Schema.isPattern(/^[a-z]{2}$/, { message: "must be an ISO-639-1 code such as en" }),
 )
 
+/** More than there are. */
+const maxLanguages = 256
+
+/** Languages that a client expects. */
+export const LanguageCodes = Schema.Array(LanguageCode).check(
+  Schema.isMaxLength(maxLanguages, { message: `must be at most ${maxLanguages} languages` }),
+)
+
 export const TranscriptionParameters = Schema.Struct({
   /** Required, in the query or the form; checked after both are joined. */
   model: Schema.optionalKey(Schema.NonEmptyString),

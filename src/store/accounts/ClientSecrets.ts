@@ -24,15 +24,21 @@ export interface NewClientSecret {
 }
 
 export interface FoundSecret {
+  /** Names the secret within its store; no credential. */
+  readonly id: string
   readonly keyId: string
   readonly expiresAtMs: number
   readonly terms: string
+  /** What its sessions have been charged together on all nodes. */
+  readonly spentMicroDollars: number
 }
 
 interface Row {
+  readonly digest: string
   readonly key_id: string
   readonly terms: string
   readonly expires_at_ms: number
+  readonly spent_micro_dollars: number
 }
 
 export class ClientSecrets extends Context.Service<
@@ -44,6 +50,8 @@ export class ClientSecrets extends Context.Service<
     ) => Effect.Effect<{ readonly value: string } | { readonly fullUntilMs: number }>
     /** Undefined if it was never made, or expired more than an hour ago. If the database cannot be read, the effect dies. */
     readonly find: (value: string) => Effect.Effect<FoundSecret | undefined>
+    /** Adds to what its sessions have been charged together; the sum. 0 for a secret that the store has dropped. */
+    readonly spend: (id: string, microDollars: number) => Effect.Effect<number, SqlError>
   }
 >()("edgewise/store/ClientSecrets") {
   static readonly layer: Layer.Layer<ClientSecrets, StoreUnavailable, SqlClient.SqlClient> = Layer.effect(
@@ -84,13 +92,29 @@ const make = Effect.gen(function* () {
   const find = (value: string): Effect.Effect<FoundSecret | undefined, SqlError> =>
     isClientSecret(value)
       ? Effect.map(
-          sql<Row>`SELECT key_id, terms, expires_at_ms FROM client_secrets WHERE digest = ${digestOf(secret, value)}`,
-          ([row]) => row && { keyId: row.key_id, terms: row.terms, expiresAtMs: Number(row.expires_at_ms) },
+          sql<Row>`
+            SELECT digest, key_id, terms, expires_at_ms, spent_micro_dollars
+            FROM client_secrets WHERE digest = ${digestOf(secret, value)}`,
+          ([row]) =>
+            row && {
+              id: row.digest,
+              keyId: row.key_id,
+              terms: row.terms,
+              expiresAtMs: Number(row.expires_at_ms),
+              spentMicroDollars: Number(row.spent_micro_dollars),
+            },
         )
       : Effect.undefined
 
   return ClientSecrets.of({
     create: (one) => Effect.orDie(create(one)),
     find: (value) => Effect.orDie(find(value)),
+    spend: (id, microDollars) =>
+      Effect.map(
+        sql<{ readonly spent_micro_dollars: number }>`
+          UPDATE client_secrets SET spent_micro_dollars = spent_micro_dollars + ${microDollars}
+          WHERE digest = ${id} RETURNING spent_micro_dollars`,
+        ([row]) => Number(row?.spent_micro_dollars ?? 0),
+      ),
   })
 })

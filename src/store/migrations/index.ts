@@ -11,6 +11,7 @@ import answers from "./3_answers.ts"
 import nodes from "./4_nodes.ts"
 import developmentKey from "./5_development_key.ts"
 import clientSecrets from "./6_client_secrets.ts"
+import clientSecretSpending from "./7_client_secret_spending.ts"
 
 const migrations = {
   "1_accounts": accounts,
@@ -19,6 +20,7 @@ const migrations = {
   "4_nodes": nodes,
   "5_development_key": developmentKey,
   "6_client_secrets": clientSecrets,
+  "7_client_secret_spending": clientSecretSpending,
 }
 
 const run = Migrator.make({})({

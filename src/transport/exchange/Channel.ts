@@ -108,4 +108,7 @@ export interface SocketChannel {
   getBufferedAmount(): number
   /** Sends everything that `write` sends in one system call. */
   cork(write: () => void): void
+  /** Stops reading from the connection, or does nothing where the library cannot. What it has read already still comes. */
+  pause(): void
+  resume(): void
 }

@@ -6,7 +6,7 @@ import { ClientAbort } from "effect/http/HttpServerError"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import type { BodyBlocks } from "#http/BodyBlocks.ts"
 import type { RequestObserver } from "#http/NodeMeters.ts"
-import { RequestContext } from "#http/RequestContext.ts"
+import { RequestContext, wantsErrorObject } from "#http/RequestContext.ts"
 import type { AnonymousBudget } from "../AnonymousBudget.ts"
 import type { Deadlines } from "../Deadlines.ts"
 import type { FairSendQueue } from "../FairSendQueue.ts"
@@ -98,6 +98,7 @@ export class Exchange {
     this.version = head.version
     this.notes = new RequestContext(headers["x-request-id"], listener.newId)
     this.notes.traceparent = headers.traceparent
+    this.notes.wantsErrorObject = wantsErrorObject(headers)
   }
 
   /** Must be called before the library's first callback returns, unless the response has ended by then. */

@@ -5,6 +5,7 @@ import { Effect } from "effect"
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Socket from "effect/socket/Socket"
 import { TokenBucket } from "#domain/access/TokenBucket.ts"
+import type { Holding } from "#domain/queues/MemoryBudget.ts"
 import type { SocketEnd } from "#http/NodeMeters.ts"
 import { nowMs, type Watched } from "../Deadlines.ts"
 import type { SocketChannel } from "./Channel.ts"
@@ -12,6 +13,16 @@ import { sendableCode, shortReason } from "./CloseFrame.ts"
 import type { Exchange, ListenerState } from "./Exchange.ts"
 
 type Frame = string | Uint8Array
+
+/** A message that is not read yet. A large text stands as its bytes, which are not in the heap, until it is read. */
+interface Unread {
+  readonly frame: Frame
+  readonly isText: boolean
+  readonly bytes: number
+}
+
+/** Larger texts are decoded when they are read. A guess: decoding smaller ones costs less than memory of their own. */
+const largeTextBytes = 16 * 1024
 
 const text = new TextDecoder()
 
@@ -36,8 +47,11 @@ export class LiveSocket implements Watched {
   private readonly listener: ListenerState
   private ws: SocketChannel | undefined
   private end: Socket.SocketError | undefined
-  private inbound: Array<Frame> = []
-  private inboundBytes = 0
+  private inbound: Array<Unread> = []
+  /** Counts the bytes of `inbound`. */
+  private readonly unread: Holding
+  /** The connection is not read, because enough waits to be read by the handler. */
+  private paused = false
   private readonly smallMessages = new TokenBucket(smallMessages, nowMs())
   private puller: (() => void) | undefined
   private wakes = false
@@ -60,6 +74,7 @@ export class LiveSocket implements Watched {
   constructor(exchange: Exchange) {
     this.exchange = exchange
     this.listener = exchange.listener
+    this.unread = this.listener.counters.unread.open(this)
   }
 
   // ---------------------------------------------------------------- for handlers
@@ -129,21 +144,30 @@ export class LiveSocket implements Watched {
   }
 
   message(data: Uint8Array, isBinary: boolean): void {
-    const { settings } = this.listener
+    const { counters, settings } = this.listener
     if (this.end !== undefined) return
     if (data.byteLength > settings.frameBytes) {
       return this.close(1009, `message larger than ${settings.frameBytes} bytes`)
     }
     const flood = this.floodOf(data.byteLength)
     if (flood !== undefined) {
-      this.listener.counters.socketsFlooded++
+      counters.socketsFlooded++
       return this.close(1008, flood)
     }
+    const isAwaited = this.puller !== undefined && this.inbound.length === 0
+    if (isAwaited) this.unread.keep(data.byteLength)
+    else if (!this.unread.take(data.byteLength)) {
+      counters.socketsOverrun++
+      return this.close(1009, "messages come faster than they are read")
+    }
     // A copy: the library reuses the memory when this callback returns.
-    this.inbound.push(isBinary ? new Uint8Array(data) : text.decode(data))
-    this.inboundBytes += data.byteLength
+    const isText = !isBinary
+    const frame = isText && data.byteLength <= largeTextBytes ? text.decode(data) : new Uint8Array(data)
+    this.inbound.push({ frame, isText, bytes: data.byteLength })
     this.wakeReader()
-    if (this.inboundBytes > settings.inboundBytes) this.close(1009, "messages come faster than they are read")
+    if (this.unread.bytes <= settings.inboundPauseBytes || this.paused) return
+    this.paused = true
+    this.ws?.pause()
   }
 
   drain(): void {
@@ -154,6 +178,7 @@ export class LiveSocket implements Watched {
   closed(code: number, reason: string, how?: "silent" | "malformed"): void {
     this.listener.counters.socketEnds[this.how ?? how ?? (code === 1006 ? "vanished" : "client")]++
     this.ws = undefined
+    this.unread.end()
     this.end = new Socket.SocketError({ reason: new Socket.SocketCloseError({ code, closeReason: reason }) })
     this.listener.counters.webSockets--
     for (const wake of [...this.openWaiters]) wake()
@@ -204,11 +229,25 @@ export class LiveSocket implements Watched {
     return Effect.fail(end)
   }
 
+  /** About as many as cause a pause, so that those that are handled and those that wait are not both many. */
   private take(): NonEmptyReadonlyArray<Frame> {
-    const taken = this.inbound as unknown as NonEmptyReadonlyArray<Frame>
-    this.inbound = []
-    this.inboundBytes = 0
-    return taken
+    const { settings } = this.listener
+    let bytes = 0
+    let count = 0
+    for (const message of this.inbound) {
+      if (count > 0 && bytes + message.bytes > settings.inboundPauseBytes) break
+      bytes += message.bytes
+      count++
+    }
+    this.unread.giveBack(bytes)
+    if (this.paused && this.unread.bytes <= settings.inboundPauseBytes) {
+      this.paused = false
+      this.ws?.resume()
+    }
+    const taken = this.inbound.splice(0, count)
+    return taken.map(({ frame, isText }) =>
+      isText && typeof frame !== "string" ? text.decode(frame) : frame,
+    ) as unknown as NonEmptyReadonlyArray<Frame>
   }
 
   /** True if a message was dropped. */

@@ -114,10 +114,7 @@ const accept = (
       counters.connections--
       sockets.delete(socket)
     })
-    if (!gate.admits(plainAddress(socket.remoteAddress), counters.connections - counters.webSockets)) {
-      counters.connectionsRefused++
-      socket.destroy()
-    }
+    if (!gate.admits(plainAddress(socket.remoteAddress))) socket.destroy()
   }
   const connect = (socket: Socket): void => {
     // What is wrong with the connection ends with `close`.

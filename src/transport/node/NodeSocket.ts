@@ -72,6 +72,8 @@ const closedChannel: SocketChannel = {
   close: () => {},
   getBufferedAmount: () => 0,
   cork: (write) => write(),
+  pause: () => {},
+  resume: () => {},
 }
 
 class NodeSocket implements SocketChannel, Watched {
@@ -120,6 +122,8 @@ class NodeSocket implements SocketChannel, Watched {
 
   end(code: number, reason: string): void {
     if (this.over) return
+    // The close frame of the client is read.
+    this.ws.resume()
     this.ws.close(code, reason)
     this.ending(code, reason)
   }
@@ -141,12 +145,21 @@ class NodeSocket implements SocketChannel, Watched {
     }
   }
 
+  pause(): void {
+    this.ws.pause()
+  }
+
+  resume(): void {
+    this.ws.resume()
+  }
+
   sweep(now: number): void {
     if (now >= this.closeAtMs) return void this.ws.terminate()
     const idleMs = this.listener.settings.webSocketIdleSeconds * 1_000
     if (idleMs === 0 || this.over) return
     const { bytesRead } = this.socket
-    if (bytesRead !== this.receivedBytes) {
+    // What a paused client sends, a pong for example, is not read.
+    if (bytesRead !== this.receivedBytes || this.ws.isPaused) {
       this.receivedBytes = bytesRead
       this.quietSinceMs = now
       this.pinged = false

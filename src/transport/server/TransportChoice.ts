@@ -1,11 +1,46 @@
-// Which HTTP library serves: the one that the setting names, or with `auto` uWebSockets.js where its checked binary
-// loads, and Node's own server elsewhere.
+// Which HTTP library serves a listener, and why. With `auto` the native parser of uWebSockets.js reads bytes only of
+// clients on the same machine and of proxies that the operator names: it is an old binary with memory faults
+// (docs/security.md). Node's own server serves every other listener, and its TLS is used wherever a listener does TLS.
 import { Effect } from "effect"
 import { ServeError } from "effect/http/HttpServerError"
+import { type IsTrusted, trustNone, trustsEveryAddress } from "#domain/access/ClientAddress.ts"
+import { isLoopback } from "#domain/access/Loopback.ts"
+import type { ListenAddress } from "../ListenAddress.ts"
 import { loadUws } from "../uws/Uws.ts"
 
 export type TransportChoice = "auto" | "uws" | "node"
 export type TransportName = "uws" | "node"
+
+/** What the choice depends on. */
+export interface ChoiceFacts extends Pick<ListenAddress, "host" | "tls"> {
+  /** The setting. */
+  readonly transport: TransportChoice
+  readonly isTrusted: IsTrusted
+}
+
+export interface Transport {
+  readonly name: TransportName
+  /** Why this library, as the start prints it. */
+  readonly reason: string
+  /** True if connections of other addresses than trusted proxies and loopback ones are closed unread. */
+  readonly proxiesOnly: boolean
+}
+
+const serves = (name: TransportName, reason: string, proxiesOnly = false): Transport => ({
+  name,
+  reason,
+  proxiesOnly,
+})
+
+/** The library for a machine on which both can serve. */
+export const preferredTransport = ({ host, isTrusted, tls, transport }: ChoiceFacts): Transport => {
+  if (transport !== "auto") return serves(transport, `EDGEWISE_TRANSPORT=${transport}`)
+  if (tls !== undefined) return serves("node", "this listener does TLS")
+  if (isLoopback(host)) return serves("uws", `only this machine reaches ${host}`)
+  if (isTrusted === trustNone) return serves("node", `other machines reach ${host}`)
+  if (trustsEveryAddress(isTrusted)) return serves("node", "EDGEWISE_TRUSTED_PROXIES names every address")
+  return serves("uws", "only EDGEWISE_TRUSTED_PROXIES and loopback addresses may connect", true)
+}
 
 /** Why uWebSockets.js cannot serve here, in one line. Undefined if it can. */
 export const uwsProblem: Effect.Effect<string | undefined> = Effect.promise(() =>
@@ -15,15 +50,19 @@ export const uwsProblem: Effect.Effect<string | undefined> = Effect.promise(() =
   ),
 )
 
-/** Fails with one line that says what to do if the choice is `uws` and its binary does not load. */
+/**
+ * The library that serves. Loads uWebSockets.js only if that is it. Fails with one line that says what to do if the
+ * setting names uWebSockets.js and its binary does not load.
+ */
 export const chosenTransport = (
-  choice: TransportChoice,
+  facts: ChoiceFacts,
   problem: Effect.Effect<string | undefined> = uwsProblem,
-): Effect.Effect<TransportName, ServeError> => {
-  if (choice === "node") return Effect.succeed("node")
+): Effect.Effect<Transport, ServeError> => {
+  const preferred = preferredTransport(facts)
+  if (preferred.name === "node") return Effect.succeed(preferred)
   return Effect.flatMap(problem, (found) => {
-    if (found === undefined) return Effect.succeed("uws" as const)
-    if (choice === "auto") return Effect.succeed("node" as const)
+    if (found === undefined) return Effect.succeed(preferred)
+    if (facts.transport === "auto") return Effect.succeed(serves("node", found))
     const cause = new Error(`EDGEWISE_TRANSPORT is uws, but ${found}; set it to node or auto`)
     return Effect.fail(new ServeError({ cause }))
   })
@@ -34,13 +73,5 @@ const names: Readonly<Record<TransportName, string>> = {
   node: "Node's own server and ws",
 }
 
-/** For example "HTTP and WebSockets by uWebSockets.js", and why it is another library than `auto` takes first. */
-export const transportLine = (
-  choice: TransportChoice,
-  serves: TransportName,
-  problem: Effect.Effect<string | undefined> = uwsProblem,
-): Effect.Effect<string> => {
-  const line = `HTTP and WebSockets by ${names[serves]}`
-  if (choice !== "auto" || serves === "uws") return Effect.succeed(line)
-  return Effect.map(problem, (found) => `${line}: ${found}`)
-}
+/** For example "uWebSockets.js: only this machine reaches 127.0.0.1". */
+export const transportLine = ({ name, reason }: Transport): string => `${names[name]}: ${reason}`

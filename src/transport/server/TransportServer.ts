@@ -4,7 +4,8 @@ import { Context, Effect, Layer, Scope } from "effect"
 import { HttpEffect, HttpServer } from "effect/http"
 import { ServeError } from "effect/http/HttpServerError"
 import * as NetAddress from "effect/net/NetAddress"
-import type { IsTrusted } from "#domain/access/ClientAddress.ts"
+import { type IsTrusted, trustNone } from "#domain/access/ClientAddress.ts"
+import { MemoryBudget } from "#domain/queues/MemoryBudget.ts"
 import { RequestBlocks } from "#http/BodyBlocks.ts"
 import { NewId } from "#http/Ids.ts"
 import type { RequestObserver } from "#http/NodeMeters.ts"
@@ -23,7 +24,7 @@ import { listenNode } from "../node/NodeListening.ts"
 import { TransportCounters, type TransportCounts } from "../TransportCounters.ts"
 import { defaultSettings, sweepIntervalMs, type TransportSettings } from "../TransportSettings.ts"
 import { listenUws } from "../uws/UwsListening.ts"
-import { chosenTransport, type TransportChoice, type TransportName } from "./TransportChoice.ts"
+import { chosenTransport, type Transport, type TransportChoice } from "./TransportChoice.ts"
 
 export interface ListenOptions extends ListenAddress {
   /**
@@ -31,7 +32,7 @@ export interface ListenOptions extends ListenAddress {
    */
   readonly responseHeaders?: Readonly<Record<string, string>>
   readonly settings?: Partial<TransportSettings>
-  /** Which HTTP library serves. Absent: `auto`. */
+  /** Which HTTP library serves; see TransportChoice. Absent: `auto`. */
   readonly transport?: TransportChoice
   /** Requests a second without a valid credential from one address. Absent or 0: no limit. */
   readonly anonymousPerSecond?: number
@@ -58,8 +59,8 @@ export class Listener extends Context.Service<
      * requests.
      */
     readonly drain: Effect.Effect<void>
-    /** The HTTP library that serves. */
-    readonly transport: TransportName
+    /** The HTTP library that serves, and why. */
+    readonly transport: Transport
     /** True if clients reach it over TLS. */
     readonly secure: boolean
     /** Reads the certificate files again (see Listening). */
@@ -72,13 +73,15 @@ export class Listener extends Context.Service<
 /** Listens in the current scope. Closing the scope closes every connection. */
 export const make = Effect.fnUntraced(function* (options: ListenOptions) {
   const settings = { ...defaultSettings, ...options.settings }
-  const { anonymousPerSecond: perSecond = 0, isTrusted = () => false } = options
+  const { anonymousPerSecond: perSecond = 0, isTrusted = trustNone } = options
   const responseHeaders = Object.entries(options.responseHeaders ?? {}).map(
     ([name, value]) => [name.toLowerCase(), value] as const,
   )
   const state: ListenerState = {
     settings,
-    counters: new TransportCounters(),
+    counters: new TransportCounters(
+      new MemoryBudget({ node: settings.unreadBytes, user: settings.inboundBytes }),
+    ),
     deadlines: new Deadlines(sweepIntervalMs(settings)),
     blocks: yield* RequestBlocks,
     sendQueue: new FairSendQueue(),
@@ -90,12 +93,26 @@ export const make = Effect.fnUntraced(function* (options: ListenOptions) {
     closing: false,
   }
   options.observer?.listening(state.counters)
-  const serves = yield* chosenTransport(options.transport ?? "auto")
+  const transport = yield* chosenTransport({
+    host: options.host,
+    tls: options.tls,
+    transport: options.transport ?? "auto",
+    isTrusted,
+  })
   const dispatcher = new Dispatcher(state)
-  const gate = new ConnectionGate(settings.maxConnections, isTrusted)
+  const runFork = Effect.runForkWith(yield* Effect.context<never>())
+  const gate = new ConnectionGate(
+    {
+      maxConnections: settings.maxConnections,
+      isTrusted,
+      proxiesOnly: transport.proxiesOnly,
+      onUnlisted: (address) => void runFork(warnOfUnlisted(address)),
+    },
+    state.counters,
+  )
   yield* Effect.addFinalizer(() => Effect.sync(() => state.deadlines.stop()))
   const listening = yield* Effect.acquireRelease(
-    (serves === "node" ? listenNode : listenUws)(options, dispatcher, gate),
+    (transport.name === "node" ? listenNode : listenUws)(options, dispatcher, gate),
     ({ close }) => Effect.sync(close),
   )
   const address = yield* Effect.fromResult(
@@ -126,13 +143,19 @@ export const make = Effect.fnUntraced(function* (options: ListenOptions) {
       windDown,
       idle: dispatcher.idle,
       drain: Effect.andThen(windDown({ accept: false }), dispatcher.idle),
-      transport: serves,
+      transport,
       secure: options.tls !== undefined,
       renewCertificate: listening.renew,
       retiredCertificates: listening.retired,
     }),
   }
 })
+
+/** Once for a listener; `/metrics` counts all. */
+const warnOfUnlisted = (address: string): Effect.Effect<void> =>
+  Effect.logWarning(
+    "a connection was closed unread: EDGEWISE_TRUSTED_PROXIES does not name its address, and no others may connect; EDGEWISE_TRANSPORT=node admits them",
+  ).pipe(Effect.annotateLogs({ address }))
 
 /** Logs the cause of a failure that becomes a 500. */
 const noted = <A, E, R>(application: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>

@@ -51,9 +51,7 @@ const uwsRoutes =
     app.filter((res, change) => {
       counters.connections += change
       if (change < 0) return
-      if (gate.admits(addressOf(res), counters.connections - counters.webSockets)) return
-      counters.connectionsRefused++
-      res.close()
+      if (!gate.admits(addressOf(res))) res.close()
     })
     app.any("/*", (res, req) => void dispatcher.onRequest(new UwsReply(res), headOf(req)))
     app.ws(

@@ -53,6 +53,11 @@ class UwsSocket implements SocketChannel {
   cork(write: () => void): void {
     this.ws.cork(write)
   }
+
+  /** uWS cannot pause a WebSocket. */
+  pause(): void {}
+
+  resume(): void {}
 }
 
 /** The behaviour of every WebSocket of a listener. `onUpgrade` handles the handshake like any request. */

@@ -4,6 +4,13 @@ import * as fc from "fast-check"
 import { EngineLoad, speakingMs } from "#actors/live/EngineLoad.ts"
 import { fullShare } from "#domain/audio/LivePace.ts"
 
+const newSpeaker = (windowSeconds: number, atMs: number, org = "a") => ({
+  org,
+  windowSeconds,
+  beganAtMs: atMs,
+  lastAudioAtMs: atMs,
+})
+
 describe("the load", () => {
   it("of a window is the busy time divided by the windows, without waiting times", () => {
     fc.assert(
@@ -44,7 +51,7 @@ describe("the load", () => {
 
   it("admits speakers up to the full share, and the first in any case", () => {
     const load = measured(140)
-    const speaker = () => ({ windowSeconds: 1, lastAudioAtMs: 1_000 })
+    const speaker = () => newSpeaker(1, 1_000)
     const admitted = Array.from({ length: 10 }, () => load.enter(speaker(), 1_000)).filter(Boolean).length
     expect(admitted).toBe(Math.floor(fullShare / 0.14))
     expect(load.share(1_000)).toBeLessThanOrEqual(fullShare)
@@ -55,26 +62,46 @@ describe("the load", () => {
 
   it("counts a long window as less, and a silent session as 0", () => {
     const load = measured(140)
-    const quiet = { windowSeconds: 1, lastAudioAtMs: 0 }
+    const quiet = newSpeaker(1, 0)
     for (let i = 0; i < 6; i++) expect(load.enter({ ...quiet }, 0)).toBe(true)
     expect(load.enter({ ...quiet }, 0)).toBe(false)
-    expect(load.enter({ windowSeconds: 10, lastAudioAtMs: 0 }, 0)).toBe(true)
+    expect(load.enter(newSpeaker(10, 0), 0)).toBe(true)
     expect(load.share(speakingMs)).toBe(0)
-    expect(load.enter({ windowSeconds: 1, lastAudioAtMs: speakingMs }, speakingMs)).toBe(true)
+    expect(load.enter(newSpeaker(1, speakingMs), speakingMs)).toBe(true)
   })
 
   it("does not count a session in addition to the one that replaces it", () => {
     const load = measured(1_000)
-    const first = { windowSeconds: 1, lastAudioAtMs: 0 }
+    const first = newSpeaker(1, 0)
     load.enter(first, 0)
     expect(load.enter({ ...first }, 0)).toBe(false)
     expect(load.enter({ ...first }, 0, { replaced: first })).toBe(true)
     expect(load.sessions).toBe(2)
   })
 
+  it("of an organization that only opens sessions leaves the others' shares free", () => {
+    const load = measured(140)
+    while (load.enter(newSpeaker(1, 0, "a"), 0));
+    expect(load.sessions).toBe(6)
+    // Half of 0.9, and what is between 0.9 and 1.
+    let others = 0
+    while (load.enter(newSpeaker(1, 0, "b"), 0)) others++
+    expect(others).toBe(3)
+    expect([load.sessionsOf("a"), load.sessionsOf("b"), load.sessionsOf("c")]).toEqual([6, 3, 0])
+  })
+
+  it("of an organization that fills the engine by speaking leaves a tenth to the others", () => {
+    const load = measured(90)
+    const spoken = () => ({ ...newSpeaker(1, 0, "a"), lastAudioAtMs: 1 })
+    while (load.enter(spoken(), 1));
+    expect(load.sessions).toBe(10)
+    expect(load.enter(newSpeaker(1, 1, "b"), 1)).toBe(true)
+    expect(load.enter(newSpeaker(1, 1, "b"), 1)).toBe(false)
+  })
+
   it("releases the share of a session that ends", () => {
     const load = measured(1_000)
-    const first = { windowSeconds: 1, lastAudioAtMs: 0 }
+    const first = newSpeaker(1, 0)
     load.enter(first, 0)
     expect(load.enter({ ...first }, 0)).toBe(false)
     load.leave(first)

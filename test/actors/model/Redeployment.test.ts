@@ -200,6 +200,29 @@ describe("a model that is removed", () => {
   )
 })
 
+it.live("an engine gets its weights and the files that they name, as they are at its load", () => {
+  const located: Deployment = {
+    ...fakeDeployment({ id: "a" }),
+    files: { weights: "/w/a-00001-of-00002.gguf" },
+    parts: ["/w/a-00001-of-00002.gguf", "/w/a-00002-of-00002.gguf"],
+  }
+  const engines = inProcessEngines()
+  const granted: Array<ReadonlyArray<string> | undefined> = []
+  const start: typeof engines.start = (options) => {
+    granted.push(options.files)
+    return engines.start(options)
+  }
+  return ask("a").pipe(
+    Effect.andThen(
+      Effect.sync(() => {
+        expect(granted.map((files) => [...new Set(files)])).toEqual([located.parts])
+      }),
+    ),
+    Effect.provide(fakeWorld({ models: [{ id: "a" }], relocate: () => Effect.succeed(located) })),
+    Effect.provideService(EngineStarter, start),
+  )
+})
+
 describe("weights that are not there", () => {
   it.live("are searched for at each request, and used as soon as they exist", () => {
     let isHere = false

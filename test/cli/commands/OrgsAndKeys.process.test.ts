@@ -31,11 +31,13 @@ const edgewise = (
   dataDir: string,
   args: ReadonlyArray<string>,
   env: Readonly<Record<string, string>> = {},
+  /** The command of the shell in which the program, `"$@"`, runs. */
+  shell = (command: string) => command,
 ): Promise<Ran> =>
   new Promise((resolve) => {
     execFile(
-      process.execPath,
-      ["--disable-warning=ExperimentalWarning", main, ...args],
+      "sh",
+      ["-c", shell('"$@"'), "sh", process.execPath, "--disable-warning=ExperimentalWarning", main, ...args],
       {
         env: {
           ...process.env,
@@ -226,6 +228,34 @@ describe("while a node runs on the store", () => {
     run = (effect) => Effect.runPromise(Effect.provide(effect, node))
   })
   afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+
+  it("writes a long document into a pipe whole", async () => {
+    const key = (await json(dir, "keys", "create", "--org", "busy")) as Record<string, string>
+    const microDollars = 5
+    await run(
+      Effect.gen(function* () {
+        const principal = yield* (yield* Accounts).authenticate(key.api_key!)
+        const ledger = yield* UsageLedger
+        for (let i = 0; i < 800; i++) {
+          const reservation = yield* ledger.reserve(principal, microDollars)
+          yield* ledger.settle(reservation, { model: "llm", usage: textUsage(1000, 500), microDollars })
+        }
+        yield* ledger.flush
+      }).pipe(Effect.scoped),
+    )
+    const args = ["usage", "--org", "busy", "--receipts", "--limit", "800", "--json"]
+    const piped = await edgewise(dir, args, {}, (command) => `${command} | cat`)
+    expect(piped.stdout.length).toBeGreaterThan(3 * 65_536)
+    expect((JSON.parse(piped.stdout) as { receipts: ReadonlyArray<unknown> }).receipts).toHaveLength(800)
+    // A reader that has enough is no failure.
+    const headed = await edgewise(
+      dir,
+      args,
+      {},
+      (command) => `{ ${command}; echo "status $?" >&2; } | head -c 1`,
+    )
+    expect(headed).toEqual({ status: 0, stdout: "{", stderr: "status 0\n" })
+  })
 
   it("makes keys the node takes, credits it spends, and reads what it metered", async () => {
     const key = (await json(dir, "keys", "create", "--org", "acme")) as Record<string, string>

@@ -166,6 +166,20 @@ export const catalog: ReadonlyArray<Omit<OperatorMistake, "category">> = [
     line: 'DIR/catalog.json:6:18: my-model: adapter: fake-speech runs speech models, and kind is "text"; adapters of text models are fake, llama-gguf',
   },
   {
+    mistake: "an adapter of the kind that reads other files",
+    make: inCatalog({
+      kind: "speech",
+      adapter: "chatterbox-onnx",
+      files: {
+        model: { source: "weights.gguf" },
+        tokenizer: { source: "weights.gguf" },
+        voices: { source: "voices" },
+      },
+    }),
+    status: 2,
+    line: "DIR/catalog.json:6:18: my-model: adapter: chatterbox-onnx reads other files, these are those of kokoro-onnx; adapters of speech models are chatterbox-onnx, fake-speech, kokoro-onnx, style-clone-onnx",
+  },
+  {
     mistake: "two models of one id",
     make: inCatalog({}, {}),
     status: 2,

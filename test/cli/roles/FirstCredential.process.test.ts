@@ -63,7 +63,14 @@ describe("a start", () => {
 
   it("beyond loopback makes no key, and says how to make one", async () => {
     const dataDir = join(dir.path, "beyond")
-    const { said, stdout } = await startLines({ EDGEWISE_HOST: "0.0.0.0", EDGEWISE_DATA_DIR: dataDir })
+    const { said, stdout } = await startLines({
+      EDGEWISE_HOST: "0.0.0.0",
+      EDGEWISE_TRANSPORT: "auto",
+      EDGEWISE_DATA_DIR: dataDir,
+    })
+    expect(stdout).toMatch(
+      /^edge listening on \S+ with Node's own server and ws: other machines reach 0\.0\.0\.0$/m,
+    )
     expect(said[0]).toMatch(/^no development API key: other machines can reach 0\.0\.0\.0 /)
     expect(said[1]).toMatch(/edgewise keys create --org acme$/)
     expect(stdout).not.toContain("svc_")

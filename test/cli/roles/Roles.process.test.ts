@@ -3,12 +3,18 @@
 import { expect, it } from "vitest"
 import { edgewise, startProcess } from "../../support/nodes/NodeProcess.ts"
 
-it("prints one line a listener, in order, serves each, and drains all of them", async () => {
-  const node = await startProcess({})
+it("prints one line a listener, in order and with its library, serves each, and drains all of them", async () => {
+  const node = await startProcess({ env: { EDGEWISE_TRANSPORT: "auto" } })
   try {
     const lines = node.stdout().split("\n")
-    const listeners = lines.flatMap((line) => /^(\w+) listening on (http:\S+)$/.exec(line)?.slice(1, 3) ?? [])
+    const listeners = lines.flatMap(
+      (line) => /^(\w+) listening on (http:\S+) with /.exec(line)?.slice(1, 3) ?? [],
+    )
     expect(listeners.filter((_, i) => i % 2 === 0)).toEqual(["edge", "auth", "router"])
+    const withUws = lines.filter((line) =>
+      line.endsWith(" with uWebSockets.js: only this machine reaches 127.0.0.1"),
+    )
+    expect(withUws).toHaveLength(3)
     const [, edge, , auth, , router] = listeners
     expect((await fetch(`${edge}/health`)).status).toBe(200)
     expect((await fetch(`${auth}/.well-known/jwks.json`)).status).toBe(200)

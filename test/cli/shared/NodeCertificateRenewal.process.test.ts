@@ -140,7 +140,7 @@ it("renews under 50 open streams, on SIGHUP and when the files change, and loses
 })
 
 it("makes a certificate for itself, keeps it, and says how to trust it", async () => {
-  const node = await startProcess({ env: { EDGEWISE_TLS: "self-signed" } })
+  const node = await startProcess({ env: { EDGEWISE_TLS: "self-signed", EDGEWISE_TRANSPORT: "auto" } })
   try {
     const path = join(node.dataDir, "tls", "self-signed-cert.pem")
     const pem = readFileSync(path, "latin1")
@@ -153,7 +153,8 @@ it("makes a certificate for itself, keeps it, and says how to trust it", async (
     expect(certificate.checkHost("localhost")).toBe("localhost")
     const days = (new Date(certificate.validTo).getTime() - Date.now()) / (24 * 3_600_000)
     expect(Math.round(days)).toBe(365)
-    const bases = [...node.stdout().matchAll(/^\w+ listening on (\S+)$/gm)].map(([, base]) => base!)
+    const bases = [...node.stdout().matchAll(/^\w+ listening on (\S+) with /gm)].map(([, base]) => base!)
+    expect(node.stdout().match(/ with Node's own server and ws: this listener does TLS$/gm)).toHaveLength(3)
     expect(bases.map((base) => new URL(base).protocol)).toEqual(["https:", "https:", "https:"])
     expect(node.stdout()).toContain(`SHA-256 ${certificate.fingerprint256}`)
     expect(node.stdout()).toContain(`curl --cacert ${path} ${node.base}/v1/chat/completions`)

@@ -276,7 +276,8 @@ it("credentials are in no log, metric, argument or file of a node that was used 
   try {
     const auth = /auth listening on (\S+)/.exec(process.stdout())?.[1] ?? ""
     const session = await sessionOf(auth, process.devKey)
-    const canaries = [session, `svc_${"c".repeat(33)}`, `canary.${"t".repeat(40)}.token`]
+    const operator = readFileSync(join(process.dataDir, "operator-token"), "utf8").trim()
+    const canaries = [session, operator, `svc_${"c".repeat(33)}`, `canary.${"t".repeat(40)}.token`]
     for (const credential of [process.devKey, ...canaries]) {
       const headers = { authorization: `Bearer ${credential}` }
       await (await fetch(`${process.base}/v1/models`, { headers })).text()

@@ -70,10 +70,19 @@ it("the text beside pictures has the limit of every body", async () => {
   const messages = [
     { role: "user", content: [text, { type: "image_url", image_url: { url: padded(1_000) } }] },
   ]
-  const problem = "body: has more than 8000000 bytes besides its pictures"
-  const refused = { status: 400, text: JSON.stringify({ detail: problem }) }
+  const problem = "body: larger than 8000000 bytes besides its pictures"
+  const refused = { status: 413, text: JSON.stringify({ detail: problem }) }
   expect(await send(node, JSON.stringify({ model: "seeing", messages }))).toEqual(refused)
   expect(await send(node, bodyOf("seeing", `https://example.com/${"a".repeat(8_000_000)}`))).toEqual(refused)
+  // Whatever else is wrong with it.
+  const commas = bodyOf("seeing", padded(1_000)).replace("{", `{"a":[${"0,".repeat(4_000_000)}0],`)
+  expect(await send(node, commas)).toEqual(refused)
+  expect(await send(node, `${bodyOf("seeing", padded(1_000))}${"}".repeat(8_000_000)}`)).toEqual(refused)
+  const pictures = `${bodyOf("seeing", padded(6_000_000))}}`
+  expect(await send(node, pictures)).toEqual({
+    status: 400,
+    text: JSON.stringify({ detail: "body: is not valid JSON" }),
+  })
 })
 
 it("a user has memory for two of the largest bodies at a time", async () => {

@@ -68,20 +68,26 @@ describe("log probabilities", () => {
     ])
   })
 
-  it("begin behind an echoed prompt", async () => {
+  it("begin with those of an echoed prompt, null for its first token", async () => {
     const prompt = script({ ...steps })
+    const whole2 = lists([prompt, "Hé", "llo", "!"], [0, prompt.length, prompt.length + 2, prompt.length + 5])
+    const echoed = {
+      ...whole2,
+      token_logprobs: [null, ...whole2.token_logprobs.slice(1)],
+      top_logprobs: [null, ...whole2.top_logprobs.slice(1)],
+    }
     const { choices } = await whole(steps, { logprobs: 2, echo: true, n: 2 })
     for (const { logprobs, text } of choices) {
       expect(text).toBe(`${prompt}Héllo!`)
-      expect(logprobs).toEqual(
-        lists(
-          ["Hé", "llo", "!"],
-          [0, 2, 5].map((at) => prompt.length + at),
-        ),
-      )
+      expect(logprobs).toEqual(echoed)
     }
     const streamed = await stream(steps, { logprobs: 2, echo: true })
     expect(streamed.map(({ text }) => text)).toEqual([prompt, "Hé", "llo", "!", ""])
+    expect(streamed[0]?.logprobs).toMatchObject({
+      tokens: [prompt],
+      token_logprobs: [null],
+      text_offset: [0],
+    })
     expect(streamed[1]?.logprobs).toEqual(lists(["Hé"], [prompt.length]))
   })
 
@@ -90,6 +96,91 @@ describe("log probabilities", () => {
     expect((await whole(steps, { logprobs: 0 })).choices[0]?.logprobs).toMatchObject({
       top_logprobs: [{}, {}, {}],
     })
+  })
+})
+
+const post = async (more: object) => {
+  const response = await node.post("/v1/completions", { model: "fake", ...more })
+  return { status: response.status, body: (await response.json()) as Reply & { readonly error?: unknown } }
+}
+
+describe("several prompts", () => {
+  const prompts = [script({ tokens: 2, text: "a" }), script({ tokens: 1, text: "b" }), "no script"]
+
+  it("have replies of their own, in their order, and are counted once", async () => {
+    const { body } = await post({ prompt: prompts, n: 2, max_tokens: 3 })
+    expect(body.choices.map(({ index, text }) => [index, text])).toEqual([
+      [0, "aa"],
+      [1, "aa"],
+      [2, "b"],
+      [3, "b"],
+      [4, expect.any(String)],
+      [5, expect.any(String)],
+    ])
+    expect(body.choices.map(({ finish_reason }) => finish_reason)).toEqual([
+      ...Array(4).fill("stop"),
+      ...Array(2).fill("length"),
+    ])
+    expect(body.usage).toEqual(usage(4, 12))
+    const response = await node.post("/v1/completions", {
+      model: "fake",
+      prompt: prompts.slice(0, 2),
+      stream: true,
+    })
+    const events = parseEventStream(await response.text())
+    const choices = events.slice(0, -1).flatMap((data) => (JSON.parse(data) as Reply).choices)
+    expect(choices.map(({ index, text }) => [index, text])).toEqual([
+      [0, "a"],
+      [0, "a"],
+      [1, "b"],
+      [0, ""],
+      [1, ""],
+    ])
+  })
+
+  it("may be token ids, one list or several", async () => {
+    const one = await post({ prompt: [7, 8, 9], echo: true, max_tokens: 0, logprobs: 1 })
+    expect(one.body.choices).toMatchObject([
+      {
+        text: " 7 8 9",
+        finish_reason: "length",
+        logprobs: {
+          token_logprobs: [null, -0.69, -0.69].map((n) => n && expect.closeTo(n, 2)),
+          text_offset: [0, 2, 4],
+        },
+      },
+    ])
+    expect(one.body.usage).toEqual(usage(3, 0))
+    const two = await post({ prompt: [[7, 8], [9]], echo: true, max_tokens: 1, logprobs: 1 })
+    expect(two.body.choices.map(({ text }) => text.slice(0, 4))).toEqual([
+      " 7 8",
+      expect.stringMatching(/^ 9/),
+    ])
+    expect(two.body.usage).toEqual(usage(3, 2))
+  })
+
+  it("are refused where they are malformed, too many or too long, and cost nothing", async () => {
+    const long = "word ".repeat(9_000)
+    const cases: ReadonlyArray<readonly [object, string]> = [
+      [{}, "prompt: is required"],
+      [{ prompt: [] }, "prompt: must not be empty"],
+      [{ prompt: { a: 1 } }, "prompt: must be a text, a list of texts"],
+      [{ prompt: ["a", 1] }, "prompt[1]: must be a text or a list of token ids"],
+      [{ prompt: ["a", [1]] }, "prompt[1]: must be of the same kind as prompt[0]"],
+      [{ prompt: [1, "a"] }, "prompt: must hold token ids only"],
+      [{ prompt: [[]] }, "prompt[0]: must not be empty"],
+      [{ prompt: Array(129).fill("a") }, "prompt: has 129 prompts; a request may have at most 128"],
+      [{ prompt: ["a", long] }, "prompt[1]: 9000 prompt tokens do not fit"],
+      [{ prompt: "a", max_tokens: 0 }, "max_tokens: must be at least 1 without echo"],
+      [{ prompt: "a", max_tokens: 0, echo: true, suffix: "b" }, "echo: cannot be combined with suffix"],
+      [{ prompt: "a", logprobs: 0, echo: true, suffix: "b" }, "echo: cannot be combined with suffix"],
+      [{ prompt: Array(30).fill(long), logprobs: 1, echo: true }, "at most 100000 log probabilities"],
+    ]
+    for (const [more, detail] of cases) {
+      const { body, status } = await post(more)
+      expect(status).toBe(400)
+      expect(JSON.stringify(body)).toContain(detail)
+    }
   })
 })
 

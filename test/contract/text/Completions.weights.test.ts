@@ -154,3 +154,60 @@ describe("the stream", () => {
     })
   })
 })
+
+it("answers the requests of lm-evaluation-harness for log likelihoods", async () => {
+  interface Choice {
+    readonly index: number
+    readonly text: string
+    readonly logprobs: {
+      readonly tokens: ReadonlyArray<string>
+      readonly token_logprobs: ReadonlyArray<number | null>
+      readonly top_logprobs: ReadonlyArray<Readonly<Record<string, number>> | null>
+      readonly text_offset: ReadonlyArray<number>
+    }
+  }
+  const ask = async (prompt: unknown, more: object = {}) => {
+    const form = { model: "llama", temperature: 0, max_tokens: 1, logprobs: 1, seed: 1234, echo: true }
+    const response = await node.post("/v1/completions", { ...form, prompt, ...more })
+    expect(response.status).toBe(200)
+    const body = (await response.json()) as {
+      readonly choices: ReadonlyArray<Choice>
+      readonly usage: {
+        readonly prompt_tokens: number
+        readonly prompt_tokens_details: { readonly cached_tokens: number }
+      }
+    }
+    return { ...body, choices: [...body.choices].sort((a, b) => a.index - b.index) }
+  }
+  const ids = [
+    Array.from({ length: 30 }, (_, at) => 300 + ((at * 7) % 90)),
+    Array.from({ length: 20 }, (_, at) => 310 + ((at * 11) % 90)),
+  ]
+  const batch = await ask(ids)
+  expect(batch.usage.prompt_tokens).toBe(50)
+  for (const [at, prompt] of ids.entries()) {
+    const { logprobs, text } = batch.choices[at]!
+    const context = prompt.length - 5
+    // The client reads the continuation without the token that was generated.
+    const continuation = logprobs.token_logprobs.slice(context, -1)
+    expect(logprobs.token_logprobs).toHaveLength(prompt.length + 1)
+    expect(logprobs.token_logprobs[0]).toBe(null)
+    expect(logprobs.top_logprobs[0]).toBe(null)
+    expect(continuation).toHaveLength(5)
+    expect(continuation.every((logprob) => logprob !== null && logprob <= 0)).toBe(true)
+    for (const top of logprobs.top_logprobs.slice(1)) expect(Object.keys(top!)).toHaveLength(1)
+    for (const [token, offset] of logprobs.text_offset.entries())
+      expect(text.startsWith(logprobs.tokens[token]!.replace("\ufffd", ""), offset)).toBe(true)
+    // Alone, and with nothing generated, the values are the same.
+    const [alone] = (await ask(prompt)).choices
+    expect(alone!.logprobs).toEqual(logprobs)
+    const [none] = (await ask(prompt, { max_tokens: 0 })).choices
+    expect(none!.logprobs.token_logprobs).toEqual(logprobs.token_logprobs.slice(0, -1))
+  }
+  const strings = await ask(["Once upon a time there was a fox", "The robot"])
+  expect(strings.choices.map(({ text }) => text)).toEqual([
+    expect.stringMatching(/^Once upon a time there was a fox/),
+    expect.stringMatching(/^The robot/),
+  ])
+  expect(strings.usage.prompt_tokens_details.cached_tokens).toBe(0)
+})

@@ -49,6 +49,17 @@ describe("charged are", () => {
     })
     expect(await receipts()).toMatchObject([{ inputTokens: prompt, outputTokens: completion }])
   })
+
+  it("the tokens of each prompt of a list once, in one receipt, and nothing where one is refused", async () => {
+    const { key, receipts } = await keyWith(1_000_000)
+    const prompt = [script({ tokens: 2 }), script({ tokens: 3 }), "two words"]
+    const complete = (more: object) => node.post("/v1/completions", { model: "fake", ...more }, { key })
+    const response = await complete({ prompt, n: 2, max_tokens: 4, echo: true, logprobs: 1 })
+    expect(await response.json()).toMatchObject({ usage: { prompt_tokens: 4, completion_tokens: 18 } })
+    expect(await receipts()).toMatchObject([{ inputTokens: 4, outputTokens: 18 }])
+    expect((await complete({ prompt: ["fine", "word ".repeat(9_000)] })).status).toBe(400)
+    expect(await receipts()).toHaveLength(1)
+  })
 })
 
 describe("reserved is", () => {

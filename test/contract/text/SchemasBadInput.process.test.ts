@@ -92,3 +92,44 @@ it("nothing was charged, and nothing is held", async () => {
   await untilIdle(node)
   expect(await receiptsOf(node, "credit")).toEqual([])
 })
+
+describe("a schema that is too costly to hold a reply to", () => {
+  const detail = "response_format.json_schema.schema: takes too long"
+  const costly = (more: object) => ({
+    model: "fake",
+    messages: [userSays(script({ refuses: { field: "format", detail: "takes too long" }, failAt: 3 }))],
+    response_format: { type: "json_schema", json_schema: { name: "x", schema: {} } },
+    ...more,
+  })
+
+  it("is 400 with its place, and the generated tokens are charged", async () => {
+    expect(await send(costly({}))).toEqual({ status: 400, detail })
+    await untilIdle(node)
+    expect(await receiptsOf(node, "credit")).toHaveLength(1)
+  })
+
+  it("ends a stream with an error event, and without its regular end", async () => {
+    const response = await node.post("/v1/chat/completions", costly({ stream: true }))
+    expect(response.status).toBe(200)
+    let events = ""
+    const read = async () => {
+      for await (const chunk of response.body ?? []) events += Buffer.from(chunk).toString()
+    }
+    await expect(read()).rejects.toThrow("terminated")
+    expect(events).toContain("token")
+    expect(events).toContain(JSON.stringify({ error: { message: detail, type: "invalid_request_error" } }))
+    expect(events).not.toContain("[DONE]")
+  })
+
+  it("fails a response with the name of its own field", async () => {
+    const { messages } = costly({})
+    const format = { type: "json_schema", name: "x", schema: {} }
+    const response = await node.post("/v1/responses", {
+      model: "fake",
+      input: messages[0]?.content,
+      text: { format },
+    })
+    expect(response.status).toBe(400)
+    expect(await response.json()).toMatchObject({ detail: "text.format.schema: takes too long" })
+  })
+})

@@ -2,10 +2,10 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import {
-  fits,
   fullShare,
   type LiveCost,
   paceOf,
+  seldomShareOf,
   shareOfAll,
   slowestSeconds,
   speakersThatFit,
@@ -17,6 +17,9 @@ const costs: fc.Arbitrary<LiveCost> = fc.record({
 })
 const window = fc.double({ min: 0.25, max: 10, noNaN: true })
 const windows = fc.array(window, { minLength: 1, maxLength: 30 })
+/** Whether the engine can serve all of them, each with captions as seldom as allowed. */
+const fits = (all: ReadonlyArray<number>, cost: LiveCost) =>
+  all.length <= 1 || all.reduce((sum, seconds) => sum + seldomShareOf(seconds, cost), 0) <= fullShare
 const paces = (all: ReadonlyArray<number>, cost: LiveCost) => all.map((seconds) => paceOf(seconds, all, cost))
 
 describe("the pace", () => {

@@ -1,11 +1,13 @@
 // Audio into speakers' turns: a turn holds an unchanged stretch of the audio, with a little before it; the same turns
 // for audio in pieces of any size.
 import * as fc from "fast-check"
-import { expect, it } from "vitest"
+import { expect, it, vi } from "vitest"
 import { Resampler } from "#audio/Resampler.ts"
 import { speechWeights } from "#audio/SpeechWeights.ts"
+import { HOP_SAMPLES } from "#domain/activity/BandEnergies.ts"
 import { bytesToS16 } from "#domain/audio/Audio.ts"
 import { TurnDetector, type TurnStep } from "#domain/audio/TurnDetector.ts"
+import { ONSET_LAG_HOPS, VoiceActivityDetector } from "#domain/audio/VoiceActivityDetector.ts"
 import { voice } from "../../support/audio/Voice.ts"
 
 const rateHz = 16_000
@@ -33,8 +35,12 @@ interface Turn {
   endMs: number | undefined
 }
 
-const turnsOf = (samples: Int16Array, sizes: ReadonlyArray<number>): ReadonlyArray<Turn> => {
-  const finder = new TurnDetector(speechWeights, { silenceMs, prefixMs, threshold: 0.5 })
+const turnsOf = (
+  samples: Int16Array,
+  sizes: ReadonlyArray<number>,
+  padding = prefixMs,
+): ReadonlyArray<Turn> => {
+  const finder = new TurnDetector(speechWeights, { silenceMs, prefixMs: padding, threshold: 0.5 })
   const turns: Array<Turn> = []
   const take = (step: TurnStep) => {
     if (step.step === "started") {
@@ -163,4 +169,77 @@ it("a silence that is over has no length any more, though the turn goes on", () 
   detector.push(new Int16Array(rateHz / 10))
   expect(detector.pause?.quietMs).toBeGreaterThan(0)
   expect(detector.ending).toBeUndefined()
+})
+
+/** The turns of a detector that keeps the silence before a turn in one array, which it makes again for every 10 ms. */
+const plainTurns = (samples: Int16Array, prefixMs: number): ReadonlyArray<Turn> => {
+  const ahead = 48
+  const detector = new VoiceActivityDetector(speechWeights, { silenceMs, threshold: 0.5 })
+  const all = [...new Int16Array(ahead), ...samples]
+  const keptSamples = prefixMs * 16 + ONSET_LAG_HOPS * HOP_SAMPLES
+  const turns: Array<Turn> = []
+  let open: Turn | undefined
+  let held: Array<number> = []
+  for (let at = 0; at + HOP_SAMPLES <= all.length; at += HOP_SAMPLES) {
+    const hop = all.slice(at, at + HOP_SAMPLES)
+    const end = at + HOP_SAMPLES - ahead
+    const [event] = detector.push(Int16Array.from(hop))
+    if (event?.type === "started") {
+      const from = Math.max(0, event.audioMs * 16 - ahead - prefixMs * 16)
+      const turn = [...held, ...hop].slice(-(end - from))
+      open = { startMs: (end - turn.length) / 16, samples: turn, endMs: undefined }
+      turns.push(open)
+      held = []
+      continue
+    }
+    if (open === undefined) held = [...held, ...hop].slice(-keptSamples)
+    else open.samples.push(...hop)
+    if (event?.type !== "stopped") continue
+    open!.endMs = end / 16
+    open = undefined
+  }
+  return turns
+}
+
+it("with any padding, in pieces of any size, turns are those of a plain detector", () => {
+  let seen = 0
+  fc.assert(
+    fc.property(
+      stretches,
+      fc.array(fc.integer({ min: 1, max: 20_000 }), { minLength: 1, maxLength: 4 }),
+      fc.oneof(fc.constantFrom(0, 5_000), fc.nat(5_000)),
+      (tenths, sizes, padding) => {
+        const samples = audioOf(tenths)
+        const turns = turnsOf(samples, sizes, padding)
+        seen += turns.length
+        expect(JSON.stringify(turns)).toBe(JSON.stringify(plainTurns(samples, padding)))
+      },
+    ),
+    { numRuns: 30 },
+  )
+  expect(seen).toBeGreaterThan(20)
+})
+
+it("copies as many samples with 5 s of padding as without", () => {
+  const silence = new Int16Array(10 * rateHz)
+  const copied = (padding: number): number => {
+    const detector = new TurnDetector(speechWeights, { silenceMs, prefixMs: padding, threshold: 0.5 })
+    for (let at = 0; at < silence.length; at += 320) detector.push(silence.subarray(at, at + 320))
+    let samples = 0
+    const { set } = Int16Array.prototype
+    const spy = vi.spyOn(Int16Array.prototype, "set").mockImplementation(function (
+      this: Int16Array,
+      from,
+      at,
+    ) {
+      samples += from.length
+      set.call(this, from, at)
+    })
+    for (let at = 0; at < rateHz; at += 320) detector.push(silence.subarray(at, at + 320))
+    spy.mockRestore()
+    return samples
+  }
+  // A sample is copied behind the rest of the piece before it, and into the ring.
+  expect(copied(0)).toBeLessThan(4 * rateHz)
+  expect(copied(5_000)).toBeLessThanOrEqual(copied(0) * 1.1)
 })

@@ -1,7 +1,14 @@
 // Which conversations are admitted, by what the engines were measured to take.
 import fc from "fast-check"
 import { expect, it } from "vitest"
-import { activeMs, ConversationLoad, fullShare } from "#domain/conversation/ConversationLoad.ts"
+import {
+  activeMs,
+  ConversationLoad,
+  fullShare,
+  idlePart,
+  newMs,
+  shares,
+} from "#domain/conversation/ConversationLoad.ts"
 
 const parts = { hears: "ears", writes: "mind", speaks: "voice" }
 const measured = (ears: number, voice: number) => ({ ears: () => ears, voice: () => voice })
@@ -9,27 +16,83 @@ const measured = (ears: number, voice: number) => ({ ears: () => ears, voice: ()
 it("admits as many as fit, the first always", () => {
   const load = new ConversationLoad(measured(0.05, 0.4))
   expect(load.costOf(parts)).toBeCloseTo(0.25)
-  expect([1, 2, 3, 4].map(() => load.enter(parts, 0) !== undefined)).toEqual([true, true, false, false])
+  expect([1, 2, 3, 4].map(() => load.enter(parts, "a", 0) !== undefined)).toEqual([true, true, false, false])
   const slow = new ConversationLoad(measured(2, 2))
-  expect([1, 2].map(() => slow.enter(parts, 0) !== undefined)).toEqual([true, false])
+  expect([1, 2].map(() => slow.enter(parts, "a", 0) !== undefined)).toEqual([true, false])
   const unmeasured = new ConversationLoad(measured(0, 0))
-  for (let n = 0; n < 100; n++) expect(unmeasured.enter(parts, 0)).toBeDefined()
+  for (let n = 0; n < 100; n++) expect(unmeasured.enter(parts, "a", 0)).toBeDefined()
 })
 
-it("counts conversations that are not silent", () => {
+it("counts conversations in which something was said lately, and new ones; idle ones a little", () => {
   const load = new ConversationLoad(measured(0.5, 0))
-  const first = load.enter(parts, 0)!
-  expect(load.enter(parts, activeMs - 1)).toBeUndefined()
-  load.answers(first, activeMs - 1)
-  expect(load.enter(parts, activeMs)).toBeUndefined()
-  expect(load.enter(parts, 2 * activeMs)).toBeDefined()
+  const first = load.enter(parts, "a", 0)!
+  expect(load.enter(parts, "a", newMs - 1)).toBeUndefined()
+  expect(load.share(newMs)).toBeCloseTo(0.5 * idlePart)
+  expect(load.enter(parts, "a", newMs)).toBeDefined()
+  load.answers(first, newMs)
+  expect(load.enter(parts, "a", newMs)).toBeUndefined()
+  expect(load.share(2 * newMs)).toBeCloseTo(0.5 * (1 + idlePart))
+  expect(load.enter(parts, "a", newMs + activeMs - 1)).toBeUndefined()
+  // None goes on any more: one is always admitted.
+  expect(load.enter(parts, "a", newMs + activeMs)).toBeDefined()
   load.leave(first)
-  expect(load.size).toBe(1)
+  expect(load.size).toBe(2)
+})
+
+const fill = (load: ConversationLoad, org: string, nowMs: number) => {
+  const entered: Array<NonNullable<ReturnType<typeof load.enter>>> = []
+  while (entered.length < 1_000) {
+    const place = load.enter(parts, org, nowMs)
+    if (place === undefined) break
+    entered.push(place)
+  }
+  return entered
+}
+
+it("lets another organization in where one has only opened conversations", () => {
+  const load = new ConversationLoad(measured(0.0375, 0))
+  expect(fill(load, "a", 0)).toHaveLength(16)
+  // An equal share, though the first one's are new and may speak at once.
+  expect(fill(load, "b", 0)).toHaveLength(8)
+  // Idle ones, twenty for one that goes on.
+  const others = new ConversationLoad(measured(0.0375, 0))
+  for (let atMs = 0; atMs < 40 * newMs; atMs += newMs) fill(others, "a", atMs)
+  expect(others.size).toBeGreaterThan(200)
+  expect(others.size).toBeLessThanOrEqual(17 / idlePart)
+  const places = fill(others, "b", 40 * newMs)
+  expect(places.length).toBeGreaterThanOrEqual(8)
+})
+
+it("keeps a reserve for others where one organization speaks in all of its conversations", () => {
+  const load = new ConversationLoad(measured(0.0375, 0))
+  const first = fill(load, "a", 0)
+  for (const place of first) load.answers(place, 1)
+  const second = fill(load, "b", 1)
+  // Up to 0.7, and each further organization one up to 0.8.
+  expect(second).toHaveLength(2)
+  expect(["c", "d", "e", "f"].map((org) => load.enter(parts, org, 1) !== undefined)).toEqual([
+    true,
+    true,
+    true,
+    false,
+  ])
+  // What ends of the first goes to those that have less, not to itself.
+  for (const place of first.splice(0, 4)) load.leave(place)
+  expect(load.enter(parts, "a", 1)).toBeUndefined()
+  expect(fill(load, "b", 1).length).toBeGreaterThan(0)
+})
+
+it("is fair to many organizations with one conversation each", () => {
+  const load = new ConversationLoad(measured(0.0375, 0))
+  const orgs = Array.from({ length: 40 }, (_, n) => `org${n}`)
+  expect(orgs.filter((org) => load.enter(parts, org, 0) !== undefined)).toHaveLength(
+    Math.floor(shares.first / 0.0375 + 1e-9),
+  )
 })
 
 it("measures a text engine by its busy time, which answers at the same time share", () => {
   const load = new ConversationLoad(measured(0, 0))
-  const place = load.enter(parts, 0)!
+  const place = load.enter(parts, "a", 0)!
   const alone = load.writes(place, 0)
   alone(500)
   // 500 ms of every 5 s.
@@ -46,7 +109,7 @@ it("measures a text engine by its busy time, which answers at the same time shar
 
 it("learns how long answers are and how often they come", () => {
   const load = new ConversationLoad(measured(0, 1))
-  const place = load.enter(parts, 0)!
+  const place = load.enter(parts, "a", 0)!
   expect(load.costOf(parts)).toBeCloseTo(0.5)
   for (let at = 0; at < 200; at++) {
     load.answers(place, at * 10_000)
@@ -74,9 +137,11 @@ it("never exceeds its share, nor goes below 0, whatever happens", () => {
           const place = places[0]
           if (what === "enter") {
             const before = load.share(nowMs)
-            const entered = load.enter(parts, nowMs)
+            const entered = load.enter(parts, "a", nowMs)
             if (entered !== undefined) places.push(entered)
-            if (entered !== undefined && before > 0)
+            // The only one beside idle ones is always admitted.
+            const ofIdle = idlePart * places.length * load.costOf(parts)
+            if (entered !== undefined && before > ofIdle + 1e-9)
               expect(load.share(nowMs)).toBeLessThanOrEqual(fullShare + 1e-9)
           } else if (place === undefined) continue
           else if (what === "leave") load.leave(places.shift()!)

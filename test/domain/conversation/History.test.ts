@@ -34,7 +34,7 @@ it("stand where they were put, and each has the id of the one before it", () => 
         const after = step.after === undefined ? undefined : step.after === 0 ? "root" : `item_${step.after}`
         const at = after === undefined ? expected.length : after === "root" ? 0 : expected.indexOf(after) + 1
         const isKnown = after === undefined || after === "root" || expected.includes(after)
-        const previous = history.add(item(id), after)
+        const previous = history.add(item(id), "client", { after })
         if (isThere || !isKnown) {
           expect(previous).toBeInstanceOf(InvalidRequest)
           continue
@@ -49,17 +49,19 @@ it("stand where they were put, and each has the id of the one before it", () => 
   )
 })
 
-it("are bounded in number and in characters", () => {
+it("are bounded in number and in memory", () => {
   const history = new History()
-  for (let at = 0; at < maxItems; at++) expect(history.add(item(`i${at}`))).not.toBeInstanceOf(InvalidRequest)
-  expect(history.add(item("more"))).toMatchObject({ field: "item" })
+  for (let at = 0; at < maxItems; at++)
+    expect(history.add(item(`i${at}`), "client")).not.toBeInstanceOf(InvalidRequest)
+  expect(history.add(item("more"), "client")).toMatchObject({ field: "item" })
   const long = new History()
   const text = "x".repeat(190_000)
-  for (let at = 0; at < 10; at++) expect(long.add(item(`i${at}`, text))).not.toBeInstanceOf(InvalidRequest)
-  expect(long.add(item("more", text))).toMatchObject({ field: "item" })
+  for (let at = 0; at < 43; at++)
+    expect(long.add(item(`i${at}`, text), "client")).not.toBeInstanceOf(InvalidRequest)
+  expect(long.add(item("more", text), "client")).toMatchObject({ field: "item" })
   // Deleting gives the space back.
   long.delete("i3")
-  expect(long.add(item("more", text))).toBe("i9")
+  expect(long.add(item("more", text), "client")).toBe("i42")
 })
 
 it("an update changes what it names, null and empty values clear, the rest stays", () => {

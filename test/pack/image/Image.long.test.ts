@@ -81,7 +81,9 @@ describe("the image", needs("root", "debootstrap", "podman", "registry"), () => 
     expect(node.log()).toMatch(
       /^audio files are decoded by \/usr\/bin\/ffmpeg \S+; pictures in chats are refused: they need the package node-av$/m,
     )
-    expect(node.log()).toMatch(/^HTTP and WebSockets by uWebSockets.js$/m)
+    expect(node.log()).toMatch(
+      /^edge listening on \S+ with Node's own server and ws: other machines reach 0\.0\.0\.0$/m,
+    )
     expect(node.exec("id", "-u").text.trim()).toBe("10001")
     expect(node.exec("sh", "-c", "echo a > /edgewise/a").text).toContain("Read-only file system")
     expect(node.exec("grep", "CapBnd", "/proc/1/status").text).toMatch(/CapBnd:\s0+$/m)

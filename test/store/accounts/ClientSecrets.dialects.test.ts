@@ -20,7 +20,10 @@ eachDialect(({ fresh }) => {
       const made = yield* secrets.create({ principal: owner, expiresAtMs: 60_000, terms: '{"a":1}' })
       const value = "value" in made ? made.value : ""
       expect(value).toMatch(/^ek_[0-9A-Za-z]{33}$/)
-      expect(yield* secrets.find(value)).toEqual({
+      const found = yield* secrets.find(value)
+      expect(found).toEqual({
+        id: expect.stringMatching(/^[0-9a-f]+$/),
+        spentMicroDollars: 0,
         keyId: owner.keyId,
         expiresAtMs: 60_000,
         terms: '{"a":1}',
@@ -28,6 +31,20 @@ eachDialect(({ fresh }) => {
       expect(yield* secrets.find(value.toUpperCase())).toBe(undefined)
       const sql = yield* SqlClient.SqlClient
       expect(JSON.stringify(yield* sql`SELECT * FROM client_secrets`)).not.toContain(value.slice(3))
+    }).pipe(Effect.provide(fresh)),
+  )
+
+  it.effect("keeps what its sessions were charged together", () =>
+    Effect.gen(function* () {
+      const secrets = yield* ClientSecrets
+      const made = yield* secrets.create({ principal: yield* principal, expiresAtMs: 60_000, terms: "{}" })
+      const value = "value" in made ? made.value : ""
+      const { id = "" } = (yield* secrets.find(value)) ?? {}
+      expect(yield* secrets.spend(id, 40)).toBe(40)
+      const both = yield* Effect.all([secrets.spend(id, 1), secrets.spend(id, 2)], { concurrency: 2 })
+      expect(Math.max(...both)).toBe(43)
+      expect(yield* secrets.find(value)).toMatchObject({ spentMicroDollars: 43 })
+      expect(yield* secrets.spend("unknown", 5)).toBe(0)
     }).pipe(Effect.provide(fresh)),
   )
 

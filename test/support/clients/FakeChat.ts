@@ -58,10 +58,14 @@ export const fakeChat = (node: () => TestNode) => {
   /** The choices of a stream's chunks. */
   const choices = async (steps: object, more: object) =>
     (await stream(steps, more)).flatMap((chunk) => chunk.choices)
-  /** What the engine was sent beside the prompt. */
+  /** What the engine was sent beside the prompt and the number of its owner. */
   const sent = async (more: object) => {
     const reply = await whole({ request: true }, more)
-    return JSON.parse(String(reply.choices[0]?.message.content)) as Readonly<Record<string, unknown>>
+    const { owner, ...terms } = JSON.parse(String(reply.choices[0]?.message.content)) as Readonly<
+      Record<string, unknown>
+    >
+    expect(owner).toBeGreaterThan(0)
+    return terms
   }
   return { post, whole, stream, choices, sent }
 }

@@ -11,6 +11,7 @@ import type { HostGauges } from "#actors/engine/HostOptions.ts"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import type { ModelStatus } from "#actors/model/ModelStatus.ts"
 import type { Redeployment } from "#actors/model/Redeployment.ts"
+import { CurrentRealtimeBudget, type RealtimeBudget } from "#api/live/SocketShare.ts"
 import { nodeLayer } from "#cli/roles/NodeLayer.ts"
 import { load } from "#config/Config.ts"
 import type { SettingName } from "#config/Settings.ts"
@@ -53,6 +54,8 @@ export interface TestNodeOptions {
   readonly dataDir?: string
   /** Receives its log lines; absent: they are dropped. */
   readonly log?: Layer.Layer<never>
+  /** What its realtime sockets share; absent: what those of this process share. */
+  readonly realtime?: RealtimeBudget
 }
 
 type Services =
@@ -140,7 +143,11 @@ export const startNode = async (options: TestNodeOptions = {}): Promise<TestNode
     const config = yield* load(flags, {})
     const deployed = yield* deployments(config)
     const quiet = Layer.mergeAll(Logger.layer([]), Layer.succeed(References.MinimumLogLevel, "None"))
-    const layer = nodeLayer(config, deployed, options.transport).pipe(Layer.provide(options.log ?? quiet))
+    const realtime =
+      options.realtime === undefined ? Layer.empty : Layer.succeed(CurrentRealtimeBudget, options.realtime)
+    const layer = nodeLayer(config, deployed, options.transport).pipe(
+      Layer.provide(Layer.mergeAll(options.log ?? quiet, realtime)),
+    )
     return yield* Layer.buildWithScope(layer, scope)
   })
   const services = await Effect.runPromise(build).catch((error: unknown) => {

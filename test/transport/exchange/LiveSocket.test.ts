@@ -1,5 +1,8 @@
-// How many messages a WebSocket takes within one tick of the event loop, without a network that may be slower than that.
+// How many messages a WebSocket takes within one tick of the event loop, and how many wait to be read, without a network that may be
+// slower than that.
+import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
+import { MemoryBudget } from "#domain/queues/MemoryBudget.ts"
 import { Deadlines } from "#transport/Deadlines.ts"
 import type { SocketChannel } from "#transport/exchange/Channel.ts"
 import type { Exchange } from "#transport/exchange/Exchange.ts"
@@ -8,9 +11,13 @@ import { LoopTicks } from "#transport/LoopTicks.ts"
 import { TransportCounters } from "#transport/TransportCounters.ts"
 import { defaultSettings } from "#transport/TransportSettings.ts"
 
-const openSocket = () => {
+const newCounters = () =>
+  new TransportCounters(
+    new MemoryBudget({ node: defaultSettings.unreadBytes, user: defaultSettings.inboundBytes }),
+  )
+
+const openSocket = (counters = newCounters()) => {
   const closes: Array<readonly [code: number, reason: string]> = []
-  const counters = new TransportCounters()
   const deadlines = new Deadlines(1_000)
   const listener = { counters, deadlines, settings: defaultSettings, ticks: new LoopTicks() }
   const socket = new LiveSocket({ listener, interrupt: () => {} } as unknown as Exchange)
@@ -18,8 +25,15 @@ const openSocket = () => {
     closes.push([code, reason])
     socket.closed(code, reason)
   }
-  socket.open({ end, getBufferedAmount: () => 0 } as unknown as SocketChannel)
-  return { closes, counters, socket }
+  const reading: Array<"pause" | "resume"> = []
+  const channel = {
+    end,
+    getBufferedAmount: () => 0,
+    pause: () => reading.push("pause"),
+    resume: () => reading.push("resume"),
+  }
+  socket.open(channel as unknown as SocketChannel)
+  return { closes, counters, reading, socket }
 }
 
 const taken = (sizeBytes: number, most: number): readonly [number, string | undefined] => {
@@ -60,5 +74,56 @@ describe("a WebSocket takes in one tick", () => {
       await new Promise((resolve) => setImmediate(resolve))
     }
     expect(closes).toEqual([])
+  })
+})
+
+describe("messages that the handler has not read", () => {
+  const kib = 1024
+
+  it("pause the connection over 256 KiB, are taken in parts, and let it go on", async () => {
+    const { closes, counters, reading, socket } = openSocket()
+    for (let i = 0; i < 4; i++) socket.message(new Uint8Array(64 * kib), true)
+    expect(reading).toEqual([])
+    for (let i = 0; i < 8; i++) socket.message(new Uint8Array(64 * kib), true)
+    expect(reading).toEqual(["pause"])
+    expect(counters.messageBufferedBytes).toBe(12 * 64 * kib)
+    const parts: Array<number> = []
+    while (counters.messageBufferedBytes > 0) {
+      parts.push((await Effect.runPromise(socket.pull)).length)
+      expect(reading).toEqual(parts.length === 1 ? ["pause"] : ["pause", "resume"])
+    }
+    expect(parts).toEqual([4, 4, 4])
+    expect(closes).toEqual([])
+  })
+
+  it("are taken whole where one is larger than that", async () => {
+    const { socket } = openSocket()
+    socket.message(new Uint8Array(1024 * kib), true)
+    socket.message(new Uint8Array(1), true)
+    expect((await Effect.runPromise(socket.pull)).map((frame) => frame.length)).toEqual([1024 * kib])
+    expect((await Effect.runPromise(socket.pull)).map((frame) => frame.length)).toEqual([1])
+  })
+
+  it("are not counted any more when the socket has ended, and counted as overrun where they ended it", () => {
+    const { closes, counters, socket } = openSocket()
+    while (closes.length === 0) socket.message(new Uint8Array(64 * kib), true)
+    expect(counters.messageBufferedBytes).toBe(0)
+    expect(counters.socketsOverrun).toBe(1)
+  })
+
+  it("of all sockets are bounded; one that is read as it comes goes on", () => {
+    const counters = newCounters()
+    const full = Array.from({ length: 24 }, () => openSocket(counters))
+    const calm = openSocket(counters)
+    const ended = () => full.filter(({ closes }) => closes.length > 0)
+    for (let i = 0; i < 110; i++) {
+      for (const { closes, socket } of full)
+        if (closes.length === 0) socket.message(new Uint8Array(64 * kib), true)
+      if (i < 4) calm.socket.message(new Uint8Array(64 * kib), true)
+      expect(counters.messageBufferedBytes).toBeLessThanOrEqual(defaultSettings.unreadBytes)
+    }
+    expect(ended().length).toBeGreaterThan(0)
+    expect(ended().length).toBeLessThan(24)
+    expect(calm.closes).toEqual([])
   })
 })

@@ -52,5 +52,5 @@ it("a socket that opens while garbage is collected stays open", async () => {
     globalThis.queueMicrotask = own
     await server.stop()
   }
-  if (server.listener.transport === "uws") expect(collected).toBe(600)
+  if (server.listener.transport.name === "uws") expect(collected).toBe(600)
 }, 300_000)

@@ -9,6 +9,7 @@ import { HttpRouter, HttpServerResponse } from "effect/http"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { sinkResponse } from "#http/SinkBody.ts"
 import { RawConnection, rawRequest, requestBytes } from "../../support/clients/RawHttp.ts"
+import { runs } from "../../support/groups/Runs.ts"
 import { temporaryDir } from "../../support/process/TemporaryDir.ts"
 import {
   filesIn,
@@ -17,12 +18,15 @@ import {
   trustHere,
   writePair,
 } from "../../support/servers/TestCertificates.ts"
-import { eventually, onNode, startListener, type TestListener } from "../TestListener.ts"
+import { eventually, startListener, type TestListener, transportUnderTest } from "../TestListener.ts"
 
 const authority = await makeAuthority()
 trustHere(authority.certificate.toString("pem"))
 const dir = temporaryDir()
 const files = filesIn(dir.path)
+/** `auto` is Node's own server here; `npm run test:long` runs the file on uWebSockets.js. */
+const automatic = runs(0, 1) === 1 ? "uws" : "node"
+const transport = transportUnderTest === "auto" ? automatic : transportUnderTest
 let server: TestListener
 let plain: TestListener
 let proceed = Deferred.makeUnsafe<void>()
@@ -55,7 +59,7 @@ const newPair = async (): Promise<string> => {
 
 beforeAll(async () => {
   await newPair()
-  server = await startListener(routes, { tls: files })
+  server = await startListener(routes, { tls: files, transport })
   plain = await startListener(routes, { tls: undefined })
 })
 afterAll(async () => {
@@ -90,7 +94,7 @@ describe("a handshake", () => {
     await expect(negotiate(old)).rejects.toThrow(/protocol version|unsupported/i)
     // With uWebSockets.js no protocol is chosen, which means HTTP/1.1.
     const { alpn } = await negotiate({ ALPNProtocols: ["h2", "http/1.1"] })
-    expect(alpn).toBe(onNode ? "http/1.1" : false)
+    expect(alpn).toBe(transport === "node" ? "http/1.1" : false)
   })
 
   it("that never ends holds nothing up and is cut", async () => {

@@ -1,234 +1,151 @@
-// Compiles grammars on a thread, one after the other, each in a limited time. What was compiled is kept by the hash of its
-// request, and equal requests that wait are compiled once. One instance for each model.
+// Compiles the grammars of requests on two threads, users in turn and one grammar of a user at a time, so that a user with many
+// costly schemas delays another user's by none of them; the two threads share the processors like any others. What was compiled is kept
+// for its organization. One instance for each model.
 import { createHash } from "node:crypto"
-import { Worker } from "node:worker_threads"
 import { Effect } from "effect"
 import { LRUCache } from "lru-cache"
+import { TokenBucket } from "#domain/access/TokenBucket.ts"
+import { FairQueue } from "#domain/queues/FairQueue.ts"
+import type { Owner } from "../../../protocol/Preparation.ts"
 import { type CompiledGrammar, grammarBytes } from "../CompiledGrammar.ts"
-import type { FromGrammarThread, Refusal, ToGrammarThread } from "./GrammarThread.ts"
+import { CompilerThread, type CompilerThreadOptions, type Outcome, refusedWith } from "./CompilerThread.ts"
+import type { Refusal } from "./GrammarThread.ts"
 
-export interface GrammarCompilerOptions {
-  /** The program of the thread; it calls `serveGrammars`. */
-  readonly program: URL
-  /** Of the model's vocabulary: 1 for each byte that is a token by itself. */
-  readonly singleBytes: Uint8Array
-  /** Processor time of one compilation. Default 500 ms. */
+export interface GrammarCompilerOptions extends Pick<CompilerThreadOptions, "program" | "singleBytes"> {
+  /** Processor time of one compilation. Default `compilationMs`. */
   readonly limitMs?: number
+  /** Processor time of a user's compilations in a minute, those of refused requests included. Default `compilationsMs`. */
+  readonly minuteMs?: number
+  /** Monotonic time in milliseconds. */
+  readonly nowMs?: () => number
 }
 
-type Outcome = { readonly grammar: CompiledGrammar } | { readonly refusal: Refusal }
+/** Processor time of one compilation, and of a user's in a minute. Guesses: a usual schema takes 5 to 50 ms. */
+export const compilationMs = 500
+export const compilationsMs = 5_000
 
 interface Job {
   readonly request: string
   readonly key: string
-  /** Called with the outcome. Empty if every caller has left. */
-  readonly listeners: Set<(outcome: Outcome) => void>
+  readonly user: string
+  readonly listen: (outcome: Outcome) => void
 }
 
 /** Bytes of all grammars that are kept, and of each refusal. Guesses. */
 const keptBytes = 32 * 1024 * 1024
 const refusalBytes = 1_024
-/**
- * A compilation may take this many times its processor time, which it needs where other work has the processors. A guess: a machine
- * whose processors have 20 programs to run is hardly of use.
- */
-const mostWaiting = 20
-/** Time in which the thread has to start. It loads a few files. */
-const startMs = 10_000
-/** Idle time after which the thread ends. A guess. */
-const idleMs = 60_000
+/** Grammars that are compiled at the same time, each of another user. */
+const threadCount = 2
+/** Users whose used time is remembered. Of more, the one that has compiled least recently is forgotten. A guess. */
+const mostUsers = 10_000
+const minute = 60
 
-/** A thread whose processor time can be read, also while it computes: Node's Worker, whose types lack this method. */
-interface TimedThread {
-  readonly cpuUsage: (before?: NodeJS.CpuUsage) => Promise<NodeJS.CpuUsage>
-}
-
-/** A thread that has ended cannot be asked; its end is an event of its own. */
-const ended = (): void => {}
-
-const refusedWith = (detail: string, field = ""): Outcome => ({ refusal: { field, detail } })
-
-/** Processor time of the thread for each field of a request, in ms. */
-class FieldTimes {
-  readonly #spent = new Map<string, number>()
-  #field = ""
-  #sinceMs = 0
-
-  at(field: string, atMs: number): void {
-    this.#spent.set(this.#field, (this.#spent.get(this.#field) ?? 0) + atMs - this.#sinceMs)
-    this.#field = field
-    this.#sinceMs = atMs
-  }
-
-  /** The field that took the longest, if the thread was stopped at this time. */
-  longest(endMs: number): string {
-    this.at(this.#field, endMs)
-    const [longest] = [...this.#spent].toSorted(([, a], [, b]) => b - a)
-    return longest?.[0] ?? ""
-  }
-}
+const unloaded = "the model is being unloaded"
+const interactive = { interactive: true, background: true }
 
 export class GrammarCompiler<Request> {
-  readonly #options: GrammarCompilerOptions
   readonly #limitMs: number
+  readonly #minuteMs: number
+  readonly #nowMs: () => number
   readonly #kept = new LRUCache<string, Outcome>({
     maxSize: keptBytes,
     sizeCalculation: (outcome) =>
       "grammar" in outcome ? Math.max(grammarBytes(outcome.grammar), 1) : refusalBytes,
   })
-  /** By key, in the order in which they are compiled; the first one is with the thread if that is ready. */
-  readonly #jobs = new Map<string, Job>()
-  #thread: Worker | undefined
-  #ready = false
-  /** Number of the job that the thread works on; undefined if it is idle. */
-  #working: { readonly id: number; readonly job: Job; readonly times: FieldTimes } | undefined
-  #ids = 0
-  #timer: NodeJS.Timeout | undefined
+  readonly #threads: ReadonlyArray<CompilerThread>
+  /** Bounded by what the gateway admits: each job is one of its requests. */
+  readonly #waiting = new FairQueue<Job>(Number.POSITIVE_INFINITY)
+  /** Users with a grammar that is compiled now. */
+  readonly #served = new Set<string>()
+  /** Processor time that each user may still use, in ms. */
+  readonly #left = new LRUCache<string, TokenBucket>({ max: mostUsers })
   #closed = false
 
-  constructor(options: GrammarCompilerOptions) {
-    this.#options = options
-    this.#limitMs = options.limitMs ?? 500
+  constructor({
+    limitMs = compilationMs,
+    minuteMs = compilationsMs,
+    nowMs,
+    program,
+    singleBytes,
+  }: GrammarCompilerOptions) {
+    this.#limitMs = limitMs
+    this.#minuteMs = Math.max(minuteMs, limitMs)
+    this.#nowMs = nowMs ?? (() => performance.now())
+    this.#threads = Array.from(
+      { length: threadCount },
+      () => new CompilerThread({ limitMs, program, singleBytes }),
+    )
   }
 
   /** The grammar of a request, which is plain JSON. Fails with the reason why it has none. */
-  compile(request: Request): Effect.Effect<CompiledGrammar, Refusal> {
+  compile(request: Request, { organization, user }: Owner): Effect.Effect<CompiledGrammar, Refusal> {
     return Effect.callback<CompiledGrammar, Refusal>((resume) => {
       const listen = (outcome: Outcome) =>
         resume("grammar" in outcome ? Effect.succeed(outcome.grammar) : Effect.fail(outcome.refusal))
       const text = JSON.stringify(request)
-      const key = createHash("sha256").update(text).digest("base64")
+      // Of the organization's own: the time of an answer does not tell which schemas others use.
+      const key = createHash("sha256").update(`${organization}\n${text}`).digest("base64")
       const known = this.#kept.get(key)
       if (known !== undefined) return listen(known)
-      const before = this.#jobs.get(key)
-      if (before === undefined && this.#closed) return listen(refusedWith("the model is being unloaded"))
-      const job = before ?? { request: text, key, listeners: new Set() }
-      job.listeners.add(listen)
-      this.#jobs.set(key, job)
+      if (this.#closed) return listen(refusedWith(unloaded))
+      const job: Job = { request: text, key, user, listen }
+      this.#waiting.join(job, { user, urgency: "interactive", continues: true })
       this.#next()
       return Effect.sync(() => {
-        job.listeners.delete(listen)
+        this.#waiting.leave(job)
       })
     })
   }
 
-  /** Ends the thread. Requests that wait fail. */
+  /** Ends the threads. Requests that wait fail. */
   close(): void {
     this.#closed = true
-    this.#stop()
-    for (const job of [...this.#jobs.values()]) this.#finish(job, refusedWith("the model is being unloaded"))
+    for (const thread of this.#threads) thread.close(unloaded)
+    for (const { listen } of this.#waiting.clear()) listen(refusedWith(unloaded))
   }
 
+  /** Begins compilations while a thread is idle and a user waits that is not served. */
   #next(): void {
-    if (this.#working !== undefined) return
-    const job = this.#jobs.values().next().value
-    if (job === undefined) {
-      this.#limit(idleMs, () => this.#stop())
-      return
-    }
-    if (job.listeners.size === 0) {
-      this.#jobs.delete(job.key)
-      this.#next()
-      return
-    }
-    if (this.#thread === undefined) this.#start()
-    if (!this.#ready) return
-    const id = this.#ids++
-    this.#working = { id, job, times: new FieldTimes() }
-    const message: ToGrammarThread = { id, request: job.request, singleBytes: this.#options.singleBytes }
-    this.#thread?.postMessage(message)
-    void this.#watch(id)
-  }
-
-  /** Ends the compilation when it has used its processor time, or far more time without having got that. */
-  async #watch(id: number): Promise<void> {
-    const thread = this.#thread as (Worker & TimedThread) | undefined
-    if (thread === undefined) return
-    const beganMs = performance.now()
-    try {
-      // Answered by a thread that computes, too.
-      const before = await thread.cpuUsage()
-      const look = async (): Promise<void> => {
-        const { system, user } = await thread.cpuUsage(before)
-        if (this.#working?.id !== id) return
-        const usedMs = (system + user) / 1_000
-        const restMs = this.#limitMs - usedMs
-        const tookMs = performance.now() - beganMs
-        if (restMs > 0 && tookMs < this.#limitMs * mostWaiting) return again(restMs)
-        this.#fail(`takes longer than ${this.#limitMs} ms to compile`, usedMs)
-      }
-      const again = (ms: number): void => {
-        if (this.#working?.id === id) this.#limit(Math.max(ms, 10), () => void look().catch(ended))
-      }
-      again(this.#limitMs)
-    } catch {
-      ended()
+    for (;;) {
+      const idle = this.#threads.filter(({ isBusy }) => !isBusy)
+      const thread = idle.find(({ isWarm }) => isWarm) ?? idle[0]
+      if (thread === undefined) return
+      const job = this.#waiting.shift(interactive, ({ user }) => this.#served.has(user))
+      if (job === undefined) return
+      // An equal request may have come before it.
+      const outcome = this.#kept.get(job.key) ?? this.#overspent(job.user)
+      if (outcome === undefined) this.#begin(job, thread)
+      else job.listen(outcome)
     }
   }
 
-  #start(): void {
-    const thread = new Worker(this.#options.program, {
-      name: "grammars",
-      execArgv: ["--disable-warning=ExperimentalWarning"],
-      env: {},
-      // Far above what the limits of time and size need. A guess.
-      resourceLimits: { maxOldGenerationSizeMb: 512 },
+  #begin({ key, listen, request, user }: Job, thread: CompilerThread): void {
+    this.#served.add(user)
+    thread.compile(request, (outcome, usedMs, repeats) => {
+      this.#served.delete(user)
+      this.#leftOf(user).spend(usedMs, this.#nowMs())
+      if (repeats) this.#kept.set(key, outcome)
+      listen(outcome)
+      if (!this.#closed) this.#next()
     })
-    this.#thread = thread
-    thread.unref()
-    thread.on("message", (message: FromGrammarThread) => {
-      if (this.#thread === thread) this.#read(message)
-    })
-    // `exit` follows.
-    thread.on("error", () => {})
-    thread.on("exit", () => {
-      if (this.#thread === thread) this.#fail("could not be compiled")
-    })
-    this.#limit(startMs, () => this.#fail("could not be compiled, because the compiler did not start"))
   }
 
-  #read(message: FromGrammarThread): void {
-    if (message.kind === "at") {
-      if (message.id === this.#working?.id) this.#working.times.at(message.field, message.atMs)
-      return
+  #leftOf(user: string): TokenBucket {
+    const known = this.#left.get(user)
+    if (known !== undefined) return known
+    const burst = this.#minuteMs
+    const bucket = new TokenBucket({ burst, perSecond: burst / minute }, this.#nowMs())
+    this.#left.set(user, bucket)
+    return bucket
+  }
+
+  /** A refusal unless the user may use what one compilation may need. */
+  #overspent(user: string): Outcome | undefined {
+    const missingMs = this.#limitMs - this.#leftOf(user).available(this.#nowMs())
+    if (missingMs <= 0) return undefined
+    const detail = `is new, and new schemas may take ${this.#minuteMs} ms of processor time a minute to compile; wait, or send one that was used before`
+    return {
+      refusal: { field: "", detail, retryAfterMs: Math.ceil((missingMs * minute * 1_000) / this.#minuteMs) },
     }
-    if (message.kind === "ready") this.#ready = true
-    else if (message.id === this.#working?.id) {
-      const { job } = this.#working
-      this.#working = undefined
-      const outcome: Outcome =
-        message.kind === "made" ? { grammar: message.grammar } : { refusal: message.refusal }
-      this.#kept.set(job.key, outcome)
-      this.#finish(job, outcome)
-    }
-    this.#next()
-  }
-
-  /** The first job has ended the thread or took too long: `atMs` of processor time. The next thread goes on with the others. */
-  #fail(detail: string, atMs = 0): void {
-    const job = this.#working?.job ?? this.#jobs.values().next().value
-    const field = this.#working?.times.longest(atMs)
-    this.#stop()
-    if (job !== undefined) this.#finish(job, refusedWith(detail, field))
-    this.#next()
-  }
-
-  #finish(job: Job, outcome: Outcome): void {
-    this.#jobs.delete(job.key)
-    for (const listen of job.listeners) listen(outcome)
-  }
-
-  #stop(): void {
-    clearTimeout(this.#timer)
-    const thread = this.#thread
-    this.#thread = undefined
-    this.#working = undefined
-    this.#ready = false
-    void thread?.terminate()
-  }
-
-  #limit(ms: number, then: () => void): void {
-    clearTimeout(this.#timer)
-    this.#timer = setTimeout(then, ms).unref()
   }
 }

@@ -9,6 +9,8 @@ export interface Refusal {
   /** The field of the request, with its path; empty if the request as a whole is the problem. */
   readonly field: string
   readonly detail: string
+  /** Present: the same request may succeed after this time. */
+  readonly retryAfterMs?: number
 }
 
 export interface ToGrammarThread {
@@ -21,10 +23,17 @@ export interface ToGrammarThread {
 
 export type FromGrammarThread =
   | { readonly kind: "ready" }
-  /** From now on the thread works on this field of the request. `atMs` is its processor time since it has the request. */
-  | { readonly kind: "at"; readonly id: number; readonly field: string; readonly atMs: number }
-  | { readonly kind: "made"; readonly id: number; readonly grammar: CompiledGrammar }
-  | { readonly kind: "refused"; readonly id: number; readonly refusal: Refusal }
+  | (FromCompilation & {
+      readonly id: number
+      /** Processor time of the thread since it has the request. */
+      readonly atMs: number
+    })
+
+type FromCompilation =
+  /** From now on the thread works on this field of the request. */
+  | { readonly kind: "at"; readonly field: string }
+  | { readonly kind: "made"; readonly grammar: CompiledGrammar }
+  | { readonly kind: "refused"; readonly refusal: Refusal }
 
 /** A refusal's field and detail as an exception, for programs that find it deep in their calls. */
 export class Refused extends Error {
@@ -67,14 +76,16 @@ export const serveGrammars = <Request>(shapeOf: ShapeOf<Request>): void => {
 
   /** The field that is worked on; empty before the first. */
   let field = ""
+  let beganMs = 0
+  const used = (): number => threadMs() - beganMs
 
   const answer = ({ id, request, singleBytes }: ToGrammarThread): void => {
-    const beganMs = threadMs()
     const watch = (next: string | undefined) => {
       if (next === undefined || next === field) return
       field = next
-      send({ kind: "at", id, field, atMs: threadMs() - beganMs })
+      send({ kind: "at", id, field, atMs: used() })
     }
+    beganMs = threadMs()
     field = ""
     const { fieldOf, shape } = shapeOf(JSON.parse(request) as Request, watch)
     const compiled = compile(shape, singleBytes, (rule) => watch(fieldOf(rule)))
@@ -85,7 +96,7 @@ export const serveGrammars = <Request>(shapeOf: ShapeOf<Request>): void => {
     const buffers = Object.values(grammar).flatMap((table: unknown) =>
       ArrayBuffer.isView(table) && table.buffer instanceof ArrayBuffer ? [table.buffer] : [],
     )
-    send({ kind: "made", id, grammar }, buffers)
+    send({ kind: "made", id, grammar, atMs: used() }, buffers)
   }
 
   port.on("message", (message: ToGrammarThread) => {
@@ -95,7 +106,8 @@ export const serveGrammars = <Request>(shapeOf: ShapeOf<Request>): void => {
       const refused =
         cause instanceof RangeError ? new Refused(field, "is nested too deeply or is too large") : cause
       if (!(refused instanceof Refused)) throw cause
-      send({ kind: "refused", id: message.id, refusal: { field: refused.field, detail: refused.message } })
+      const refusal = { field: refused.field, detail: refused.message }
+      send({ kind: "refused", id: message.id, refusal, atMs: used() })
     }
   })
   send({ kind: "ready" })

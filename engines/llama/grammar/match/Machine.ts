@@ -17,6 +17,9 @@ export interface MachineLimits {
   readonly tables: number
 }
 
+/** Of a place that is reached: its calls, and its part in the position's name. Measured. */
+const placeWork = 10
+
 const usual: MachineLimits = { objects: 30_000, tables: 2_000 }
 
 /** What the lowest frames stand for, as their `to`. */
@@ -38,6 +41,11 @@ export class Machine {
   #tables = 0
   /** Number of the current set of objects: grows when all are forgotten. */
   epoch = 0
+  /**
+   * What was done for all replies so far, in units of about 30 ns (measured on an EPYC at 2.4 GHz): a node of the vocabulary's tree
+   * counts 1, a place that is reached anew 10. It does not depend on the machine's load.
+   */
+  work = 0
   /** Of the step that is being made. */
   #step = 0
   #kind = 0
@@ -98,19 +106,30 @@ export class Machine {
 
   /**
    * The position of one place alone, with at most `frames` frames of its stack. If what follows leads out of these, a
-   * position is `open`. `below` is the frame under them.
+   * position is `open`. `below` is the frame under them. Counts of repeats that `farthest` bytes cannot reach are left out: a long
+   * text has one position where its limit is far.
    */
-  cut(place: Place, frames: number): { readonly position: Position; readonly below: Frame | undefined } {
+  cut(
+    place: Place,
+    frames: number,
+    farthest = Number.POSITIVE_INFINITY,
+  ): { readonly position: Position; readonly below: Frame | undefined } {
     const stack: Array<Frame> = []
     let below: Frame | undefined = place.frame
     while (below.parent !== undefined && stack.length < frames) {
       stack.push(below)
       below = below.parent
     }
-    if (below.parent === undefined) return { position: this.#kept([place], 0), below: undefined }
-    let frame = this.#unknown
-    for (const upper of stack.reverse()) frame = this.#push(frame, upper.call, upper.most)
-    return { position: this.#kept([this.#place(frame, place.state)], 0), below }
+    const { callLeast, callMost } = this.grammar
+    const mostOf = ({ call, least, most }: Frame): number =>
+      least === 0 && callMost[call]! - farthest >= callLeast[call]! ? Math.min(most, farthest) : most
+    const isWhole = below.parent === undefined
+    if (isWhole && stack.every((frame) => mostOf(frame) === frame.most))
+      return { position: this.#kept([place], 0), below: undefined }
+    let frame = isWhole ? below : this.#unknown
+    for (const upper of stack.reverse()) frame = this.#push(frame, upper.call, mostOf(upper))
+    const position = this.#kept([this.#place(frame, place.state)], 0)
+    return { position, below: isWhole ? undefined : below }
   }
 
   #copy(frame: Frame, copies: Map<Frame, Frame>): Frame {
@@ -155,11 +174,10 @@ export class Machine {
     const seeds: Array<Place> = []
     for (const { frame, state } of from.places) {
       const end = edgesFrom[state + 1]!
-      for (let edge = edgesFrom[state]!; edge < end; edge++)
-        if (byte <= edgeHigh[edge]!) {
-          if (byte >= edgeLow[edge]!) seeds.push(this.#place(frame, edgeTo[edge]!))
-          break
-        }
+      let edge = edgesFrom[state]!
+      while (edge < end && byte > edgeHigh[edge]!) edge++
+      if (edge < end && byte >= edgeLow[edge]!) seeds.push(this.#place(frame, edgeTo[edge]!))
+      this.work += 1 + edge - edgesFrom[state]!
     }
     return this.#position(seeds)
   }
@@ -182,6 +200,7 @@ export class Machine {
         if (callMost[call]! > 0) this.#call(frame, call, callMost[call]! - 1, callStart[call]!)
       }
     }
+    this.work += reached.size * placeWork
     reached.clear()
     return this.#kept(places, this.#kind)
   }

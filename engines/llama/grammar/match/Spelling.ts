@@ -2,6 +2,7 @@
 // always the fewest, but it can always be done.
 import type { CompiledGrammar } from "../CompiledGrammar.ts"
 import type { Frame, Position } from "./Frames.ts"
+import type { Machine } from "./Machine.ts"
 import { ShortestText } from "./ShortestText.ts"
 import type { TokenTrie } from "./TokenTrie.ts"
 
@@ -35,12 +36,17 @@ export const spell = (
   return tokens
 }
 
+/** Of a token that is spelled: a few look-ups in the tree for each of its bytes. Measured. */
+const tokenWork = 20
+
 export class Spelling {
   readonly #grammar: CompiledGrammar
+  readonly #machine: Machine
   readonly #trie: TokenTrie
 
-  constructor(grammar: CompiledGrammar, trie: TokenTrie) {
-    this.#grammar = grammar
+  constructor(machine: Machine, trie: TokenTrie) {
+    this.#grammar = machine.grammar
+    this.#machine = machine
     this.#trie = trie
   }
 
@@ -50,8 +56,13 @@ export class Spelling {
     if (!this.#mayFit(position.shortest, most)) return undefined
     const place = position.places.find(({ shortest }) => shortest === position.shortest)
     if (place === undefined) return undefined
-    const text = new ShortestText(this.#grammar, place.frame, place.state)
-    return spell(this.#trie, (index) => text.at(index), most)
+    return this.#spell(new ShortestText(this.#grammar, place.frame, place.state), most)
+  }
+
+  #spell(text: ShortestText, most: number): ReadonlyArray<number> | undefined {
+    const tokens = spell(this.#trie, (index) => text.at(index), most)
+    this.#machine.work += tokenWork * (tokens?.length ?? most)
+    return tokens
   }
 
   /** True if the shortest end takes at most `left` tokens. */
@@ -69,8 +80,7 @@ export class Spelling {
   after(frame: Frame, most: number): number {
     if (frame.tokens >= 0) return frame.tokens
     if (!this.#mayFit(frame.after, most)) return Number.POSITIVE_INFINITY
-    const text = new ShortestText(this.#grammar, frame, -1)
-    const tokens = spell(this.#trie, (index) => text.at(index), most)
+    const tokens = this.#spell(new ShortestText(this.#grammar, frame, -1), most)
     if (tokens === undefined) return Number.POSITIVE_INFINITY
     frame.tokens = tokens.length
     return frame.tokens

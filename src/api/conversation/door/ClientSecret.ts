@@ -16,6 +16,7 @@ import { Caller } from "#services/Caller.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { ClientSecrets } from "#store/accounts/ClientSecrets.ts"
 import { identifyBy } from "../../access/Authentication.ts"
+import { RateLimit } from "../../access/RateLimit.ts"
 import { bodyBytes, decodeValue, parseFrame } from "../../http/JsonBody.ts"
 import {
   type ConversationModels,
@@ -100,10 +101,14 @@ export const identifySecret = Effect.fnUntraced(function* (value: string) {
       : nowMs >= found.expiresAtMs
         ? refuse("expired-secret")
         : accounts.principalOf(found.keyId)
-  const caller = yield* identifyBy(principal)
+  const rate = yield* RateLimit
+  // Without a secret there is no principal that could be counted.
+  const caller = yield* identifyBy(principal, ({ userId }) => rate.admitSecret(found?.id ?? "", userId))
   // Terms of another version of this program, of which this one understands only a part.
   const terms = Option.getOrUndefined(decodeTerms(found?.terms))
-  return terms === undefined ? yield* refuse("invalid-secret") : { caller, terms }
+  return terms === undefined || found === undefined
+    ? yield* refuse("invalid-secret")
+    : { caller, terms, secret: found, admit: rate.admitSecret(found.id, caller.userId) }
 })
 
 const isSame = (a: ConversationModels, b: ConversationModels): boolean =>

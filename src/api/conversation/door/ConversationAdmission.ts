@@ -10,6 +10,7 @@ import { type ConversationModels, hearingModel } from "../ConversationModels.ts"
 export const takeSeat = Effect.fnUntraced(function* (
   models: ConversationModels,
   { transcription }: ConversationSettings,
+  org: string,
   outer: Scope.Scope,
   replaces?: SessionLease,
 ) {
@@ -20,6 +21,7 @@ export const takeSeat = Effect.fnUntraced(function* (
   const place = yield* (yield* LiveSessions)
     .open({
       model: entry.id,
+      org,
       language: asked ?? entry.transcription?.defaultLanguage,
       prompt: prompt ?? "",
       punctuation: undefined,

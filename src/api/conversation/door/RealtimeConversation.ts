@@ -1,63 +1,44 @@
 // GET /v1/realtime?model=…: OpenAI's realtime protocol for a conversation. Holds admission and the life of the socket;
 // ConversationSocket handles events. Sockets for transcription alone go to RealtimeTranscription.
-import { Cause, Effect, Option } from "effect"
+import { Cause, Effect } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
-import { CloseEvent, type Reader, type SocketError } from "effect/socket/Socket"
+import type { SocketError } from "effect/socket/Socket"
 import { Drain } from "#actors/Drain.ts"
 import { Resampler } from "#audio/Resampler.ts"
 import { looksLikeSecret } from "#domain/access/ClientSecret.ts"
-import { TokenBucket } from "#domain/access/TokenBucket.ts"
 import { PlayedAudio } from "#domain/activity/PlayedAudio.ts"
 import { LISTEN_RATE_HZ, SPEECH_RATE_HZ } from "#domain/audio/Audio.ts"
-import { maxMicroDollarsOf } from "#domain/conversation/ClientSecretTerms.ts"
 import { History } from "#domain/conversation/History.ts"
 import { PlayClock } from "#domain/conversation/PlayClock.ts"
 import { type ConversationSettings, withChange } from "#domain/conversation/Settings.ts"
 import { InvalidRequest } from "#domain/wire/Errors.ts"
+import type { EdgeError } from "#domain/wire/Failures.ts"
 import { NewId } from "#http/Ids.ts"
 import { CurrentNodeMeters } from "#http/NodeMeters.ts"
-import { nowMs } from "#http/RequestContext.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
-import { CurrentSpendingLimit, SpendingLimit } from "#store/ledger/SpendingLimit.ts"
+import { CurrentSpendingLimit } from "#store/ledger/SpendingLimit.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { RateLimit } from "../../access/RateLimit.ts"
+import { AudioIntake } from "../../live/AudioIntake.ts"
+import { EventReader } from "../../live/EventReader.ts"
 import { identifyLive, isWebSocket, liveCredential, upgradeLive } from "../../live/LiveAdmission.ts"
 import { RealtimeItems, type Tell } from "../../live/RealtimeItems.ts"
 import { followed, realtimeTranscription } from "../../live/RealtimeTranscription.ts"
+import { socketShare } from "../../live/SocketShare.ts"
 import { traceSession } from "../../tracing/SessionTrace.ts"
 import { conversationModels, converses, firstSettings, presetOf } from "../ConversationModels.ts"
 import { ConversationSessions } from "../ConversationSessions.ts"
 import { type ConversationServices, ConversationSocket } from "../ConversationSocket.ts"
 import { Floor } from "../Floor.ts"
 import { crashGuard, tellCrash } from "../Guard.ts"
+import type { ProtocolError } from "../ProtocolError.ts"
 import { identifySecret, modelsOfSecret } from "./ClientSecret.ts"
 import { takeSeat } from "./ConversationAdmission.ts"
+import { SecretSessions } from "./SecretSessions.ts"
 import { secondsOf, sessionEnd } from "./SessionEnds.ts"
 
 /** Minutes after which a client that sends nothing has gone. Audio comes all the time, and texts between thoughts. A guess. */
 export const idleMinutes = 15
-
-/** Most events of one socket without audio. Audio comes 50 to 100 times a second and is bounded by its bytes. A guess. */
-const smallEvents = { burst: 500, perSecond: 50 }
-/** An event of this length carries 4 ms of audio and more, and is not counted. */
-const audioChars = 256
-
-const readUntilIdle = (
-  reader: Reader,
-  socket: ConversationSocket,
-): Effect.Effect<CloseEvent, SocketError, ConversationServices> =>
-  Effect.gen(function* () {
-    const allowance = new TokenBucket(smallEvents, nowMs())
-    for (;;) {
-      const frames = yield* Effect.timeoutOption(reader.pull, `${idleMinutes} minutes`)
-      if (Option.isNone(frames)) return new CloseEvent(1000, "idle")
-      for (const frame of frames.value) {
-        const understood = yield* socket.take(frame)
-        const counts = !understood || frame.length < audioChars
-        if (counts && !allowance.spend(1, nowMs())) return new CloseEvent(1008, "too many events")
-      }
-    }
-  })
 
 /** Who opens a conversation, and what it begins with: a caller with a key, or with a client secret, whose terms are bound to it. */
 const openerOf = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, url: URL) {
@@ -66,13 +47,15 @@ const openerOf = Effect.fnUntraced(function* (request: HttpServerRequest.HttpSer
   if (!looksLikeSecret(credential)) {
     const caller = yield* identifyLive(request, url)
     const models = yield* conversationModels(asked ?? "")
-    return { caller, models, session: { type: "realtime" as const }, limits: {} }
+    const admit = (yield* RateLimit).admit(caller.userId)
+    return { caller, models, session: { type: "realtime" as const }, limits: {}, admit, secret: undefined }
   }
-  const { caller, terms } = yield* identifySecret(credential)
+  const { admit, caller, secret, terms } = yield* identifySecret(credential)
   if (url.searchParams.get("intent") !== null) {
     return yield* new InvalidRequest({ field: "intent", problem: "must be absent with a client secret" })
   }
-  return { caller, models: yield* modelsOfSecret(terms, asked), session: terms.session, limits: terms.limits }
+  const models = yield* modelsOfSecret(terms, asked)
+  return { caller, models, session: terms.session, limits: terms.limits, admit, secret }
 })
 
 const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, url: URL) {
@@ -89,19 +72,20 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
 /** From the admission to the end of the socket. */
 const converse = Effect.fnUntraced(function* (
   request: HttpServerRequest.HttpServerRequest,
-  { caller, limits, models }: Effect.Success<ReturnType<typeof openerOf>>,
+  { admit, caller, limits, models, secret }: Effect.Success<ReturnType<typeof openerOf>>,
   settings: ConversationSettings,
 ) {
   const accounts = yield* Accounts
   const drain = yield* Drain
   const newId = yield* NewId
   const outer = yield* Effect.scope
-  const seat = yield* takeSeat(models, settings, outer)
+  const ofSecret = secret === undefined ? undefined : yield* (yield* SecretSessions).enter(secret, limits)
+  const spending = ofSecret?.spending
+  const share = yield* socketShare(caller.userId)
+  const seat = yield* takeSeat(models, settings, caller.orgId, outer)
   const parts = { hears: seat.entry.id, writes: models.writes.entry.id, speaks: models.speaks.entry.id }
-  const report = yield* (yield* ConversationSessions).enter(models.asked, parts)
+  const report = yield* (yield* ConversationSessions).enter(models.asked, parts, caller)
   const ledger = yield* UsageLedger
-  const most = maxMicroDollarsOf(limits)
-  const spending = most === undefined ? undefined : new SpendingLimit(most)
   const expiresAt = Math.floor(Date.now() / 1000) + secondsOf(limits)
   const facts = { id: `sess_${newId()}`, model: models.asked, expiresAt }
   const conversation = Effect.gen(function* () {
@@ -111,14 +95,13 @@ const converse = Effect.fnUntraced(function* (
     const scope = yield* Effect.scope
     const tell: Tell = (type, event = {}) =>
       writer.write(JSON.stringify({ type, event_id: `event_${newId()}`, ...event }))
-    const history = new History()
+    const history = new History(share.held)
     const played = new PlayedAudio()
     const toListenRate = new Resampler(SPEECH_RATE_HZ, LISTEN_RATE_HZ)
     const clock = new PlayClock(SPEECH_RATE_HZ, {
       sent: (samples, startMs, sentMs) => played.sent(toListenRate.push(samples), startMs, sentMs),
       stopped: (stoppedMs) => played.stopped(stoppedMs),
     })
-    const admit = (yield* RateLimit).admit(caller.userId)
     const conversationId = `conv_${newId()}`
     const trace = yield* traceSession("conversation", (ended) => ({
       ...ended.hearing(),
@@ -140,30 +123,37 @@ const converse = Effect.fnUntraced(function* (
       report,
       meters,
       trace,
+      share,
     }
     const floor: Floor = new Floor(
       { ...shared, settings: () => socket.current, heardMs: () => socket.heardMs },
       clock,
     )
-    const items = new RealtimeItems(tell, caller, scope, false, {
-      add: floor.heardTurn,
-      tellsTranscripts: () => socket.current.transcription !== null,
-      transcribed: floor.transcribed,
-      lasting: floor.lasting,
-      foreseen: (id, transcript) => socket.ends.foresee(id, transcript),
-      // A semantic end is judged by the transcript.
-      lately: () => (socket.current.turns?.kind === "semantic_vad" ? {} : meters.lately),
-      previewed: meters.previewed,
-    })
+    const items = new RealtimeItems(
+      { tell, caller, scope, held: share.held, older: false },
+      {
+        add: floor.heardTurn,
+        tellsTranscripts: () => socket.current.transcription !== null,
+        transcribed: floor.transcribed,
+        lasting: floor.lasting,
+        foreseen: (id, transcript) => socket.ends.foresee(id, transcript),
+        // A semantic end is judged by the transcript.
+        lately: () => (socket.current.turns?.kind === "semantic_vad" ? {} : meters.lately),
+        previewed: meters.previewed,
+      },
+    )
     const socket: ConversationSocket = new ConversationSocket(
       {
         ...shared,
         facts,
         items,
+        pace: yield* (yield* AudioIntake).open(caller.userId),
         played,
         seat: followed(trace, seat),
         reseat: (next, replaced) =>
-          Effect.map(takeSeat(models, next, outer, replaced), (taken) => followed(trace, taken)),
+          Effect.map(takeSeat(models, next, caller.orgId, outer, replaced), (taken) =>
+            followed(trace, taken),
+          ),
       },
       settings,
       floor,
@@ -171,10 +161,17 @@ const converse = Effect.fnUntraced(function* (
     yield* Effect.forkIn(guard(floor.preparation.run), scope, { startImmediately: true })
     yield* Effect.forkIn(guard(floor.warming.run), scope, { startImmediately: true })
     yield* Effect.forkIn(guard(socket.ends.run), scope, { startImmediately: true })
+    const events = new EventReader<EdgeError | ProtocolError, ConversationServices>({
+      tell,
+      share,
+      carryOut: socket.carryOut,
+      tellError: socket.tellError,
+    })
     yield* socket.created
     const finished = Effect.andThen(Effect.ignore(items.finished), floor.finished)
-    const ends = sessionEnd({ tell, accounts, drain, caller, limits, spending, finished })
-    const close = yield* Effect.raceAllFirst([readUntilIdle(reader, socket), ends, crashed]).pipe(
+    const ends = sessionEnd({ tell, accounts, drain, caller, limits, ofSecret, finished })
+    const reads = events.readUntilIdle(reader, `${idleMinutes} minutes`, ofSecret?.heard)
+    const close = yield* Effect.raceAllFirst([reads, ends, crashed]).pipe(
       Effect.tapCauseIf(Cause.hasDies, () => {
         trace?.closed(1011)
         return tellCrash(tell, writer.write)

@@ -1,13 +1,14 @@
-// What ends a conversation besides its client: the node stops, the credential ends, or the session has reached its time or its cost.
+// What ends a conversation besides its client: the node stops, the credential ends, the session has reached its time, or its client
+// secret has reached its cost or is used by a new session.
 import { Effect } from "effect"
 import { CloseEvent, type SocketError } from "effect/socket/Socket"
 import type { Drain } from "#actors/Drain.ts"
 import { maxMicroDollarsOf, type SessionLimits } from "#domain/conversation/ClientSecretTerms.ts"
 import { formatUsd } from "#domain/models/Money.ts"
 import type { Accounts, Principal } from "#store/accounts/Accounts.ts"
-import type { SpendingLimit } from "#store/ledger/SpendingLimit.ts"
 import { credentialEnds } from "../../access/CredentialEnd.ts"
 import type { Tell } from "../../live/RealtimeItems.ts"
+import { type SecretSession, silentMs } from "./SecretSessions.ts"
 
 /** Longest conversation, seconds. OpenAI's limit. */
 export const longestSeconds = 60 * 60
@@ -22,7 +23,8 @@ export interface SessionEndTerms {
   readonly caller: Principal
   /** Those of a client secret; none for a key. */
   readonly limits: SessionLimits
-  readonly spending: SpendingLimit | undefined
+  /** Undefined for a key. */
+  readonly ofSecret: Pick<SecretSession, "replaced" | "spending"> | undefined
   /** Completes when the turn and the answer that are under way have ended. */
   readonly finished: Effect.Effect<void>
 }
@@ -41,7 +43,7 @@ const durationOf = (seconds: number): string =>
 
 /** Completes with the first of these ends. */
 export const sessionEnd = (terms: SessionEndTerms): Effect.Effect<CloseEvent, SocketError> => {
-  const { accounts, caller, drain, finished, limits, spending, tell } = terms
+  const { accounts, caller, drain, finished, limits, ofSecret, tell } = terms
   const drained = Effect.andThen(
     drain.closing,
     Effect.as(finished, new CloseEvent(1001, "server is shutting down")),
@@ -55,12 +57,25 @@ export const sessionEnd = (terms: SessionEndTerms): Effect.Effect<CloseEvent, So
       new CloseEvent(1000, "session expired"),
     ),
   )
-  if (spending === undefined) return Effect.raceAllFirst([drained, locked, expired])
+  if (ofSecret === undefined) return Effect.raceAllFirst([drained, locked, expired])
+  const { replaced, spending } = ofSecret
+  const silent = `No event came for ${silentMs / 1000} seconds, and another session of the client secret has begun beyond its max_sessions.`
+  const left = replaced.pipe(
+    Effect.andThen(tellEnd(tell, "session_replaced", silent)),
+    Effect.as(new CloseEvent(1008, "replaced")),
+  )
+  if (spending === undefined) return Effect.raceAllFirst([drained, locked, expired, left])
   const usd = formatUsd(maxMicroDollarsOf(limits) ?? 0)
   const spent = Effect.suspend(() => Effect.sleep(lookEveryMs)).pipe(
     Effect.repeat({ until: () => spending.isReached }),
-    Effect.andThen(tellEnd(tell, "cost_limit_reached", `Your session hit its maximum cost of ${usd} USD.`)),
+    Effect.andThen(
+      tellEnd(
+        tell,
+        "cost_limit_reached",
+        `The sessions of the client secret hit their maximum cost of ${usd} USD.`,
+      ),
+    ),
     Effect.as(new CloseEvent(1008, "cost limit")),
   )
-  return Effect.raceAllFirst([drained, locked, expired, spent])
+  return Effect.raceAllFirst([drained, locked, expired, left, spent])
 }

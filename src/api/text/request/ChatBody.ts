@@ -3,6 +3,7 @@ import { Context, Effect, type Schema, type Scope } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import { seesPictures } from "#domain/models/ModelEntry.ts"
+import { MemoryBudget } from "#domain/queues/MemoryBudget.ts"
 import { BodyTooLarge, type InvalidRequest, MemoryPressure } from "#domain/wire/Errors.ts"
 import { Caller } from "#services/Caller.ts"
 import { type ReadBody, readWithPictures } from "../../http/JsonBody.ts"
@@ -17,31 +18,9 @@ export const largeBodyBytes = { node: 256_000_000, user: 64_000_000 } as const
 /** Retry-After where these are used up. A guess: most such requests have had their pictures decoded by then. */
 const retryAfterMs = 2_000
 
-/** Counts the bytes of large bodies. */
-class LargeBodies {
-  private total = 0
-  private readonly byUser = new Map<string, number>()
-
-  /** False if there is no place for them. */
-  take(user: string, bytes: number): boolean {
-    const own = this.byUser.get(user) ?? 0
-    if (this.total + bytes > largeBodyBytes.node || own + bytes > largeBodyBytes.user) return false
-    this.total += bytes
-    this.byUser.set(user, own + bytes)
-    return true
-  }
-
-  giveBack(user: string, bytes: number): void {
-    this.total -= bytes
-    const left = (this.byUser.get(user) ?? 0) - bytes
-    if (left > 0) this.byUser.set(user, left)
-    else this.byUser.delete(user)
-  }
-}
-
 /** One for the process, whose memory it is. */
-export const CurrentLargeBodies = Context.Reference<LargeBodies>("edgewise/api/LargeBodies", {
-  defaultValue: () => new LargeBodies(),
+export const CurrentLargeBodies = Context.Reference<MemoryBudget>("edgewise/api/LargeBodies", {
+  defaultValue: () => new MemoryBudget(largeBodyBytes),
 })
 
 type Request = HttpServerRequest.HttpServerRequest
@@ -69,13 +48,14 @@ export const admitLargeBody = (
   request: Request,
 ): Effect.Effect<void, MemoryPressure, Caller | ModelRegistry | Scope.Scope> =>
   Effect.flatMap(chatLimitBytes(request), (limitBytes) => {
-    const bytes = Math.min(announcedBytes(request) ?? 0, limitBytes)
-    if (bytes <= maxJsonBytes) return Effect.void
+    const bytes = announcedBytes(request) ?? 0
+    // Larger than the limit: it is refused before it is read.
+    if (bytes <= maxJsonBytes || bytes > limitBytes) return Effect.void
     return Effect.gen(function* () {
       const { userId } = yield* Caller
       const bodies = yield* CurrentLargeBodies
       if (!bodies.take(userId, bytes)) return yield* new MemoryPressure({ retryAfterMs })
-      yield* Effect.addFinalizer(() => Effect.sync(() => bodies.giveBack(userId, bytes)))
+      yield* Effect.addFinalizer(() => Effect.sync(() => bodies.keep(userId, -bytes)))
     })
   })
 

@@ -1,7 +1,7 @@
 // Tools and response format of a chat request as an engine takes them, and the engine's errors in the request's own
 // names. Pure.
 import type { ChatRequest } from "#domain/wire/Chat.ts"
-import { InvalidRequest } from "#domain/wire/Errors.ts"
+import { InvalidRequest, RateLimited } from "#domain/wire/Errors.ts"
 import type { JsonObject } from "#domain/wire/Json.ts"
 import { isObject } from "#domain/wire/text/Fields.ts"
 import {
@@ -163,17 +163,20 @@ const otherNames: Readonly<Record<string, string>> = {
   thinkingTokens: "reasoning_effort",
 }
 
-/** An engine's refusal with the names of the request: `tools[2].properties.x` → `tools[3].function.parameters.properties.x`. */
-export const renamed = (
-  error: InvalidRequest,
-  { format, paths }: Partial<ChatShape> = {},
-): InvalidRequest => {
-  const [, name = "", index, rest = ""] = /^([A-Za-z]+)(?:\[(\d+)\])?(.*)$/s.exec(error.field) ?? []
-  if (name === "format") {
-    const field = format?.kind === "schema" ? schemaPath : "response_format"
-    return refusal(field + clippedPath(rest), error.problem)
-  }
+/** A field of the engine's request as the body names it: `tools[2].properties.x` → `tools[3].function.parameters.properties.x`. */
+const bodyField = (field: string, { format, paths }: Partial<ChatShape>): string => {
+  const [, name = "", index, rest = ""] = /^([A-Za-z]+)(?:\[(\d+)\])?(.*)$/s.exec(field) ?? []
+  if (name === "format")
+    return (format?.kind === "schema" ? schemaPath : "response_format") + clippedPath(rest)
   const path = name === "tools" && index !== undefined ? paths?.[Number(index)] : undefined
-  if (path !== undefined) return refusal(`${path}.parameters${clippedPath(rest)}`, error.problem)
-  return refusal(otherNames[error.field] ?? error.field, error.problem)
+  if (path !== undefined) return `${path}.parameters${clippedPath(rest)}`
+  return otherNames[field] ?? field
 }
+
+/** An engine's refusal with the names of the request. */
+export const renamed = (error: InvalidRequest, shape: Partial<ChatShape> = {}): InvalidRequest =>
+  refusal(bodyField(error.field, shape), error.problem)
+
+/** The same of a refusal for now. */
+export const renamedLimit = (error: RateLimited, shape: Partial<ChatShape>): RateLimited =>
+  error.field === undefined ? error : new RateLimited({ ...error, field: bodyField(error.field, shape) })

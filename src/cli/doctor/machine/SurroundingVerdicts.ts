@@ -1,5 +1,6 @@
 // Rates readings of the environment as ok, warning or failure, with advice. Pure.
 import { Result } from "effect"
+import { type ChoiceFacts, preferredTransport, transportLine } from "#transport/server/TransportChoice.ts"
 import type { Machine, Surrounding } from "../report/Document.ts"
 import { bytesShown, counted, msShown, shown } from "../report/Words.ts"
 import { disturbance } from "./MachineFacts.ts"
@@ -47,15 +48,12 @@ export const moduleVerdict = (name: string, detail: string, problem: string | un
         "run `npm ci` on this machine; if the problem remains, the package has no binary for this processor or system",
       )
 
-/**
- * uWebSockets.js, which may be missing where Node's own server may serve instead.
- * @param choice the setting EDGEWISE_TRANSPORT
- */
-export const transportVerdict = (choice: "auto" | "uws" | "node", uws: Surrounding): Surrounding => {
-  if (choice === "node")
-    return { ...ok(uws.name, `${uws.detail}; EDGEWISE_TRANSPORT=node: Node's own server serves`) }
-  if (uws.verdict === "ok") return ok(uws.name, `${uws.detail}; serves HTTP and WebSockets`)
-  if (choice === "uws")
+/** uWebSockets.js, and which library the listeners of these settings have. It may be missing where that is the other one. */
+export const transportVerdict = (facts: ChoiceFacts, uws: Surrounding): Surrounding => {
+  const preferred = preferredTransport(facts)
+  if (preferred.name === "node" || uws.verdict === "ok")
+    return ok(uws.name, `${uws.detail}; listeners have ${transportLine(preferred)}`)
+  if (facts.transport === "uws")
     return { ...uws, advice: "set EDGEWISE_TRANSPORT=auto: Node's own server serves instead" }
   const slower =
     "nothing has to be done; a request takes more CPU time than with uWebSockets.js (docs/transports.md)"

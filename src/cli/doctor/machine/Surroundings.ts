@@ -12,6 +12,7 @@ import type { Config } from "#config/Settings.ts"
 import { confinementLine } from "#confine/Launch.ts"
 import { listenProblem } from "#transport/ListenProblem.ts"
 import { nodeDecoder } from "../../roles/NodeDecoder.ts"
+import { listenerFacts } from "../../roles/NodeLayer.ts"
 import { dataDirProblem } from "../../roles/Probes.ts"
 import { clockProblem } from "../../roles/StartWarnings.ts"
 import { gpuKinds, hasGpuLibraries } from "../../setup/GpuPackages.ts"
@@ -139,7 +140,7 @@ export const surroundings = (
     const [uws, ...native] = yield* Effect.forEach(modules, loadModule, { concurrency: 2 })
     return [
       Verdicts.nodeVerdict(process.version),
-      Verdicts.transportVerdict(config.transport, uws),
+      Verdicts.transportVerdict(listenerFacts(config), uws),
       ...native,
       Verdicts.decoderVerdict(yield* Effect.result(nodeDecoder(config))),
       Verdicts.gpuLibrariesVerdict(gpuKinds.filter(hasGpuLibraries), existsSync(nvidiaDriver)),

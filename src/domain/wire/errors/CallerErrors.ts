@@ -13,19 +13,23 @@ export class InvalidRequest extends Schema.TaggedError<InvalidRequest>()("Invali
     retry: "no",
     when: "A field or parameter is missing or wrong; `detail` names it",
     detail: ({ field, problem }) => (field === "" ? problem : `${field}: ${problem}`),
+    param: ({ field }) => field,
   }
 }
 
 /** The request body exceeds its cap, in bytes. */
 export class BodyTooLarge extends Schema.TaggedError<BodyTooLarge>()("BodyTooLarge", {
   limitBytes: Schema.Int,
+  /** True if the `data:` URLs of its pictures do not count. */
+  besidesPictures: Schema.optionalKey(Schema.Boolean),
 }) {
   static readonly failure: Failure<BodyTooLarge> = {
     status: 413,
     fault: "caller",
     retry: "no",
-    when: "The body is larger than 8,000,000 bytes, or than 32,000,000 for a model that takes pictures",
-    detail: ({ limitBytes }) => `body: larger than ${limitBytes} bytes`,
+    when: "The body is larger than 8,000,000 bytes. For a model that takes pictures: larger than that besides its pictures, or than 32,000,000 bytes",
+    detail: ({ besidesPictures, limitBytes }) =>
+      `body: larger than ${limitBytes} bytes${besidesPictures === true ? " besides its pictures" : ""}`,
   }
 }
 
@@ -43,6 +47,8 @@ export class PromptTooLong extends Schema.TaggedError<PromptTooLong>()("PromptTo
     when: "The prompt leaves no token of the context for the reply",
     detail: ({ contextTokens, field, promptTokens }) =>
       `${field}: ${promptTokens} prompt tokens do not fit the model's context of ${contextTokens} tokens`,
+    param: ({ field }) => field,
+    code: "context_length_exceeded",
   }
 }
 
@@ -51,7 +57,10 @@ const unauthorized = {
   "invalid-key": "Invalid API key",
   "invalid-secret": "Invalid client secret",
   "expired-secret": "Client secret has expired",
+  "spent-secret": "Client secret has used its max_cost_usd; make another one",
   "secret-elsewhere": "Client secrets open /v1/realtime only",
+  "invalid-operator": "Invalid operator token",
+  "operator-elsewhere": "The operator token is for the operators' endpoints only",
   "malformed-token": "Invalid token: Not enough segments",
   "invalid-token": "Invalid token: Signature verification failed",
   "expired-token": "Token has expired",
@@ -63,6 +72,12 @@ const unauthorized = {
   "premature-token": "Invalid token: Not yet valid",
 } as const
 
+/** What the sender of a credential can do, by the reason of the refusal. */
+const adviceOf: Readonly<Partial<Record<string, string>>> = {
+  missing: "Send an API key of this node; it begins with svc_",
+  "malformed-token": "An API key of this node begins with svc_",
+}
+
 /** No bearer credential, or one that is not a known live key or a valid session token. */
 export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthorized", {
   reason: Schema.Literals([
@@ -70,7 +85,10 @@ export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthoriz
     "invalid-key",
     "invalid-secret",
     "expired-secret",
+    "spent-secret",
     "secret-elsewhere",
+    "invalid-operator",
+    "operator-elsewhere",
     "malformed-token",
     "invalid-token",
     "expired-token",
@@ -88,6 +106,8 @@ export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthoriz
     retry: "no",
     when: "No credential, or one that is not valid",
     detail: ({ reason }) => unauthorized[reason],
+    advice: ({ reason }) => adviceOf[reason],
+    code: "invalid_api_key",
     headers: { "www-authenticate": { of: () => "Bearer" } },
   }
 }
@@ -100,6 +120,8 @@ export class PaymentRequired extends Schema.TaggedError<PaymentRequired>()("Paym
     retry: "yes",
     when: "The organization has neither a payment method nor enough credit",
     detail: () => "Billing access denied",
+    advice: () => "The organization needs credit or a payment method",
+    code: "insufficient_quota",
   }
 }
 
@@ -113,19 +135,29 @@ export class Forbidden extends Schema.TaggedError<Forbidden>()("Forbidden", {
     retry: "no",
     when: "The credential lacks the scope that the endpoint needs",
     detail: ({ scope }) => `Requires the ${scope} scope`,
+    advice: ({ scope }) => `Make a key with it: edgewise keys create --org NAME --scope ${scope}`,
   }
 }
 
-/** The user passed the node's rate limit; `retryAfterMs` until the next request would be admitted. */
+/**
+ * The user passed one of the node's limits; `retryAfterMs` until the next request would be admitted. `problem`: of which part of the
+ * request, and the limit, where it is not the number of requests.
+ */
 export class RateLimited extends Schema.TaggedError<RateLimited>()("RateLimited", {
   retryAfterMs: Schema.Finite,
+  field: Schema.optionalKey(Schema.String),
+  problem: Schema.optionalKey(Schema.String),
 }) {
   static readonly failure: Failure<RateLimited> = {
     status: 429,
     fault: "caller",
     retry: "after",
-    when: "The user or the address has made too many requests",
-    detail: () => "Rate limit exceeded",
+    when: "The user or the address has made too many requests, or sent too many costly schemas",
+    detail: ({ field, problem = "Rate limit exceeded" }) =>
+      field === undefined ? problem : `${field}: ${problem}`,
+    advice: (error) => `Try again in ${Math.max(1, Math.ceil(retryAfterMs(error) / 1000))} s`,
+    param: ({ field = "" }) => field,
+    code: "rate_limit_exceeded",
     retryAfterMs,
   }
 }
@@ -183,6 +215,7 @@ export class InputTooLong extends Schema.TaggedError<InputTooLong>()("InputTooLo
     retry: "no",
     when: "The text is longer than the model speaks; `detail` names the limit",
     detail: ({ maxCharacters, model }) => `input: ${model} speaks at most ${maxCharacters} characters`,
+    param: () => "input",
   }
 }
 

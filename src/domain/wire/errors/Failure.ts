@@ -13,6 +13,12 @@ export interface Failure<E> {
   readonly when: string
   /** The sentence for the developer of the client. Never holds causes, paths or signals. */
   detail(error: E): string
+  /** A second sentence, what the caller can do. Only in the error object of OpenAI's clients (protocol 3.1). */
+  advice?(error: E): string | undefined
+  /** The field of the request that the error is about. */
+  param?(error: E): string
+  /** OpenAI's code for the error; the class's name without it. */
+  readonly code?: string
   /** Milliseconds of `Retry-After`, where `retry` is `after`. */
   retryAfterMs?(error: E): number
   /** The body, where it is not `{detail}` (protocol 3.1). */

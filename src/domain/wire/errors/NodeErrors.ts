@@ -2,6 +2,10 @@
 import { Schema } from "effect"
 import { type Failure, retryAfterMs } from "./Failure.ts"
 
+/** Names for a sentence. At most 20, so that a long catalog does not make a long answer. */
+const listed = (names: ReadonlyArray<string>): string =>
+  names.length > 20 ? `${names.slice(0, 20).join(", ")} and ${names.length - 20} more` : names.join(", ")
+
 const gigabytes = (bytes: number): string => (bytes / 1024 ** 3).toFixed(2)
 
 /** A header of at most 2 KB. Left out: names that need other characters than visible ASCII, and those beyond 2 KB. */
@@ -45,6 +49,8 @@ export class StoreDown extends Schema.TaggedError<StoreDown>()("StoreDown", {
 /** The model is not deployed on this node, or an operator has unloaded it. */
 export class ModelNotLoaded extends Schema.TaggedError<ModelNotLoaded>()("ModelNotLoaded", {
   model: Schema.String,
+  /** The models of the wanted kind that are deployed, where none has the requested name. */
+  deployed: Schema.optionalKey(Schema.Array(Schema.String)),
 }) {
   static readonly failure: Failure<ModelNotLoaded> = {
     status: 404,
@@ -52,6 +58,9 @@ export class ModelNotLoaded extends Schema.TaggedError<ModelNotLoaded>()("ModelN
     retry: "yes",
     when: "The model is not deployed on this node, or an operator has unloaded it",
     detail: () => "Model not loaded",
+    advice: ({ deployed = [] }) => (deployed.length === 0 ? undefined : `This node has: ${listed(deployed)}`),
+    param: () => "model",
+    code: "model_not_found",
   }
 }
 
@@ -198,6 +207,9 @@ export class SynthesisFailed extends Schema.TaggedError<SynthesisFailed>()("Synt
     when: "Speech failed before its first audio. For an unknown voice the header `X-Available-Voices` lists those of the model",
     detail: () => "TTS backend error",
     headers: { "x-available-voices": { of: ({ voices }) => voiceList(voices) } },
+    advice: ({ model, voices }) =>
+      voices === undefined ? undefined : `voice: ${model} has ${listed(voices)}`,
+    param: ({ field, voices }) => field ?? (voices === undefined ? "" : "voice"),
   }
 }
 

@@ -1,6 +1,7 @@
 // Events that the server sends on the realtime socket (protocol 11.4, 11.5). Schemas only.
 import { Schema } from "effect"
 import * as Errors from "../Errors.ts"
+import { textUpTo } from "../text/Fields.ts"
 
 const TurnDetection = Schema.NullOr(
   Schema.Struct({
@@ -51,7 +52,8 @@ const Item = Schema.Struct({
 })
 
 const errorTypes = Schema.Literals(["invalid_request_error", "server_error"])
-const codes = Schema.Literals(Object.keys(Errors))
+/** Those of the errors, and that of the last event of a client that sends too many (protocol 11.2). */
+const codes = Schema.Literals([...Object.keys(Errors), "too_many_events"])
 
 const event = <const Type extends string, Fields extends Schema.Struct.Fields>(
   types: ReadonlyArray<Type>,
@@ -102,8 +104,11 @@ export const RealtimeEvent = Schema.Union([
   }),
 ])
 
+/** Longest id that a client gives an event, which comes back with its error. OpenAI's limit. */
+export const maxEventIdCharacters = 512
+
 /** Events of the client: any `type`; what each has beside it stands in RealtimeProtocol. */
 export const RealtimeClientEvent = Schema.Struct({
-  type: Schema.String,
-  event_id: Schema.optionalKey(Schema.String),
+  type: textUpTo(256),
+  event_id: Schema.optionalKey(textUpTo(maxEventIdCharacters)),
 })

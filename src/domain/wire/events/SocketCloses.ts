@@ -34,6 +34,6 @@ export const liveCloses = withEvery({
 
 export const realtimeCloses = withEvery({
   1000: ["idle", "session expired"],
-  1008: ["too many events", "cost limit"],
+  1008: ["too many events", "cost limit", "replaced"],
   1011: ["failed"],
 })

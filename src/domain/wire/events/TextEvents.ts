@@ -1,7 +1,7 @@
 // Events of streamed text (protocol 7.3, 7.4) and frames of the completions socket (protocol 7.6). Schemas only.
 import { Schema } from "effect"
 import { ChatFinish, ChatRequest, TokenUsage } from "../Chat.ts"
-import { CompletionFinish, CompletionRequest } from "../Completion.ts"
+import { CompletionBody, CompletionFinish } from "../Completion.ts"
 import { ChatLogprobs, CompletionLogprobs } from "../text/Logprobs.ts"
 import { FunctionCallDelta, ToolCallDelta } from "../text/Tools.ts"
 
@@ -84,7 +84,7 @@ export type GenerationId = typeof GenerationId.Type
 export const CancelFrame = Schema.Struct({ type: Schema.Literal("cancel"), request_id: GenerationId })
 /** Starts a text completion. */
 export const StartFrame = Schema.Struct({
-  ...CompletionRequest.fields,
+  ...CompletionBody.fields,
   request_id: Schema.optionalKey(GenerationId),
 })
 

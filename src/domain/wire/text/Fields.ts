@@ -7,6 +7,9 @@ export const range = (minimum: number, maximum: number) =>
 export const int = Schema.Int.annotate({ message: "must be an integer" })
 export const finite = Schema.Finite.annotate({ message: "must be a number" })
 export const text = Schema.String.annotate({ message: "must be a text" })
+/** A text of so many characters (UTF-16 units). */
+export const textUpTo = (most: number) =>
+  text.check(Schema.isMaxLength(most, { message: `must be at most ${most} characters` }))
 export const flag = Schema.Boolean.annotate({ message: "must be true or false" })
 
 export const optional = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))

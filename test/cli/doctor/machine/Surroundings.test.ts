@@ -4,6 +4,7 @@ import { expect, it } from "vitest"
 import { cacheBytesFrom, disturbance } from "#cli/doctor/machine/MachineFacts.ts"
 import * as Verdicts from "#cli/doctor/machine/SurroundingVerdicts.ts"
 import { cpuMsFrom, librariesFrom } from "#cli/doctor/measure/EngineProcessFacts.ts"
+import { trustNone } from "#domain/access/ClientAddress.ts"
 import { machine } from "../Reports.ts"
 
 const gibibyte = 1024 ** 3
@@ -46,6 +47,33 @@ it("judges readings, and says what to do about each that is not ok", () => {
     expect(advice === null).toBe(verdict === "ok")
     expect(detail).not.toContain("undefined")
   }
+})
+
+it("says which library the listeners have, and warns where it is another one than would be", () => {
+  const facts = { host: "127.0.0.1", tls: undefined, isTrusted: trustNone } as const
+  const loads = Verdicts.ok("uWebSockets.js", "20.0.8")
+  const lacks = Verdicts.failure("uWebSockets.js", "no binary", "install it")
+  const verdicts = [
+    [loads, "auto", "127.0.0.1"],
+    [loads, "auto", "0.0.0.0"],
+    [lacks, "auto", "0.0.0.0"],
+    [lacks, "auto", "127.0.0.1"],
+    [lacks, "uws", "127.0.0.1"],
+    [lacks, "node", "127.0.0.1"],
+  ] as const
+  const judged = verdicts.map(([uws, transport, host]) => {
+    const { advice, detail, verdict } = Verdicts.transportVerdict({ ...facts, transport, host }, uws)
+    return [verdict, detail, advice]
+  })
+  const advice = expect.stringContaining("docs/transports.md")
+  expect(judged).toEqual([
+    ["ok", "20.0.8; listeners have uWebSockets.js: only this machine reaches 127.0.0.1", null],
+    ["ok", "20.0.8; listeners have Node's own server and ws: other machines reach 0.0.0.0", null],
+    ["ok", "no binary; listeners have Node's own server and ws: other machines reach 0.0.0.0", null],
+    ["warning", "no binary; Node's own server serves instead", advice],
+    ["failure", "no binary", "set EDGEWISE_TRANSPORT=auto: Node's own server serves instead"],
+    ["ok", "no binary; listeners have Node's own server and ws: EDGEWISE_TRANSPORT=node", null],
+  ])
 })
 
 it("goes by the share of processors in use, and by the load where that is unknown", () => {

@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url"
 import { expect, layer } from "@effect/vitest"
 import { Context, Effect, Fiber, Layer } from "effect"
 import { llamaGguf } from "#engines/llama/model/LlamaGguf.ts"
-import type { TextEngine } from "#engines/protocol/Engine.ts"
+import type { TextDelta, TextEngine } from "#engines/protocol/Engine.ts"
 import {
   generateText,
   openText,
@@ -166,6 +166,113 @@ layer(Demo.layer, { excludeTestServices: true })("the built-in text model", (it)
         const refused = yield* Effect.flip(generateText(engine, textRequest({ text: "a" }, { suffix: "b" })))
         expect(refused).toMatchObject({ reason: "InvalidInput", field: "suffix" })
       }),
+  )
+})
+
+/** Everything that a reply says of the tokens of its prompt and of its own. */
+const logprobsOf = (deltas: ReadonlyArray<TextDelta>, reply = 0) =>
+  deltas
+    .filter(({ detail }) => (detail?.reply ?? 0) === reply)
+    .flatMap(({ detail }) => detail?.logprobs ?? [])
+
+layer(Demo.layer, { excludeTestServices: true })("an echoed prompt with log probabilities", (it) => {
+  it.effect("has those of a request for each of its tokens, and NaN for the first", () =>
+    Effect.gen(function* () {
+      const engine = yield* Demo
+      const ids = Array.from({ length: 40 }, (_, at) => 300 + ((at * 97) % 150))
+      const echoed = yield* generateText(engine, {
+        ...textRequest({ text: "" }, { maxTokens: 0, echo: true, logprobs: 3 }),
+        prompt: { texts: [ids] },
+      })
+      expect(echoed.end).toMatchObject({ finishReason: "length", promptTokens: 40, completionTokens: 0 })
+      const all = logprobsOf(echoed.deltas)
+      expect(all).toHaveLength(ids.length)
+      expect(all[0]).toMatchObject({ logprob: Number.NaN, top: [] })
+      for (const [at, id] of ids.entries()) {
+        if (at === 0) continue
+        // The bias makes the token certain; log probabilities are those without it.
+        const forced = yield* generateText(engine, {
+          ...textRequest({ text: "" }, { maxTokens: 1, logprobs: 3, logitBias: [[id, 100]] }),
+          prompt: { texts: [ids.slice(0, at)] },
+          owner: at,
+        })
+        const [alone] = logprobsOf(forced.deltas)
+        expect(forced.started.cachedTokens).toBe(0)
+        expect(all[at]!.token).toBe(alone!.token)
+        expect(all[at]!.logprob).toBeCloseTo(alone!.logprob, 2)
+        expect(all[at]!.top.map(({ logprob }) => logprob)).toEqual(
+          alone!.top.map(({ logprob }) => expect.closeTo(logprob, 2)),
+        )
+      }
+    }),
+  )
+
+  it.effect("goes on with the reply, whose tokens have theirs as without an echo, and reuses nothing", () =>
+    Effect.gen(function* () {
+      const engine = yield* Demo
+      const text = "Once upon a time there was a fox who could count to ten. é日 Then"
+      const request = textRequest({ text }, { maxTokens: 5, logprobs: 2, replies: 2 })
+      const plain = yield* generateText(engine, request)
+      const echoed = yield* generateText(engine, { ...request, echo: true })
+      expect(echoed.started.cachedTokens).toBe(0)
+      expect(echoed.end).toEqual(plain.end)
+      for (const reply of [0, 1]) {
+        const textOfReply = (deltas: ReadonlyArray<TextDelta>) =>
+          deltas
+            .filter(({ detail }) => (detail?.reply ?? 0) === reply)
+            .map((delta) => delta.text)
+            .join("")
+        expect(textOfReply(echoed.deltas)).toBe(text + textOfReply(plain.deltas))
+        const own = logprobsOf(plain.deltas, reply)
+        const all = logprobsOf(echoed.deltas, reply)
+        expect(all).toHaveLength(echoed.started.promptTokens + own.length)
+        for (const [at, { logprob, token }] of own.entries())
+          expect(all[echoed.started.promptTokens + at]).toMatchObject({
+            token,
+            logprob: expect.closeTo(logprob, 2),
+          })
+        const ofPrompt = all.slice(0, echoed.started.promptTokens)
+        expect(ofPrompt.reduce((sum, { units }) => sum + units!, 0)).toBe(text.length)
+      }
+      // Calls of a prompt that is read have at most 16 rows; one of any length fits.
+      const long = yield* generateText(engine, {
+        ...textRequest({ text: text.repeat(12) }, { maxTokens: 1, logprobs: 0, echo: true }),
+      })
+      expect(logprobsOf(long.deltas)).toHaveLength(long.started.promptTokens + long.end.completionTokens)
+    }),
+  )
+
+  it.effect("several prompts are numbered, counted once, and each is what it is alone", () =>
+    Effect.gen(function* () {
+      const engine = yield* Demo
+      const texts = ["Once upon a time", [300, 301, 302, 303], "The robot"]
+      const request = { ...textRequest({ text: "" }, { maxTokens: 4, logprobs: 1, echo: true, replies: 2 }) }
+      const together = yield* generateText(engine, { ...request, prompt: { texts } })
+      let promptTokens = 0
+      let completionTokens = 0
+      const finishReasons: Array<string> = []
+      for (const [at, text] of texts.entries()) {
+        const alone = yield* generateText(engine, { ...request, prompt: { texts: [text] } })
+        promptTokens += alone.end.promptTokens
+        completionTokens += alone.end.completionTokens
+        finishReasons.push(...(alone.end.finishReasons ?? []))
+        for (const reply of [0, 1])
+          expect(logprobsOf(together.deltas, 2 * at + reply).map(({ token }) => token)).toEqual(
+            logprobsOf(alone.deltas, reply).map(({ token }) => token),
+          )
+      }
+      expect(together.started.promptTokens).toBe(promptTokens)
+      expect(together.end).toMatchObject({ promptTokens, completionTokens, finishReasons })
+      expect(together.deltas.at(-1)!.completionTokens).toBe(completionTokens)
+      const refused = yield* Effect.flip(
+        generateText(engine, { ...request, prompt: { texts: ["fine", [1, 1e6]] } }),
+      )
+      expect(refused).toMatchObject({ reason: "InvalidInput", field: "prompt[1]" })
+      const long = yield* Effect.flip(
+        generateText(engine, { ...request, prompt: { texts: ["fine", "fine", Array(5_000).fill(300)] } }),
+      )
+      expect(long).toMatchObject({ reason: "PromptTooLong", field: "prompt[2]", promptTokens: 5_000 })
+    }),
   )
 })
 

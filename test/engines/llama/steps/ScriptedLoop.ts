@@ -30,8 +30,8 @@ export const tokensOf = (text: string): ReadonlyArray<number> =>
 /** One of several letters, or letters that follow for certain. */
 export type Part = { readonly oneOf: string } | { readonly certain: string }
 
-/** A reply of these parts in their order, then the end. */
-const partsConstraint = (parts: ReadonlyArray<Part>): Constraint => {
+/** A reply of these parts in their order, then the end. `find`: of each mask. */
+const partsConstraint = (parts: ReadonlyArray<Part>, find: () => boolean): Constraint => {
   const allowed: Array<ReadonlyArray<number>> = parts.flatMap((part) =>
     "oneOf" in part ? [tokensOf(part.oneOf)] : tokensOf(part.certain).map((token) => [token]),
   )
@@ -39,6 +39,7 @@ const partsConstraint = (parts: ReadonlyArray<Part>): Constraint => {
   const now = (): ReadonlyArray<number> => allowed[at] ?? [endToken]
   return {
     allows: (token) => now().includes(token),
+    find,
     mask: (logits) => {
       for (let token = 0; token < logits.length; token++)
         if (!now().includes(token)) logits[token] = -Infinity
@@ -80,22 +81,31 @@ export const sharingCosts = (slots: number): StepCosts => ({
   prompt: new SteadyCost(64),
 })
 
-export const open = (native: ScriptedNative, slots: number, costs = learntCosts(slots)): StepLoop =>
+export const open = (
+  native: ScriptedNative,
+  slots: number,
+  costs = learntCosts(slots),
+  checkpointBytes = 0,
+): StepLoop =>
   new StepLoop({
     native: native.native,
     slots,
     needsCheckpoints: false,
-    checkpointBytes: 0,
+    checkpointBytes,
     costs,
     promptShare: 2 / 3,
   })
 
 export interface Asked {
   readonly prompt?: string
+  readonly owner?: number
+  readonly shared?: number
   readonly seed?: number
   readonly temperature?: number
   readonly maxTokens?: number
   readonly parts?: ReadonlyArray<Part>
+  /** A slice of the work on a mask; true once it is found, as it is at once by default. */
+  readonly find?: () => boolean
   readonly runs?: boolean
   readonly reply?: number
   readonly terms?: Partial<DetailedTerms>
@@ -107,7 +117,7 @@ export const termsOf = (asked: Asked, out: TextOutlet, tally = { tokens: 0 }): J
     parts === undefined
       ? undefined
       : new Guidance({
-          constraint: partsConstraint(parts),
+          constraint: partsConstraint(parts, asked.find ?? (() => true)),
           runs,
           maxTokens,
           minTokens: 0,
@@ -121,7 +131,7 @@ export const termsOf = (asked: Asked, out: TextOutlet, tally = { tokens: 0 }): J
     out,
     reply,
     tally,
-    echo: "",
+    prologue: undefined,
     guidance,
     parser: undefined,
     showsThinking: false,
@@ -133,6 +143,8 @@ export const termsOf = (asked: Asked, out: TextOutlet, tally = { tokens: 0 }): J
     prompt: tokensOf(asked.prompt ?? "prompt"),
     spans: [],
     marks: [],
+    owner: asked.owner,
+    shared: asked.shared ?? 0,
     sampling: { ...greedy, temperature, seed },
     reply: new DetailedReply(detailed, vocabulary),
     out,

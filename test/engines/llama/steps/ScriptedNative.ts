@@ -1,12 +1,16 @@
 // A native context in memory whose logits are a function of the sequence's tokens. It checks what the step loop does with
 // sequences: positions without gaps, rows only where they were requested, copies only of what was evaluated.
-import type { NativeContext } from "#engines/llama/native/Native.ts"
+import type { NativeContext, SavedState } from "#engines/llama/native/Native.ts"
 import { LogitSampler } from "#engines/llama/sampling/LogitSampler.ts"
 import { Rows } from "#engines/llama/sampling/Rows.ts"
 import { massesOf, scoreOf } from "#engines/llama/sampling/Scores.ts"
 
 /** Logits of the next token. */
 export type Predict = (tokens: ReadonlyArray<number>) => Float32Array
+
+interface SavedTokens extends SavedState {
+  readonly tokens: ReadonlyArray<number>
+}
 
 export interface ScriptedNative {
   readonly native: NativeContext
@@ -69,7 +73,8 @@ export const scriptedNative = (options: {
     sampler: (sampling, biases) => {
       const sampler = new LogitSampler(sampling, rows, biases)
       return {
-        sample: async (row, choice) => sampler.draw(rowAt(row), choice),
+        sample: async (row) => sampler.draw(rowAt(row)),
+        choose: (row, choice) => sampler.choose(rowAt(row), choice),
         count: (token) => sampler.count(token),
         dispose: () => {},
       }
@@ -83,8 +88,18 @@ export const scriptedNative = (options: {
     restore: async () => false,
     setThreads: () => {},
   }
-  const direct: NativeContext["direct"] = {
-    score: (row, token, top) => scoreOf(rows, rowAt(row), token, top),
+  const direct: NonNullable<NativeContext["direct"]> = {
+    wholeBytes: (sequenceId) => of(sequenceId).length,
+    saveWhole: async (sequenceId) => {
+      const tokens = [...of(sequenceId)]
+      const saved: SavedTokens = { tokens, sizeBytes: tokens.length, dispose: () => {} }
+      return saved
+    },
+    give: async (saved, sequenceId) => {
+      sequences.set(sequenceId, [...(saved as SavedTokens).tokens])
+      return true
+    },
+    score: (row, token, top) => scoreOf(rows, typeof row === "number" ? rowAt(row) : row, token, top),
     masses: (row, groups) => massesOf(rows, rowAt(row), groups),
     copy: (from, to) => {
       copies.push([from, to])

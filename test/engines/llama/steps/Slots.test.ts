@@ -1,10 +1,14 @@
 // Which sequence serves a prompt, and how much of it stays.
 import { expect, it } from "@effect/vitest"
 import fc from "fast-check"
+import { SequenceMemory } from "#engines/llama/steps/SequenceMemory.ts"
 import { chooseSlot, makeSlots, reusable, type Slot } from "#engines/llama/steps/Slots.ts"
+import { runs } from "../../../support/groups/Runs.ts"
+import { native } from "./ScriptedLoop.ts"
 
 const slot = (id: number, tokens: Array<number>, changes: Partial<Slot<null>> = {}): Slot<null> => ({
   id,
+  owner: 1,
   tokens,
   jumps: [],
   checkpoints: [],
@@ -13,6 +17,7 @@ const slot = (id: number, tokens: Array<number>, changes: Partial<Slot<null>> = 
   ...changes,
 })
 const checkpoint = (length: number) => ({ length, sizeBytes: 1, saved: null })
+const own = (prompt: ReadonlyArray<number>) => ({ prompt, owner: 1, ready: 0 })
 const count = (length: number) => Array.from({ length }, (_, at) => at)
 
 it("keeps the common beginning, but always evaluates two tokens", () => {
@@ -36,28 +41,34 @@ it("a conversation comes back to its sequence", () => {
     slot(2, []),
   ]
   const next = [...slots[1]!.tokens, 7, 8, 9]
-  expect(chooseSlot(slots, next, false)).toEqual({ slot: slots[1], keep: slots[1]!.tokens.length })
+  expect(chooseSlot(slots, own(next), false)).toEqual({
+    slot: slots[1],
+    keep: slots[1]!.tokens.length,
+    given: false,
+  })
 })
 
 it("a newcomer takes the lowest empty sequence, then the one idle longest", () => {
   const used = [slot(0, count(40), { lastUsed: 9 }), slot(1, []), slot(2, [])]
-  expect(chooseSlot(used, [900, 901, 902], false)?.slot.id).toBe(1)
+  expect(chooseSlot(used, own([900, 901, 902]), false)?.slot.id).toBe(1)
+  const two = [slot(0, count(40), { lastUsed: 3 }), slot(1, count(40), { lastUsed: 9 }), slot(2, [])]
+  expect(chooseSlot(two, own([900, 901, 902]), false)?.slot.id).toBe(2)
   const full = [
     slot(0, count(40), { lastUsed: 9 }),
     slot(1, count(40), { lastUsed: 3 }),
     slot(2, count(40), { lastUsed: 5 }),
   ]
-  expect(chooseSlot(full, [900, 901, 902], false)?.slot.id).toBe(1)
+  expect(chooseSlot(full, own([900, 901, 902]), false)?.slot.id).toBe(1)
 })
 
 it("a short shared beginning is no reason to lose a long conversation", () => {
   const slots = [slot(0, count(400), { lastUsed: 9 }), slot(1, [])]
-  expect(chooseSlot(slots, [0, 1, 2, 900, 901], false)?.slot.id).toBe(1)
+  expect(chooseSlot(slots, own([0, 1, 2, 900, 901]), false)?.slot.id).toBe(1)
 })
 
 it("never a busy one; none when all are busy", () => {
   const slots = makeSlots<null>(2).map((one) => ({ ...one, busy: true }))
-  expect(chooseSlot(slots, [1, 2, 3], false)).toBeUndefined()
+  expect(chooseSlot(slots, own([1, 2, 3]), false)).toBeUndefined()
 })
 
 it("what is kept is a common prefix of sequence and prompt, at a length the memory can go back to", () => {
@@ -75,7 +86,7 @@ it("what is kept is a common prefix of sequence and prompt, at a length the memo
         const lengths = marks.filter((length) => length <= rest.tokens.length).sort((a, b) => a - b)
         return slot(id, [...rest.tokens], { ...rest, checkpoints: lengths.map(checkpoint) })
       })
-      const chosen = chooseSlot(slots, prompt, needs)
+      const chosen = chooseSlot(slots, own(prompt), needs)
       expect(chosen === undefined).toBe(slots.every(({ busy }) => busy))
       if (chosen === undefined) return
       const { slot: picked, keep } = chosen
@@ -87,3 +98,120 @@ it("what is kept is a common prefix of sequence and prompt, at a length the memo
     }),
   )
 })
+
+it("the sequence of another owner is never continued, and not cut while another is older or empty", () => {
+  const theirs = slot(0, count(40), { owner: 2, lastUsed: 9 })
+  const chosen = chooseSlot([theirs, slot(1, [])], own([...count(40), 7, 8]), false)
+  expect(chosen).toEqual({ slot: expect.objectContaining({ id: 1 }), keep: 0, given: false })
+  const older = slot(1, count(20), { owner: 3, lastUsed: 4 })
+  expect(chooseSlot([theirs, older], own([...count(40), 7, 8]), false)).toEqual({
+    slot: older,
+    keep: 0,
+    given: false,
+  })
+})
+
+interface Sent {
+  readonly owner: number
+  readonly prompt: ReadonlyArray<number>
+  /** Tokens of the beginning that are declared as shared. */
+  readonly shared: number
+  /** Requests of the history that still run when this one arrives. */
+  readonly lasts: number
+}
+
+/** What each request of the history was told: how many of its tokens were kept. */
+const keptOf = async (slots: number, history: ReadonlyArray<Sent>): Promise<ReadonlyArray<number>> => {
+  const scripted = native()
+  const memory = new SequenceMemory({
+    native: scripted.native,
+    slots,
+    needsCheckpoints: false,
+    checkpointBytes: 1_000,
+  })
+  const running: Array<{ readonly slot: Slot<never>; readonly until: number }> = []
+  const kept: Array<number> = []
+  for (const [at, { lasts, owner, prompt, shared }] of history.entries()) {
+    for (const [index, { slot, until }] of [...running.entries()].reverse())
+      if (until <= at || running.length >= slots) {
+        slot.busy = false
+        running.splice(index, 1)
+      }
+    const wanted = memory.wanted(prompt, owner, shared)
+    const chosen = memory.take(wanted)!
+    const length = await memory.begin(chosen, wanted)
+    const { slot } = chosen
+    expect(slot.tokens).toEqual(prompt.slice(0, length))
+    const evaluate = async (to: number) => {
+      const tokens = prompt.slice(slot.tokens.length, to)
+      const position = slot.tokens.length
+      if (tokens.length === 0) return
+      await scripted.native.decode([{ sequenceId: slot.id, position, tokens, logits: false }])
+      slot.tokens.push(...tokens)
+    }
+    if (length < shared) {
+      await evaluate(shared)
+      await memory.share(slot)
+    }
+    await evaluate(prompt.length)
+    kept.push(length)
+    running.push({ slot: slot as Slot<never>, until: at + 1 + lasts })
+  }
+  return kept
+}
+
+const declared = [5, 5, 5, 5]
+const someTokens = fc.array(fc.nat(2), { minLength: 3, maxLength: 14 })
+const drawnRequest = fc.record({
+  owner: fc.integer({ min: 1, max: 3 }),
+  prompt: someTokens,
+  /** What owners 2 and 3 send instead in another run. */
+  other: someTokens,
+  isShared: fc.boolean(),
+  lasts: fc.nat(2),
+})
+type Drawn = typeof drawnRequest extends fc.Arbitrary<infer T> ? T : never
+const histories = fc.array(drawnRequest, { minLength: 2, maxLength: 16 })
+const sentOf = (drawn: ReadonlyArray<Drawn>, own: (one: Drawn) => ReadonlyArray<number>) =>
+  drawn.map((one) => ({
+    owner: one.owner,
+    lasts: one.lasts,
+    prompt: [...(one.isShared ? declared : []), ...own(one)],
+    shared: one.isShared ? declared.length : 0,
+  }))
+const ofFirst = (drawn: ReadonlyArray<Drawn>, kept: ReadonlyArray<number>) =>
+  kept.filter((_, at) => drawn[at]!.owner === 1)
+
+it("in random histories nothing is kept of the prompts of others, and their texts change nothing", () =>
+  fc.assert(
+    fc.asyncProperty(fc.integer({ min: 1, max: 4 }), histories, async (slots, drawn) => {
+      const sent = sentOf(drawn, ({ prompt }) => prompt)
+      const kept = await keptOf(slots, sent)
+      for (const [at, { owner, prompt, shared }] of sent.entries()) {
+        const beginning = prompt.slice(0, kept[at])
+        const mayBegin = (earlier: Sent) =>
+          earlier.owner === owner && beginning.every((token, index) => token === earlier.prompt[index])
+        if (kept[at]! > shared) expect(sent.slice(0, at).some(mayBegin)).toBe(true)
+      }
+      // The same history with other tokens, of which as many are equal to each other.
+      const others = sentOf(drawn, ({ owner, prompt }) => prompt.map((token) => token + 10 * owner))
+      expect(await keptOf(slots, others)).toEqual(kept)
+    }),
+    { numRuns: runs(100, 3_000) },
+  ))
+
+it("while no sequence is replaced, an owner is told the same whatever others send", () =>
+  fc.assert(
+    fc.asyncProperty(histories, async (drawn) => {
+      const one = await keptOf(
+        drawn.length,
+        sentOf(drawn, ({ prompt }) => prompt),
+      )
+      const another = await keptOf(
+        drawn.length,
+        sentOf(drawn, ({ other, owner, prompt }) => (owner === 1 ? prompt : other)),
+      )
+      expect(ofFirst(drawn, another)).toEqual(ofFirst(drawn, one))
+    }),
+    { numRuns: runs(100, 3_000) },
+  ))

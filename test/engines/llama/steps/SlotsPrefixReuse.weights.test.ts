@@ -2,7 +2,7 @@
 // text as cold ones, and evaluate less.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import type { ChatTurn } from "#engines/protocol/Engine.ts"
+import type { ChatTurn, GenerateRequest, TextEngine } from "#engines/protocol/Engine.ts"
 import { generateText, textRequest } from "../../../support/engines/EngineHarness.ts"
 import { openToy } from "../../../support/engines/ToyEngine.ts"
 
@@ -64,6 +64,44 @@ for (const kind of ["llama", "qwen35"] as const)
         const bareOther = yield* generateText(bare, chat("stop"))
         expect(bareOther.text).toBe(other.text)
         if (kind === "qwen35") expect(bareOther.started.cachedTokens).toBe(0)
+      }).pipe(Effect.scoped),
+    )
+
+    it.live("what one owner sent is evaluated again for another, unless the catalog shares it", () =>
+      Effect.gen(function* () {
+        const chat = (owner: number, system: string, content: string) => ({
+          ...textRequest([{ role: "system", content: system }, user(content)], { maxTokens: 8 }),
+          owner,
+        })
+        const cachedIn = (engine: TextEngine, request: GenerateRequest) =>
+          Effect.map(generateText(engine, request), ({ started, text }) => ({ ...started, text }))
+        const shared = long.repeat(2).trim()
+        const engine = yield* openToy(kind, { seed: 7 }, { sharedPrompts: [shared] })
+        yield* generateText(engine, chat(1, `the code is 4711 ${shared}`, "Hello"))
+        const guess = yield* cachedIn(engine, chat(2, `the code is 4711 ${shared}`, "Hello"))
+        expect(guess.cachedTokens).toBe(0)
+        const own = yield* cachedIn(engine, chat(1, `the code is 4711 ${shared}`, "Hello"))
+        expect(own.cachedTokens).toBeGreaterThan(own.promptTokens - 20)
+
+        // Declared: evaluated once, for the first owner that sends it; no further than its own end.
+        expect((yield* cachedIn(engine, chat(1, shared, "Hello"))).cachedTokens).toBe(0)
+        const second = yield* cachedIn(engine, chat(2, shared, "Hello"))
+        const third = yield* cachedIn(engine, chat(3, shared, "stop"))
+        expect(second.cachedTokens).toBeGreaterThan(60)
+        expect(second.cachedTokens).toBeLessThan(second.promptTokens - 2)
+        expect(third.cachedTokens).toBe(second.cachedTokens)
+        expect((yield* cachedIn(engine, chat(4, `${shared} more`, "Hello"))).cachedTokens).toBe(0)
+        const cold = yield* Effect.scoped(
+          Effect.flatMap(openToy(kind, { seed: 7 }), (fresh) => cachedIn(fresh, chat(3, shared, "stop"))),
+        )
+        expect(third.text).toBe(cold.text)
+
+        // Without memory for saved states nothing is shared, and nothing breaks.
+        const bare = yield* openToy(kind, { seed: 7 }, { sharedPrompts: [shared], checkpointMegabytes: 0 })
+        yield* generateText(bare, chat(1, shared, "Hello"))
+        const unshared = yield* cachedIn(bare, chat(2, shared, "stop"))
+        expect(unshared.cachedTokens).toBe(0)
+        expect(unshared.text).toBe(cold.text)
       }).pipe(Effect.scoped),
     )
 

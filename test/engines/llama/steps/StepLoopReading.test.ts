@@ -29,11 +29,17 @@ const read = async (
     ...termsOf({ prompt }, out),
     reading: {
       at,
-      withinMs,
-      row: (row) => void masses.push(scripted.native.direct!.masses(row, [[3], [3, 4], []])),
-      refused: (why) => {
-        refused = why
+      rows: (count) => {
+        for (let row = 0; row < count; row++)
+          masses.push(scripted.native.direct!.masses(row, [[3], [3, 4], []]))
       },
+      unless: {
+        withinMs,
+        refused: (why) => {
+          refused = why
+        },
+      },
+      end: { finishReason: "stop", completionTokens: 0 },
     },
   }
   const before = scripted.calls.length

@@ -3,6 +3,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import fc from "fast-check"
 import type { StepLoop } from "#engines/llama/steps/StepLoop.ts"
+import { EngineError } from "#engines/protocol/Engine.ts"
 import { type TextOutlet, textOf, textOutlet } from "../../../support/engines/EngineHarness.ts"
 import {
   type Asked,
@@ -23,6 +24,9 @@ const part: fc.Arbitrary<Part> = fc.oneof(
   fc.record({ certain: fc.string({ unit: fc.constantFrom(...letters), minLength: 1, maxLength: 9 }) }),
 )
 const shape = fc.array(part, { minLength: 1, maxLength: 8 })
+
+/** A reply of 50 tokens. */
+const fifty = Array.from({ length: 50 }, (): Part => ({ oneOf: letters }))
 
 const fits = (text: string, parts: ReadonlyArray<Part>): boolean =>
   new RegExp(`^${parts.map((one) => ("oneOf" in one ? `[${one.oneOf}]` : one.certain)).join("")}$`).test(text)
@@ -66,6 +70,59 @@ describe("a constraint", () => {
       }),
       { numRuns: 50 },
     ))
+
+  it("whose masks take long to find holds up no other reply, and changes no text", async () => {
+    const parts = Array.from({ length: 4 }, (): Part => ({ oneOf: "xyz" }))
+    const alone = await say(open(native(), 1), { parts })
+    const loop = open(native(), 2)
+    let slices = 0
+    /** Slices until the other reply had ended. */
+    let before = 0
+    const slow = say(loop, { parts, find: () => ++slices % 1_000 === 0 })
+    const other = say(loop, { prompt: "other", parts: fifty }).then((said) => {
+      before = slices
+      return said
+    })
+    expect((await other).end).toMatchObject({ completionTokens: 50 })
+    expect((await slow).text).toBe(alone.text)
+    // Of the first mask.
+    expect(before).toBeLessThan(1_000)
+    expect(slices).toBeGreaterThanOrEqual(1_000)
+  })
+
+  it("whose masks exceed their work ends with the reason, alone; the sequence serves the next", async () => {
+    const exceeded = new EngineError({ reason: "InvalidInput", field: "format", detail: "too long" })
+    const parts: ReadonlyArray<Part> = [{ oneOf: "x" }, { oneOf: "y" }]
+    const loop = open(native(), 2)
+    let slices = 0
+    const find = () => {
+      if (++slices > 5) throw exceeded
+      return false
+    }
+    const job = loop.open(termsOf({ parts, find }, textOutlet()))
+    const other = say(loop, { prompt: "other", parts: fifty })
+    await expect(outcomeOf(loop, job)).rejects.toBe(exceeded)
+    await loop.release(job)
+    expect((await other).text).toBe((await say(open(native(), 1), { prompt: "other", parts: fifty })).text)
+    expect((await say(loop, { parts })).text).toBe("xy")
+  })
+
+  it("stops looking for the mask of a reply that was cancelled", async () => {
+    const loop = open(native(), 1)
+    let slices = 0
+    const found = Promise.withResolvers<void>()
+    const find = () => {
+      if (++slices === 3) found.resolve()
+      return false
+    }
+    const job = loop.open(termsOf({ parts: [{ oneOf: "x" }], find }, textOutlet()))
+    void outcomeOf(loop, job)
+    await found.promise
+    await loop.release(job)
+    const at = slices
+    expect((await say(loop, { parts: fifty })).end).toMatchObject({ completionTokens: 50 })
+    expect(slices).toBe(at)
+  })
 
   it("of several replies: their runs share calls, and each has the text that it has alone", () =>
     fc.assert(

@@ -3,6 +3,7 @@ import { expect, it } from "vitest"
 import { type Planes, TowerInterrupted } from "#engines/llama/tower/Tower.ts"
 import type { TowerFile } from "#engines/llama/tower/TowerFile.ts"
 import type { PicturePlan } from "#engines/llama/vision/Families.ts"
+import { PictureReader } from "#engines/llama/vision/PictureReader.ts"
 import { PictureRows } from "#engines/llama/vision/PictureRows.ts"
 import type { OpenPicture, TileRows } from "#engines/llama/vision/Spans.ts"
 import { pictureOf } from "../../../../bench/pictures/Cases.ts"
@@ -143,4 +144,28 @@ it("closing ends what is computed", async () => {
   await held.running()
   await rows.close()
   expect(held.begun).toEqual([1])
+})
+
+it("the rows of a picture serve the owner that showed it, and no other", async () => {
+  const held = heldTower()
+  const mlp = { ...file, projector: "mlp", size: 28, patch: 14, merge: 1 } as unknown as TowerFile
+  const tower = { ...held.tower, file: mlp }
+  const reader = new PictureReader(mlp, new PictureRows({ ...options, tower }))
+  const show = async (owner: number) => {
+    const spans = reader.read(pictureOf(3), owner).flatMap((piece) => ("span" in piece ? [piece] : []))
+    const before = held.begun.length
+    const open = spans[0]!.span.source.open()
+    const answer = rowsOf(open, 0)
+    await Promise.race([answer, held.running()])
+    held.finish()
+    await answer
+    open.close()
+    return { computed: held.begun.length > before, numbers: spans[0]!.numbers }
+  }
+  const first = await show(1)
+  const again = await show(1)
+  const other = await show(2)
+  expect([first.computed, again.computed, other.computed]).toEqual([true, false, true])
+  expect(again.numbers).toEqual(first.numbers)
+  expect(other.numbers).not.toContain(first.numbers[0])
 })

@@ -1,0 +1,148 @@
+// Audio that comes faster than it is spoken, on sockets of a node with the limits of its users: it is heard to its end, in order, and
+// nothing is refused; long events are taken in slices, between which others are served.
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { voice } from "../../support/audio/Voice.ts"
+import { ConversationClient } from "../../support/clients/ConversationClient.ts"
+import { lastWord, listener, noise, openLive, speak } from "../../support/clients/LiveClient.ts"
+import { SocketClient } from "../../support/clients/SocketClient.ts"
+import { runs } from "../../support/groups/Runs.ts"
+import { fakeVoice } from "../../support/nodes/SpeechNode.ts"
+import { fakeModel } from "../../support/nodes/TestCatalog.ts"
+import { startNode, type TestNode, untilLoaded } from "../../support/nodes/TestNode.ts"
+
+const pcmBytesPerSecond = 48_000
+const clear = { type: "input_audio_buffer.clear" }
+const cleared = (events: ReadonlyArray<Readonly<Record<string, unknown>>>) =>
+  events.some(({ type }) => type === "input_audio_buffer.cleared")
+const append = (audio: Buffer) => ({ type: "input_audio_buffer.append", audio: audio.toString("base64") })
+
+/** A node of its own: what a test has sent counts for the next one's sockets of the same user. */
+let node: TestNode
+const start = async () => {
+  node = await startNode({ models: [listener(), fakeModel, fakeVoice], rateLimit: 100_000 })
+  await untilLoaded(node, "listener", "fake", "fake-voice")
+}
+const transcribe = async (): Promise<SocketClient> => {
+  const client = await SocketClient.open(
+    `${node.socketBase}/v1/realtime?intent=transcription&token=${node.keys.dev}`,
+  )
+  client.send({
+    type: "session.update",
+    session: { type: "transcription", audio: { input: { turn_detection: { type: "server_vad" } } } },
+  })
+  await client.until((events) => events.length === 2)
+  return client
+}
+
+describe("silence", () => {
+  beforeAll(start)
+  afterAll(() => node.stop())
+
+  it("of more than two minutes, sent at once, is heard to its end", async () => {
+    const client = await ConversationClient.open(node)
+    client.update({ audio: { input: { format: { type: "audio/pcmu" }, transcription: {} } } })
+    await client.nth("session.updated")
+    const second = append(Buffer.alloc(8_000, 0xff))
+    for (let i = 0; i < 123; i++) client.send(second)
+    client.send(clear)
+    await client.nth("input_audio_buffer.cleared")
+    expect(client.types).toEqual(["session.created", "session.updated", "input_audio_buffer.cleared"])
+    client.close()
+    expect(node.counts.messageBufferedBytes).toBe(0)
+  })
+})
+
+describe("one event", () => {
+  beforeAll(start)
+  afterAll(() => node.stop())
+
+  it("of a minute is taken in slices: another socket is heard meanwhile", async () => {
+    const [long, short] = [await transcribe(), await transcribe()]
+    long.send(append(Buffer.alloc(60 * pcmBytesPerSecond)))
+    long.send(clear)
+    short.send(append(Buffer.alloc(pcmBytesPerSecond / 50)))
+    short.send(clear)
+    await short.until(cleared)
+    expect(cleared(long.frames)).toBe(false)
+    await long.until(cleared)
+    for (const client of [long, short]) {
+      expect(client.frames.filter(({ type }) => type === "error")).toEqual([])
+      client.socket.close()
+    }
+  })
+
+  it("of speech is heard as in pieces of 20 ms", async () => {
+    const pcm = Buffer.concat([
+      voice(4, 3),
+      Buffer.alloc(pcmBytesPerSecond),
+      voice(3, 5),
+      Buffer.alloc(pcmBytesPerSecond),
+    ])
+    const positions = async (bytes: number) => {
+      const client = await transcribe()
+      for (let at = 0; at < pcm.length; at += bytes) client.send(append(pcm.subarray(at, at + bytes)))
+      client.send(clear)
+      await client.until(cleared)
+      client.socket.close()
+      return client.frames.flatMap(({ type, audio_end_ms: end, audio_start_ms: start }) =>
+        start === undefined && end === undefined ? [] : [[type, start ?? end]],
+      )
+    }
+    const pieces = await positions(960)
+    expect(pieces.length).toBeGreaterThanOrEqual(4)
+    expect(await positions(pcm.length)).toEqual(pieces)
+  })
+})
+
+/** Sends at this many times real time, in frames of 100 ms. */
+const sendFast = async (client: SocketClient, pcm: Buffer, times: number): Promise<void> => {
+  const bytes = 3_200
+  const startMs = performance.now()
+  for (let at = 0; at < pcm.length; at += bytes) {
+    client.socket.send(pcm.subarray(at, at + bytes))
+    const aheadMs = ((at / bytes) * 100) / times - (performance.now() - startMs)
+    if (aheadMs > 5) await new Promise((resolve) => setTimeout(resolve, aheadMs))
+  }
+}
+
+describe("sockets in turn", () => {
+  beforeAll(start)
+  afterAll(() => node.stop())
+
+  // In `npm test` two, of which the second waits for 2 s. In `npm run test:long` ten of two minutes.
+  const sockets = runs(2, 10)
+  it(`of one user, ${sockets} at ten times real time: all complete`, { timeout: 900_000 }, async () => {
+    for (let i = 0; i < sockets; i++) {
+      const seconds = sockets === 2 && i > 0 ? 6 : 119
+      const client = await openLive(node, { vad_events: "1" })
+      if (sockets === 2) speak(client, noise(seconds), 3_200)
+      else await sendFast(client, noise(seconds), 10)
+      client.send({ type: "stop" })
+      expect(await lastWord(client)).toMatchObject({ type: "transcript.text.done", duration: seconds })
+      expect(await client.closed).toEqual({ code: 1000, reason: "" })
+    }
+  })
+})
+
+describe("speakers on one key", () => {
+  beforeAll(start)
+  afterAll(() => node.stop())
+
+  it("20 in real time: all are heard to the end", { timeout: 120_000 }, async () => {
+    const clients = await Promise.all(Array.from({ length: 20 }, transcribe))
+    const piece = append(Buffer.alloc(pcmBytesPerSecond / 10))
+    const startMs = performance.now()
+    for (let sent = 0; sent < runs(2, 60) * 10; sent++) {
+      for (const client of clients) client.send(piece)
+      const aheadMs = (sent + 1) * 100 - (performance.now() - startMs)
+      if (aheadMs > 0) await new Promise((resolve) => setTimeout(resolve, aheadMs))
+    }
+    for (const client of clients) client.send(clear)
+    await Promise.all(clients.map((client) => client.until(cleared)))
+    for (const { frames, socket } of clients) {
+      expect(frames.filter(({ type }) => type === "error")).toEqual([])
+      socket.close()
+    }
+    expect(node.counts.messageBufferedBytes).toBe(0)
+  })
+})

@@ -1,0 +1,66 @@
+// JSON bodies over their limit are 413 on every endpoint that takes one, whatever the model, and the detail names the limit
+// (protocol 17.1). On both transports.
+import { Effect } from "effect"
+import { OpenApi } from "effect/http-api"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { EdgeApi } from "#api/declared/EdgeApi.ts"
+import { Accounts } from "#store/accounts/Accounts.ts"
+import { fakeModel } from "../../support/nodes/TestCatalog.ts"
+import { startNode, type TestNode } from "../../support/nodes/TestNode.ts"
+import { type ApiDocument, operationsOf } from "../../support/wire/ApiDocument.ts"
+
+const operations = operationsOf(OpenApi.fromApi(EdgeApi) as unknown as ApiDocument).filter(
+  ({ body }) => body?.contentType === "application/json",
+)
+
+/** The last one is not deployed. */
+const models = ["fake", "seeing", "absent"]
+
+const limitBytes = 8_000_000
+
+/** Fields of every endpoint. The texts are all over the limit, and the second has more values than a body may have. */
+const bodies = (model: string): ReadonlyArray<string> =>
+  [JSON.stringify("x".repeat(limitBytes)), `[${"0,".repeat(limitBytes / 2)}0]`].map(
+    (value) =>
+      `{"model":"${model}","model_name":"${model}","messages":[{"role":"user","content":${value}}],"input":${value}}`,
+  )
+
+it("the document names the endpoints that take JSON", () => {
+  expect(operations.map(({ path }) => path)).toEqual(
+    expect.arrayContaining(["/v1/chat/completions", "/v1/audio/speech", "/v1/models/load", "/v1/gpu/purge"]),
+  )
+})
+
+describe.each(["uws", "node"])("with the transport %s", (transport) => {
+  let node: TestNode
+  let operator: string
+  beforeAll(async () => {
+    const seeing = { ...fakeModel, id: "seeing", options: { pictures: { maxPixels: 10_000 } } }
+    node = await startNode({ models: [fakeModel, seeing], settings: { transport } })
+    const made = Effect.flatMap(Accounts, (accounts) =>
+      accounts.createKey({ org: "ops", scope: "superadmin" }),
+    )
+    operator = (await node.run(made)).apiKey
+  })
+  afterAll(() => node.stop())
+
+  it.each(operations.map(({ method, path }) => [method.toUpperCase(), path] as const))(
+    "%s %s",
+    async (method, path) => {
+      const send = async (body: RequestInit) => {
+        const headers = { authorization: `Bearer ${operator}` }
+        const response = await node.fetch(path, { method, headers, ...body })
+        return [response.status, await response.json()]
+      }
+      const refused = [
+        413,
+        { detail: expect.stringMatching(/^body: larger than \d+ bytes( besides its pictures)?$/) },
+      ]
+      for (const model of models) {
+        for (const body of bodies(model)) expect(await send({ body })).toEqual(refused)
+      }
+      const body = new Blob([bodies("seeing")[0]!]).stream()
+      expect(await send({ body, duplex: "half" } as RequestInit)).toEqual(refused)
+    },
+  )
+})
