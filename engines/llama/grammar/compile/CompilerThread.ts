@@ -70,6 +70,8 @@ export class CompilerThread {
   #worker: Worker | undefined
   #ready = false
   #work: Work | undefined
+  /** Called when it has started; undefined while nobody waits for that. */
+  #started: (() => void) | undefined
   #ids = 0
   #timer: NodeJS.Timeout | undefined
 
@@ -78,7 +80,7 @@ export class CompilerThread {
   }
 
   get isBusy(): boolean {
-    return this.#work !== undefined
+    return this.#work !== undefined || this.#started !== undefined
   }
 
   /** True if it is started: starting takes a while. */
@@ -91,6 +93,13 @@ export class CompilerThread {
     this.#work = { id: this.#ids++, request, done, times: new FieldTimes() }
     if (this.#worker === undefined) this.#start()
     else if (this.#ready) this.#send(this.#work)
+  }
+
+  /** Starts it before its next compilation, and tells when it has started or could not. It is busy until then. */
+  start(started: () => void): void {
+    if (this.#ready) return started()
+    this.#started = started
+    if (this.#worker === undefined) this.#start()
   }
 
   /** Ends the thread. A compilation is given up with this reason. */
@@ -169,6 +178,9 @@ export class CompilerThread {
       this.#ready = true
       if (work === undefined) this.#rest()
       else this.#send(work)
+      const started = this.#started
+      this.#started = undefined
+      started?.()
     } else if (message.id !== work?.id) return
     else if (message.kind === "at") work.times.at(message.field, message.atMs)
     else {
@@ -189,8 +201,11 @@ export class CompilerThread {
   /** The compilation has ended the thread or took too long; the next one begins on a new thread. */
   #fail(detail: string, usedMs: number): void {
     const work = this.#work
+    const started = this.#started
+    this.#started = undefined
     this.#stop()
     work?.done(refusedWith(detail, work.times.longest(usedMs)), usedMs, false)
+    started?.()
   }
 
   #limit(ms: number, then: () => void): void {

@@ -121,12 +121,17 @@ export class GrammarCompiler<Request> {
 
   #begin({ key, listen, request, user }: Job, thread: CompilerThread): void {
     this.#served.add(user)
-    thread.compile(request, (outcome, usedMs, repeats) => {
+    const end = () => {
       this.#served.delete(user)
+      if (!this.#closed) this.#next()
+    }
+    thread.compile(request, (outcome, usedMs, repeats) => {
       this.#leftOf(user).spend(usedMs, this.#nowMs())
       if (repeats) this.#kept.set(key, outcome)
       listen(outcome)
-      if (!this.#closed) this.#next()
+      // A thread that its grammar has ended starts again before its user's next grammar: the other thread is free for others.
+      if (repeats || this.#closed) end()
+      else thread.start(end)
     })
   }
 

@@ -148,6 +148,25 @@ it.live("compiles another user's grammar beside the costly ones of a user, not b
   }).pipe(Effect.scoped),
 )
 
+it.live(
+  "starts a thread that a grammar has ended before its user's next one, and leaves the other thread to others",
+  () =>
+    Effect.gen(function* () {
+      const compiler = yield* openedWith(200)
+      const order: Array<string> = []
+      const ended = (user: string) => Effect.sync(() => order.push(user))
+      // Both threads have started.
+      yield* Effect.all([textOf(compiler, { number: 1 }), textOf(compiler, { number: 1 }, b)], {
+        concurrency: "unbounded",
+      })
+      const other = textOf(compiler, { number: 3 }, b).pipe(Effect.andThen(ended("b")))
+      const costly = Effect.flip(compiler.compile({ misbehaves: "loops" }, a)).pipe(Effect.andThen(other))
+      const next = textOf(compiler, { number: 2 }).pipe(Effect.andThen(ended("a")))
+      yield* Effect.all([costly, next], { concurrency: "unbounded" })
+      expect(order).toEqual(["b", "a"])
+    }).pipe(Effect.scoped),
+)
+
 it.live("gives a user a processor time a minute, which refused grammars spend too", () =>
   Effect.gen(function* () {
     let nowMs = 0

@@ -43,7 +43,8 @@ const repliesOn = (native: "addon" | "libllama", weights: string) =>
       text,
       started,
       end,
-      facts: engine.facts,
+      // Only llama.cpp's C interface prepares schemas before a slot.
+      facts: { ...engine.facts, prepares: undefined },
     }))
   }).pipe(Effect.scoped)
 
