@@ -105,18 +105,21 @@ describe.concurrent("all sessions of a client secret", () => {
   }) => {
     const key = await orgWith(node, "returning", 5_000_000)
     const secret = await make(key, { max_sessions: 1, max_cost_usd: 1 })
+    let client = await opened(secret)
     for (let n = 0; n < 4; n++) {
-      const client = await opened(secret)
       await answer(client, 1)
       expect(client.of("error")).toEqual([])
       client.client.socket.terminate()
       await client.client.closed
+      let next: SocketClient | undefined
       await eventually(async () => {
-        const next = await connect(secret)
-        if (next instanceof SocketClient) next.socket.close()
-        return next instanceof SocketClient
+        const one = await connect(secret)
+        if (one instanceof SocketClient) next = one
+        return next !== undefined
       }, "the place is free")
+      client = await ConversationClient.over(next!)
     }
+    client.close()
   })
 
   it("cost max_cost_usd together: what one has spent, the next one lacks", async ({ expect }) => {
