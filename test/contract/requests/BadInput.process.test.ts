@@ -259,9 +259,21 @@ describe("messages", () => {
     expectRefusal(await send(messages), 400, field)
   })
 
-  it("a prompt of another type", async () => {
-    for (const prompt of [null, 5, true, {}, ["hi"], [1, 2, 3]])
-      expectRefusal(await post(completionsPath, JSON.stringify({ model: "fake", prompt })), 400, "prompt")
+  it.each<readonly [unknown, string]>([
+    [null, "prompt"],
+    [5, "prompt"],
+    [true, "prompt"],
+    [{}, "prompt"],
+    [[], "prompt"],
+    [[1, "hi"], "prompt"],
+    [[1.5], "prompt"],
+    [[null], "prompt[0]"],
+    [["hi", 5], "prompt[1]"],
+    [["hi", [1]], "prompt[1]"],
+    [[[1], "hi"], "prompt[1]"],
+    [[[1], []], "prompt[1]"],
+  ])("a prompt that is %j", async (prompt, field) => {
+    expectRefusal(await post(completionsPath, JSON.stringify({ model: "fake", prompt })), 400, field)
   })
 })
 

@@ -3,9 +3,23 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { setTimeout } from "node:timers/promises"
 import { compiledVariable } from "./CompiledCode.ts"
 
-export default (): (() => void) => {
+/** A process that ends may still write compiled code: what comes after the folder was listed is removed by the next attempt. */
+const remove = async (folder: string): Promise<void> => {
+  for (let attempt = 1; attempt <= 10; attempt++) {
+    try {
+      return rmSync(folder, { recursive: true, force: true })
+    } catch (error) {
+      // What the tests have shown does not depend on it.
+      if (attempt === 10) console.warn(`${folder} is left: ${error}`)
+      else await setTimeout(100 * attempt)
+    }
+  }
+}
+
+export default (): (() => Promise<void>) => {
   const folder = mkdtempSync(join(tmpdir(), "edgewise-run-"))
   // Servers that refuse root run as another user and must be able to enter the folder.
   chmodSync(folder, 0o711)
@@ -13,6 +27,5 @@ export default (): (() => void) => {
   const compiled = join(folder, "compiled")
   mkdirSync(compiled, { mode: 0o700 })
   process.env[compiledVariable] = compiled
-  // A process that ends may still write compiled code.
-  return () => rmSync(folder, { recursive: true, force: true, maxRetries: 10 })
+  return () => remove(folder)
 }
