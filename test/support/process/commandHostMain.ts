@@ -32,6 +32,8 @@ const run = async ({ args, env }: CommandLine): Promise<Finished> => {
     // Another address is evaluated again; what it imports is not.
     import(`${mainFile}?${++commands}`).catch(reject)
   })
+  // A command listens until its process ends.
+  for (const stream of [process.stdout, process.stderr]) stream.removeAllListeners("error")
   process.removeAllListeners("SIGINT").removeAllListeners("SIGTERM").removeAllListeners("SIGHUP")
   const [stdout, stderr] = [printed.stdout, printed.stderr].map((chunks) => Buffer.concat(chunks).toString())
   return { status, stdout: stdout ?? "", stderr: stderr ?? "" }
