@@ -10,7 +10,7 @@ type ApiError = InstanceType<typeof OpenAI.APIError>
 
 let node: TestNode
 let openai: OpenAI
-/** Body of the last refusal: the client itself reads OpenAI's `error` object and shows none of the `detail`. */
+/** Body of the last refusal: the client itself shows only its `error` object. */
 let refusal = ""
 const clientOf = (target: TestNode, apiKey: string) =>
   new OpenAI({
@@ -283,7 +283,9 @@ describe("errors", () => {
     const error = await failure(request())
     expect(error).toBeInstanceOf(type)
     expect((error as ApiError).status).toBe(status)
-    expect(JSON.parse(refusal)).toEqual({ detail: expect.stringContaining(detail) })
+    const body = JSON.parse(refusal)
+    expect(body).toEqual({ detail: expect.stringContaining(detail), error: expect.any(Object) })
+    expect((error as ApiError).message).toBe(`${status} ${body.error.message}`)
   })
 
   it("image content to a text model", async () => {
