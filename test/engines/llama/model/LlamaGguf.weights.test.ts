@@ -56,6 +56,7 @@ layer(Demo.layer, { excludeTestServices: true })("the built-in text model", (it)
         contextTokens: 2048,
         slots: 16,
         summary: "llama, 1.0 M parameters, Q8_0",
+        prepares: true,
       })
     }),
   )
