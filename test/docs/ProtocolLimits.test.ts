@@ -12,7 +12,7 @@ import { mostBeside } from "#api/conversation/Floor.ts"
 import { decodeJson } from "#api/http/JsonBody.ts"
 import { maxKeys } from "#api/http/JsonPieces.ts"
 import { maxJsonBytes, parseJson } from "#api/http/JsonText.ts"
-import { detectionShare } from "#api/live/AudioIntake.ts"
+import { threadShare } from "#api/live/AudioIntake.ts"
 import { smallEvents } from "#api/live/EventReader.ts"
 import { largeTraffic, realtimeBudget } from "#api/live/SocketShare.ts"
 import { maxLogprobs } from "#api/text/Logprobs.ts"
@@ -168,7 +168,7 @@ const limits: Readonly<Record<string, string>> = {
   message: `${n(defaultSettings.frameBytes)} bytes`,
   "messages that wait to be read": `${n(defaultSettings.inboundBytes)} bytes, of a listener ${n(defaultSettings.unreadBytes)}`,
   "audio of a socket": `${audioAllowance.burst} s at once, then ${audioAllowance.perSecond} s a second`,
-  "audio of all sockets in which speech is detected": `${detectionShare.perSecond} s a second, users in turn`,
+  "realtime events and detected speech of all sockets": `${threadShare.perSecond} ms of the gateway's thread a second, users in turn`,
   "answer to a ping": `${defaultSettings.webSocketIdleSeconds} s`,
 }
 

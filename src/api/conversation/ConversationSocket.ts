@@ -27,7 +27,7 @@ import type { EdgeError } from "#domain/wire/Failures.ts"
 import { memoryOf } from "#domain/wire/Json.ts"
 import { Append, noMemory } from "#domain/wire/RealtimeProtocol.ts"
 import { decodeValue } from "../http/JsonBody.ts"
-import type { AudioPace } from "../live/AudioIntake.ts"
+import type { SocketPace } from "../live/AudioIntake.ts"
 import { appendCost, itemCost } from "../live/EventReader.ts"
 import { Hearing, type LiveServices, type Seat, type TurnTerms } from "../live/Hearing.ts"
 import type { RealtimeItems } from "../live/RealtimeItems.ts"
@@ -55,7 +55,7 @@ export type ConversationServices = AnswerServices | LiveServices
 export interface ConversationTerms extends Omit<FloorTerms, "settings" | "heardMs"> {
   readonly facts: SessionFacts
   readonly items: RealtimeItems
-  readonly pace: AudioPace
+  readonly pace: SocketPace
   /** What the client plays, whose echo is no speech of the user. */
   readonly played: PlayedAudio
   readonly seat: Seat

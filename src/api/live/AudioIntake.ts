@@ -1,31 +1,46 @@
-// When the audio that a socket has received is taken in. Audio that may not be taken in yet is not read: its socket is paused, and nothing
-// is refused or lost. Two things decide: what the client may send (AudioAllowance), and what the gateway's thread can do, because it
-// resamples audio and detects speech for all sockets: at most so much of it a second, users in turn.
+// When the audio and the events that a realtime socket has received are taken in. What may not be taken in yet is not read: its socket is
+// paused, and nothing is refused or lost. Two things decide: how much audio the client may send (AudioAllowance), and what the gateway's
+// thread can do, because it resamples audio, detects speech and carries out events for all sockets: for at most a part of its time, users
+// in turn.
 import { Clock, Context, Effect, Layer, type Scope } from "effect"
 import { AudioAllowances } from "#domain/access/AudioAllowance.ts"
 import { TokenBucket } from "#domain/access/TokenBucket.ts"
 import { monotonicMsOf } from "#domain/queues/Monotonic.ts"
 
 /**
- * Seconds of audio in which speech is detected, of all sockets together. Measured (bench/README.md): a second takes the gateway 2 to 4 ms, so all
- * of it 20 to 40 % of its thread. `burst`: what may come within one tick of the event loop, 4 ms at most.
+ * Milliseconds of the gateway's thread for all sockets together. Two thirds of it are left to other requests, whose first token waits
+ * for many turns of the event loop. A guess. `burst`: what may come within one tick of the event loop.
  */
-export const detectionShare = { burst: 1, perSecond: 100 }
+export const threadShare = { burst: 4, perSecond: 300 }
 
-/** Audio of a long message that is taken in at a time, seconds: 1 ms at most where speech is detected. */
+/** Audio of a long message that is taken in at a time, seconds: 1 to 2 ms where speech is detected. */
 export const sliceSeconds = 0.25
 
 /** What it costs the thread to resample a second of audio; to detect speech in it as well costs 1. Measured. */
 export const resamplingWork = 0.3
 
-/** What one socket asks before it takes audio in. */
-export interface AudioPace {
-  /** Completes when so many seconds of audio may be taken in, at most `sliceSeconds` where they cost `work`. */
-  readonly take: (seconds: number, work: number) => Effect.Effect<void>
+/** What a second of audio takes where speech is detected, milliseconds, until it is measured. */
+const usualMs = 4
+
+/** What an event takes that costs 1 (EventReader), milliseconds. Measured: 0.2 to 0.4 with its answer and what it leaves behind. */
+export const eventMs = 0.3
+
+/** A measurement changes what the next audio is expected to take by this part. */
+const newPart = 1 / 16
+
+/** What one socket asks before it takes something in. */
+export interface SocketPace {
+  /**
+   * Completes when so many seconds of audio may be taken in, at most `sliceSeconds` where they cost `work`. The function that it
+   * gives is to be called with the milliseconds that this took the thread.
+   */
+  readonly take: (seconds: number, work: number) => Effect.Effect<(tookMs: number) => void>
+  /** Completes when the next event may be carried out, after one that cost so much (EventReader). */
+  readonly event: (cost: number) => Effect.Effect<void>
 }
 
 interface Waiting {
-  readonly cost: number
+  readonly ms: number
   readonly start: () => void
 }
 
@@ -33,7 +48,7 @@ export class AudioIntake extends Context.Service<
   AudioIntake,
   {
     /** The pace of a socket of the user, until the scope closes. */
-    readonly open: (userId: string) => Effect.Effect<AudioPace, never, Scope.Scope>
+    readonly open: (userId: string) => Effect.Effect<SocketPace, never, Scope.Scope>
   }
 >()("edgewise/api/AudioIntake") {
   /** `limited`: whether callers are limited at all. What the thread can do counts in any case. */
@@ -50,7 +65,9 @@ const make = Effect.fnUntraced(function* (limited: boolean) {
   const scope = yield* Effect.scope
   const nowMs = () => monotonicMsOf(clock)
   const allowances = new AudioAllowances()
-  const share = new TokenBucket(detectionShare, nowMs())
+  const share = new TokenBucket(threadShare, nowMs())
+  /** What a second of audio takes where speech is detected, milliseconds. A machine may be slower than another, or busier. */
+  let audioMs = usualMs
   /** By user, the user to be served next in front. No empty lists. */
   const waiting = new Map<string, Array<Waiting>>()
   let serving = false
@@ -61,12 +78,12 @@ const make = Effect.fnUntraced(function* (limited: boolean) {
       if (next.done === true) break
       const [user, queue] = next.value
       const [first] = queue as [Waiting, ...Array<Waiting>]
-      const waitMs = share.waitMs(first.cost, nowMs())
+      const waitMs = share.waitMs(first.ms, nowMs())
       if (waitMs > 0) {
         yield* Effect.sleep(waitMs)
         continue
       }
-      share.spend(first.cost, nowMs())
+      share.spend(first.ms, nowMs())
       queue.shift()
       waiting.delete(user)
       if (queue.length > 0) waiting.set(user, queue)
@@ -75,9 +92,9 @@ const make = Effect.fnUntraced(function* (limited: boolean) {
     serving = false
   })
 
-  const turn = (user: string, cost: number): Effect.Effect<void> =>
+  const wait = (user: string, ms: number): Effect.Effect<void> =>
     Effect.callback((resume) => {
-      const one = { cost, start: () => resume(Effect.void) }
+      const one = { ms, start: () => resume(Effect.void) }
       const queue = waiting.get(user)
       if (queue === undefined) waiting.set(user, [one])
       else queue.push(one)
@@ -92,20 +109,32 @@ const make = Effect.fnUntraced(function* (limited: boolean) {
       })
     })
 
-  const pace = (user: string, bucket: TokenBucket): AudioPace => {
-    const take = (seconds: number, work: number): Effect.Effect<void> =>
+  /** Completes when the thread may work for this user for so long, at most the burst. */
+  const turn = (user: string, ms: number): Effect.Effect<void> =>
+    Effect.suspend(() => {
+      const now = nowMs()
+      if (waiting.size > 0 || share.waitMs(ms, now) > 0) return wait(user, ms)
+      share.spend(ms, now)
+      return Effect.void
+    })
+
+  const pace = (user: string, bucket: TokenBucket): SocketPace => {
+    const take: SocketPace["take"] = (seconds, work) =>
       Effect.suspend(() => {
         const now = nowMs()
         const waitMs = limited ? bucket.waitMs(seconds, now) : 0
         if (waitMs > 0) return Effect.andThen(Effect.sleep(waitMs), take(seconds, work))
         bucket.spend(seconds, now)
         const cost = seconds * work
-        if (cost === 0) return Effect.void
-        if (waiting.size > 0 || share.waitMs(cost, now) > 0) return turn(user, cost)
-        share.spend(cost, now)
-        return Effect.void
+        const expectedMs = Math.min(cost * audioMs, threadShare.burst)
+        const took = (tookMs: number): void => {
+          if (cost === 0) return
+          audioMs += (tookMs / cost - audioMs) * newPart * Math.min(1, cost / sliceSeconds)
+          share.add(expectedMs - tookMs, nowMs())
+        }
+        return cost === 0 ? Effect.succeed(took) : Effect.as(turn(user, expectedMs), took)
       })
-    return { take }
+    return { take, event: (cost) => (cost > 0 ? turn(user, cost * eventMs) : Effect.void) }
   }
 
   return AudioIntake.of({

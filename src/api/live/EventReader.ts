@@ -8,6 +8,7 @@ import { InvalidRequest } from "#domain/wire/Errors.ts"
 import { maxEventIdCharacters } from "#domain/wire/events/RealtimeEvents.ts"
 import { isObject } from "#domain/wire/text/Fields.ts"
 import { parseFrame } from "../http/JsonBody.ts"
+import type { SocketPace } from "./AudioIntake.ts"
 import type { Tell } from "./RealtimeItems.ts"
 import type { SocketShare } from "./SocketShare.ts"
 
@@ -48,6 +49,7 @@ const eventIdOf = (event: unknown): string | null => {
 export interface EventTerms<E, R> {
   readonly tell: Tell
   readonly share: SocketShare
+  readonly pace: SocketPace
   /** Carries out an event, and gives what it costs: 1, `itemCost` or `appendCost`. */
   readonly carryOut: (event: unknown) => Effect.Effect<number, E | SocketError, R>
   /** Writes the error event. `eventId`: the client's, if it has one. */
@@ -130,7 +132,11 @@ export class EventReader<E, R> {
         onEvents?.()
         for (const frame of frames.value) {
           const cost = yield* this.take(frame)
-          if (cost === 0 || allowance.spend(cost, yield* monotonicMs)) continue
+          if (cost === 0) continue
+          if (allowance.spend(cost, yield* monotonicMs)) {
+            yield* this.terms.pace.event(cost)
+            continue
+          }
           yield* this.terms.tell("error", { error: tooMany })
           return new CloseEvent(1008, "too many events")
         }

@@ -21,7 +21,7 @@ import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import { InvalidRequest, type RateLimited } from "#domain/wire/Errors.ts"
 import type { EdgeError } from "#domain/wire/Failures.ts"
 import type { UsageLedger } from "#store/ledger/UsageLedger.ts"
-import { type AudioPace, resamplingWork, sliceSeconds } from "./AudioIntake.ts"
+import { resamplingWork, type SocketPace, sliceSeconds } from "./AudioIntake.ts"
 import { EchoDoubt } from "./EchoDoubt.ts"
 import type { RealtimeItems, Tell } from "./RealtimeItems.ts"
 
@@ -76,7 +76,7 @@ export interface HearingTerms<R = never> {
   readonly items: RealtimeItems
   readonly seat: Seat
   /** When audio is taken in. */
-  readonly pace: AudioPace
+  readonly pace: SocketPace
   /** What the client plays meanwhile: its echo is no speech. Absent: nothing. */
   readonly played?: PlayedAudio
   /** Opens a lease with the socket's present settings; the replaced one is released afterwards. */
@@ -201,8 +201,8 @@ export class Hearing<R = never> {
       for (let at = 0; at < audio.length; at += sliceChars) {
         const samples = samplesOf(audio.slice(at, at + sliceChars), form)
         const seconds = samplesToSeconds(samples.length, this.rateHz)
-        yield* this.terms.pace.take(seconds, this.turns === undefined ? resamplingWork : 1)
-        yield* this.hearSome(samples)
+        const took = yield* this.terms.pace.take(seconds, this.turns === undefined ? resamplingWork : 1)
+        yield* this.hearSome(samples, took)
         count += samples.length
       }
       return samplesToMs(count, this.rateHz)
@@ -211,12 +211,15 @@ export class Hearing<R = never> {
 
   private readonly hearSome = Effect.fnUntraced(
     { self: this },
-    function* (this: Hearing<R>, samples: Int16Array) {
+    function* (this: Hearing<R>, samples: Int16Array, took: (tookMs: number) => void) {
       const { items, onSpeech, onTurn, tell } = this.terms
+      const nowMs = yield* monotonicMs
+      const beganMs = performance.now()
       const resampled = this.resampler.push(samples)
       this.heardSamples += resampled.length
-      const nowMs = yield* monotonicMs
       this.echo?.arrived(this.heardMs, nowMs)
+      const steps = this.turns?.push(resampled) ?? []
+      took(performance.now() - beganMs)
       if (this.turns === undefined) {
         if (resampled.length === 0) return
         if (!items.isOpen) yield* this.begin
@@ -224,7 +227,7 @@ export class Hearing<R = never> {
         return
       }
       let isLeftOut = false
-      for (const turn of this.turns.push(resampled)) {
+      for (const turn of steps) {
         if (turn.step === "ended") {
           const { openId } = items
           yield* tell("input_audio_buffer.speech_stopped", {

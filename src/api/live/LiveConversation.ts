@@ -16,14 +16,14 @@ import { reportFailure } from "#services/AnswerFailures.ts"
 import type { CredentialEnd } from "../access/CredentialEnd.ts"
 import { decodeJson } from "../http/JsonBody.ts"
 import type { SessionTrace } from "../tracing/SessionTrace.ts"
-import { type AudioPace, sliceSeconds } from "./AudioIntake.ts"
+import { type SocketPace, sliceSeconds } from "./AudioIntake.ts"
 
 export interface Conversation {
   readonly session: LiveSession<LiveError>
   /** The language reported if nothing was transcribed. */
   readonly language: string | undefined
   /** When audio is taken in. */
-  readonly pace: AudioPace
+  readonly pace: SocketPace
   /** Whether the client requested events for start and end of speech. */
   readonly speechEvents: boolean
   /** Calls when the caller's credential ends; the returned function ends the watch. */
@@ -151,9 +151,11 @@ const read = (
         for (let at = 0; at < frame.length && !session.hasEnded; at += sliced) {
           if (at > 0) yield* Effect.yieldNow
           const slice = frame.subarray(at, at + sliced)
-          yield* pace.take(slice.length / bytesPerSecond, work)
+          const took = yield* pace.take(slice.length / bytesPerSecond, work)
           session.push(slice, monotonicMsOf(clock))
+          const beganMs = performance.now()
           speech?.hear(slice)
+          took(performance.now() - beganMs)
         }
       }
     }

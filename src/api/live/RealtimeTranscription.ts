@@ -144,6 +144,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
     const events = new EventReader<EdgeError, LiveServices>({
       tell,
       share,
+      pace,
       carryOut: socket.carryOut,
       tellError: socket.tellError,
     })

@@ -1,8 +1,8 @@
 // When audio is taken in, on a virtual clock: who waits, for how long, and who goes first.
-import { Effect, Fiber } from "effect"
+import { Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { describe, expect, it } from "vitest"
-import { AudioIntake, type AudioPace, detectionShare, sliceSeconds } from "#api/live/AudioIntake.ts"
+import { AudioIntake, eventMs, type SocketPace, sliceSeconds, threadShare } from "#api/live/AudioIntake.ts"
 import { audioAllowance } from "#domain/access/AudioAllowance.ts"
 
 const run = <A, E>(effect: Effect.Effect<A, E, AudioIntake>, limited = true): Promise<A> =>
@@ -13,12 +13,19 @@ const run = <A, E>(effect: Effect.Effect<A, E, AudioIntake>, limited = true): Pr
     ) as Effect.Effect<A, E>,
   )
 
+/** What the thread is expected to take for a second of audio before it was measured, milliseconds. */
+const usualMs = 4
+/** Seconds of audio that the thread takes in a second. */
+const sharePerSecond = threadShare.perSecond / usualMs
+
 /** Takes audio in and counts it, in slices. */
-const send = (pace: AudioPace, seconds: number, taken: { seconds: number }, work = 1) =>
+const send = (pace: SocketPace, seconds: number, taken: { seconds: number }, work = 1, msPerSecond = usualMs) =>
   Effect.gen(function* () {
     for (let at = 0; at < seconds; at += sliceSeconds) {
-      yield* pace.take(Math.min(sliceSeconds, seconds - at), work)
-      taken.seconds += Math.min(sliceSeconds, seconds - at)
+      const slice = Math.min(sliceSeconds, seconds - at)
+      const took = yield* pace.take(slice, work)
+      took(slice * work * msPerSecond)
+      taken.seconds += slice
     }
   })
 
@@ -64,8 +71,8 @@ describe("one socket", () => {
           const taken = { seconds: 0 }
           const fiber = yield* Effect.forkChild(send(yield* open, 100_000, taken))
           yield* pass(10)
-          expect(taken.seconds).toBeGreaterThan(detectionShare.perSecond * 9.5)
-          expect(taken.seconds).toBeLessThanOrEqual(detectionShare.perSecond * 10 + detectionShare.burst)
+          expect(taken.seconds).toBeGreaterThan(sharePerSecond * 9.5)
+          expect(taken.seconds).toBeLessThanOrEqual(sharePerSecond * 10 + threadShare.burst / usualMs)
           yield* Fiber.interrupt(fiber)
         }),
       ),
@@ -97,8 +104,10 @@ it("20 speakers of one user in real time for ten minutes: none waits", async () 
         // All at the same moment, every 20 ms.
         for (let ms = 0; ms < 600_000; ms += 20) {
           for (const pace of speakers) {
-            const waits = yield* Effect.forkChild(pace.take(0.02, 1), { startImmediately: true })
-            expect(waits.pollUnsafe()).toBeDefined()
+            const taken = yield* Effect.forkChild(pace.take(0.02, 1), { startImmediately: true })
+            const took = taken.pollUnsafe()
+            expect(took).toBeDefined()
+            if (took !== undefined && Exit.isSuccess(took)) took.value(0.02 * usualMs)
           }
           yield* TestClock.adjust(20)
         }
@@ -106,6 +115,54 @@ it("20 speakers of one user in real time for ten minutes: none waits", async () 
     ),
   )
 }, 120_000)
+
+it("a machine that takes three times as long takes in a third", async () => {
+  await run(
+    Effect.scoped(
+      Effect.gen(function* () {
+        const taken = { seconds: 0 }
+        yield* Effect.forkChild(send(yield* open, 100_000, taken, 1, 3 * usualMs))
+        // Until it is known.
+        yield* pass(2)
+        const before = taken.seconds
+        yield* pass(10)
+        expect((taken.seconds - before) / 10).toBeGreaterThan((sharePerSecond / 3) * 0.9)
+        expect((taken.seconds - before) / 10).toBeLessThan((sharePerSecond / 3) * 1.1)
+      }),
+    ),
+    false,
+  )
+})
+
+it("events take turns with audio: a user with many of them does not hold back another's", async () => {
+  await run(
+    Effect.scoped(
+      Effect.gen(function* () {
+        const intake = yield* AudioIntake
+        let handled = 0
+        for (let socket = 0; socket < 20; socket++) {
+          const { event } = yield* intake.open("many")
+          const one = Effect.andThen(
+            event(1),
+            Effect.sync(() => handled++),
+          )
+          yield* Effect.forkChild(Effect.forever(one))
+        }
+        yield* pass(1)
+        const before = handled
+        yield* pass(2)
+        const perSecond = threadShare.perSecond / eventMs
+        expect((handled - before) / 2).toBeGreaterThan(perSecond * 0.9)
+        expect((handled - before) / 2).toBeLessThan(perSecond * 1.1)
+        // In real time the other user waits for one turn at most.
+        const other = { seconds: 0 }
+        yield* Effect.forkChild(send(yield* intake.open("one"), 3, other))
+        yield* pass(1)
+        expect(other.seconds).toBe(3)
+      }),
+    ),
+  )
+})
 
 it("users take turns: one with 50 sockets does not hold back another with one", async () => {
   await run(
@@ -121,8 +178,8 @@ it("users take turns: one with 50 sockets does not hold back another with one", 
         yield* Effect.forkChild(send(one, 60, taken))
         yield* pass(1)
         // Half of what the thread can do in a second.
-        expect(taken.seconds).toBeGreaterThan(detectionShare.perSecond * 0.45)
-        expect(flood.seconds).toBeGreaterThan(detectionShare.perSecond * 0.45)
+        expect(taken.seconds).toBeGreaterThan(sharePerSecond * 0.45)
+        expect(flood.seconds).toBeGreaterThan(sharePerSecond * 0.45)
       }),
     ),
   )

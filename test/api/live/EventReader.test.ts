@@ -25,6 +25,7 @@ const socket = Effect.gen(function* () {
   const seen = { handled: 0, echoed: 0 }
   const reader = new EventReader<InvalidRequest, never>({
     share,
+    pace: { take: () => Effect.succeed(() => {}), event: () => Effect.void },
     tell: (_, event) => Effect.sync(() => void errors.push(event)),
     tellError: (error, eventId) => Effect.sync(() => void errors.push([error.field, error.problem, eventId])),
     carryOut: (event) =>

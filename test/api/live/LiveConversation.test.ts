@@ -52,7 +52,7 @@ const talk = Effect.fnUntraced(function* (options: Options = {}) {
     language: undefined,
     speechEvents: options.speechEvents ?? false,
     onCredentialEnd: options.onCredentialEnd ?? (() => () => {}),
-    pace: { take: () => Effect.void },
+    pace: { take: () => Effect.succeed(() => {}), event: () => Effect.void },
   }
   const writer: Writer = { write, writeAll: () => Effect.die(new Error("unused")) }
   const run: Effect.Effect<boolean, SocketError> = converse(conversation, reader, writer)

@@ -1,4 +1,5 @@
 // What all sessions of one client secret may take together: sessions at a time, cost, and handshakes, which leave the key's rate alone.
+import { setTimeout } from "node:timers/promises"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { sessionsAtOnce } from "#domain/conversation/ClientSecretTerms.ts"
 import { ConversationClient } from "../../support/clients/ConversationClient.ts"
@@ -120,6 +121,31 @@ describe.concurrent("all sessions of a client secret", () => {
       client = await ConversationClient.over(next!)
     }
     client.close()
+  })
+
+  it("give a place to a new one after 10 s without an event of their client", async ({ expect }) => {
+    const key = await orgWith(node, "silent", 5_000_000)
+    const secret = await make(key, { max_sessions: 1 })
+    const silent = await opened(secret)
+    let next = await connect(secret)
+    while (!(next instanceof SocketClient)) {
+      expect(next.status).toBe(429)
+      // What a client that was refused does.
+      await setTimeout(1_000 * Number(next.headers["retry-after"]))
+      next = await connect(secret)
+    }
+    expect(await silent.client.closed).toEqual({ code: 1008, reason: "replaced" })
+    expect(silent.of("error").map(({ error }) => error)).toEqual([
+      expect.objectContaining({
+        code: "session_replaced",
+        message:
+          "No event came for 10 seconds, and another session of the client secret has begun beyond its max_sessions.",
+      }),
+    ])
+    const goesOn = await ConversationClient.over(next)
+    await answer(goesOn, 1)
+    expect(goesOn.of("error")).toEqual([])
+    goesOn.close()
   })
 
   it("cost max_cost_usd together: what one has spent, the next one lacks", async ({ expect }) => {

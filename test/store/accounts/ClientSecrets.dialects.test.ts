@@ -1,5 +1,5 @@
 import { expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { Accounts } from "#store/accounts/Accounts.ts"
@@ -12,7 +12,7 @@ const principal = Effect.gen(function* () {
   return yield* accounts.authenticate(apiKey)
 })
 
-eachDialect(({ fresh }) => {
+eachDialect(({ fresh, shared }) => {
   it.effect("finds a secret by its value, of which the store has only a digest", () =>
     Effect.gen(function* () {
       const secrets = yield* ClientSecrets
@@ -46,6 +46,36 @@ eachDialect(({ fresh }) => {
       expect(yield* secrets.find(value)).toMatchObject({ spentMicroDollars: 43 })
       expect(yield* secrets.spend("unknown", 5)).toBe(0)
     }).pipe(Effect.provide(fresh)),
+  )
+
+  it.effect("of an earlier version has been charged nothing, and is charged from then on", () =>
+    Effect.gen(function* () {
+      const layer = yield* (yield* shared).open
+      const inStore = <A, E>(effect: Effect.Effect<A, E, Layer.Success<typeof layer>>) =>
+        Effect.provide(effect, Layer.fresh(layer))
+      const made = yield* inStore(
+        Effect.gen(function* () {
+          const secrets = yield* ClientSecrets
+          const sql = yield* SqlClient.SqlClient
+          const secret = yield* secrets.create({
+            principal: yield* principal,
+            expiresAtMs: 60_000,
+            terms: "{}",
+          })
+          yield* sql`ALTER TABLE client_secrets DROP COLUMN spent_micro_dollars`
+          yield* sql`DELETE FROM migrations WHERE migration_id >= 7`
+          return secret
+        }),
+      )
+      const value = "value" in made ? made.value : ""
+      const spent = Effect.gen(function* () {
+        const secrets = yield* ClientSecrets
+        const found = yield* secrets.find(value)
+        yield* secrets.spend(found?.id ?? "", 5)
+        return found?.spentMicroDollars
+      })
+      expect([yield* inStore(spent), yield* inStore(spent)]).toEqual([0, 5])
+    }).pipe(Effect.scoped),
   )
 
   it.effect("remembers an expired one for an hour, and then drops it", () =>

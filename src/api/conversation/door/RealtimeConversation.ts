@@ -109,6 +109,7 @@ const converse = Effect.fnUntraced(function* (
       "edgewise.message_ends": ended.messageEnds,
     }))
     const meters = (yield* CurrentNodeMeters).conversations
+    const pace = yield* (yield* AudioIntake).open(caller.userId)
     const { crashed, guard } = crashGuard()
     const shared = {
       tell,
@@ -147,7 +148,7 @@ const converse = Effect.fnUntraced(function* (
         ...shared,
         facts,
         items,
-        pace: yield* (yield* AudioIntake).open(caller.userId),
+        pace,
         played,
         seat: followed(trace, seat),
         reseat: (next, replaced) =>
@@ -164,6 +165,7 @@ const converse = Effect.fnUntraced(function* (
     const events = new EventReader<EdgeError | ProtocolError, ConversationServices>({
       tell,
       share,
+      pace,
       carryOut: socket.carryOut,
       tellError: socket.tellError,
     })
