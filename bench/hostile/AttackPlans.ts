@@ -54,11 +54,14 @@ export const attackNames = [
 ] as const
 export type AttackName = (typeof attackNames)[number]
 
-/** Those whose memory is mostly in decoders, or in the largest bodies while they are parsed. */
+/** Those whose memory is mostly in decoders, in the largest bodies while they are parsed, or in messages that wait to be read. */
 export const mediaAttacks: ReadonlyArray<AttackName> = [
   "H4 long files",
   "H6 M4A bombs",
   "P2 embedding inputs of 7.9 MB",
+  // uWebSockets.js cannot pause a socket: what is sent too soon waits in memory, 128 MiB of a listener at most.
+  "audio: noise on 20 sockets",
+  "contexts read ahead on reopened sockets",
 ]
 
 /** What can be sent to a conversation. */

@@ -70,7 +70,7 @@ export class CompilerThread {
   #worker: Worker | undefined
   #ready = false
   #work: Work | undefined
-  /** Called when it has started; undefined while nobody waits for that. */
+  /** Called when it has started; undefined where that is not awaited. */
   #started: (() => void) | undefined
   #ids = 0
   #timer: NodeJS.Timeout | undefined
