@@ -6,17 +6,14 @@ import { parseEventStream } from "../support/clients/EventStream.ts"
 import { SocketClient } from "../support/clients/SocketClient.ts"
 import { TextStream } from "../support/clients/TextStream.ts"
 import { script } from "../support/nodes/FakeNode.ts"
-import { edgewise, type NodeProcess, startProcess } from "../support/nodes/NodeProcess.ts"
+import { edgewise, type NodeProcess, processLoaded, startProcess } from "../support/nodes/NodeProcess.ts"
 import { eventually, parseMetrics } from "../support/nodes/TestNode.ts"
 
 const running: Array<NodeProcess> = []
 const start = async (env: Readonly<Record<string, string>> = {}): Promise<NodeProcess> => {
   const node = await startProcess({ env })
   running.push(node)
-  await eventually(
-    async () => (await metrics(node)).get('edgewise_model_loaded{model="fake"}') === 1,
-    "it is loaded",
-  )
+  await processLoaded(node, "fake")
   return node
 }
 afterEach(async () => {

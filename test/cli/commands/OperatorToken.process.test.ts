@@ -5,7 +5,12 @@ import { join } from "node:path"
 import { Effect, Option } from "effect"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { operatorAccess } from "#cli/shared/NodeClient.ts"
-import { type NodeProcess, oneAfterTheOther, startProcess } from "../../support/nodes/NodeProcess.ts"
+import {
+  type NodeProcess,
+  oneAfterTheOther,
+  processLoaded,
+  startProcess,
+} from "../../support/nodes/NodeProcess.ts"
 
 const { edgewise, stop } = oneAfterTheOther()
 let node: NodeProcess
@@ -14,6 +19,7 @@ let file: string
 
 beforeAll(async () => {
   node = await startProcess({})
+  await processLoaded(node, "fake")
   file = join(node.dataDir, "operator-token")
   env = {
     EDGEWISE_DATA_DIR: node.dataDir,

@@ -8,9 +8,9 @@ import { afterAll, expect, it } from "vitest"
 import { SocketClient } from "../../support/clients/SocketClient.ts"
 import { TextStream, textOf } from "../../support/clients/TextStream.ts"
 import { script } from "../../support/nodes/FakeNode.ts"
-import { type NodeProcess, startProcess } from "../../support/nodes/NodeProcess.ts"
+import { type NodeProcess, processLoaded, startProcess } from "../../support/nodes/NodeProcess.ts"
 import { fakeModel } from "../../support/nodes/TestCatalog.ts"
-import { eventually, parseMetrics } from "../../support/nodes/TestNode.ts"
+import { eventually } from "../../support/nodes/TestNode.ts"
 import { temporaryDir } from "../../support/process/TemporaryDir.ts"
 import {
   filesIn,
@@ -37,11 +37,6 @@ const shown = (node: NodeProcess): Promise<string> =>
     })
     socket.once("error", reject)
   })
-
-const loaded = async (node: NodeProcess): Promise<boolean> => {
-  const metrics = parseMetrics(await (await fetch(`${node.base}/metrics`)).text())
-  return metrics.get('edgewise_model_loaded{model="fake"}') === 1
-}
 
 const steps = { tokens: 300, tokenMs: 30, text: "w" }
 
@@ -81,7 +76,7 @@ it("renews under 50 open streams, on SIGHUP and when the files change, and loses
   })
   let ended = false
   try {
-    await eventually(() => loaded(node), "the model is loaded", 45_000)
+    await processLoaded(node, "fake")
     const chats = await Promise.all(Array.from({ length: 25 }, () => openChat(node)))
     const sockets = await Promise.all(Array.from({ length: 25 }, () => openSocket(node)))
     let connected = 0

@@ -135,7 +135,11 @@ describe("stock clients", () => {
     expect(cities).toEqual(["Rome"])
     expect(errors).toEqual([])
     expect(interruptions).toBeGreaterThanOrEqual(1)
-    expect(frames.some(({ type }) => type === "conversation.item.truncated")).toBe(true)
+    // Its `truncate` stands behind the last of the audio, which is read after the turn has ended.
+    await eventually(
+      () => frames.some(({ type }) => type === "conversation.item.truncated"),
+      "the interrupted answer is cut",
+    )
     holds(frames)
     session.close()
   })

@@ -15,15 +15,12 @@ import {
   syncAnswer,
 } from "../../support/clients/LiveClient.ts"
 import type { SocketClient } from "../../support/clients/SocketClient.ts"
-import { eventually, startNode, type TestNode, untilIdle } from "../../support/nodes/TestNode.ts"
+import { eventually, startNode, type TestNode, untilIdle, untilLoaded } from "../../support/nodes/TestNode.ts"
 
 let node: TestNode
 beforeAll(async () => {
   node = await startNode({ models: [listener()] })
-  await eventually(
-    async () => (await node.metrics()).get('edgewise_model_loaded{model="listener"}') === 1,
-    "loaded",
-  )
+  await untilLoaded(node, "listener")
 })
 afterAll(() => node.stop())
 

@@ -300,8 +300,7 @@ describe("admission", () => {
 it("a node that stops completes what was said, then closes with 1001", async () => {
   const stopping = await startNode({ models: [listener({ callMs: 20 })] })
   try {
-    const loaded = 'edgewise_model_loaded{model="listener"}'
-    await eventually(async () => (await stopping.metrics()).get(loaded) === 1, "the model is loaded")
+    await untilLoaded(stopping, "listener")
     const url = `${stopping.socketBase}/v1/realtime?token=${stopping.keys.dev}`
     const client = await SocketClient.open(url)
     send(client, byHand)

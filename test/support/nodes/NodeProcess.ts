@@ -7,7 +7,7 @@ import { CommandHost, type Finished, mainFile as main } from "../process/Command
 import { compiledEnvironment, withCompiledCode } from "../process/CompiledCode.ts"
 import { type WireRole, watchBase } from "../wire/WireTap.ts"
 import { fakeModel, type TestModel, writeCatalog } from "./TestCatalog.ts"
-import { temporaryDir, transport } from "./TestNode.ts"
+import { eventually, parseMetrics, temporaryDir, transport } from "./TestNode.ts"
 
 export type { Finished } from "../process/CommandHost.ts"
 
@@ -161,3 +161,13 @@ export const startProcess = async (options: {
     dispose,
   }
 }
+
+/** Completes when the node has loaded these models. */
+export const processLoaded = (
+  node: Pick<NodeProcess, "base">,
+  ...models: ReadonlyArray<string>
+): Promise<void> =>
+  eventually(async () => {
+    const metrics = parseMetrics(await (await fetch(`${node.base}/metrics`)).text())
+    return models.every((model) => metrics.get(`edgewise_model_loaded{model="${model}"}`) === 1)
+  }, `${models} are loaded`)
