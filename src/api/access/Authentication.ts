@@ -1,6 +1,6 @@
 // Authentication: the bearer credential becomes a Principal, which handlers read as the service `Caller`. Every edge
 // endpoint except /health uses it, over HTTP as middleware and over WebSocket by `identify`.
-import { Context, Effect, Layer, Redacted } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
 import { looksLikeSecret } from "#domain/access/ClientSecret.ts"
@@ -128,16 +128,16 @@ export const identify = (
   IdentityServices | HttpServerRequest.HttpServerRequest
 > => Effect.flatMap(makeIdentify, (identifyNow) => identifyNow(credential, operators))
 
-/** The credential of a request that a browser may have made: the `token` of the query, else the bearer header. */
+/** The credential of a request that a browser may have made: the `token` of the query, else that of a header. */
 export const credentialOf = (request: HttpServerRequest.HttpServerRequest, url: URL): string => {
   const token = url.searchParams.get("token")
-  return token ?? bearerOf(request)
+  return token ?? headerCredential(request)
 }
 
-/** The credential of the bearer header; empty without one. */
-export const bearerOf = ({ headers }: HttpServerRequest.HttpServerRequest): string => {
+/** The credential of the bearer header, else of `api-key`, which Azure's clients send; empty without one. */
+export const headerCredential = ({ headers }: HttpServerRequest.HttpServerRequest): string => {
   const header = headers.authorization ?? ""
-  return /^bearer /i.test(header) ? header.slice("bearer ".length).trim() : ""
+  return /^bearer /i.test(header) ? header.slice("bearer ".length).trim() : (headers["api-key"] ?? "").trim()
 }
 
 /** Runs a handler for the caller of the request's bearer header, or answers why it is refused. */
@@ -162,7 +162,7 @@ export const makeAuthenticate: Effect.Effect<Authenticate, never, IdentityServic
   makeIdentify,
   (identifyNow) => (handler) =>
     Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
-      authenticateWith(identifyNow(bearerOf(request), false))(handler),
+      authenticateWith(identifyNow(headerCredential(request), false))(handler),
     ),
 )
 
@@ -170,9 +170,11 @@ export const AuthenticationLive: Layer.Layer<Authentication, never, IdentityServ
   Authentication,
   Effect.map(makeIdentify, (identifyNow) =>
     Authentication.of({
-      bearer: (handler, { credential, group }) => {
+      bearer: (handler, { group }) => {
         const operators = Context.get(group.annotations, TakesOperatorToken)
-        return authenticateWith(identifyNow(Redacted.value(credential), operators))(handler)
+        return Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+          authenticateWith(identifyNow(headerCredential(request), operators))(handler),
+        )
       },
     }),
   ),

@@ -35,7 +35,7 @@ import { largeBytes } from "../live/SocketShare.ts"
 import type { AnswerServices } from "./Answer.ts"
 import { presetOf } from "./ConversationModels.ts"
 import type { Floor, FloorTerms } from "./Floor.ts"
-import { emptyCommit, noItem, ProtocolError, tellError } from "./ProtocolError.ts"
+import { emptyCommit, noCall, noItem, ProtocolError, tellError } from "./ProtocolError.ts"
 import { SemanticEnds } from "./SemanticEnds.ts"
 
 const decodeAny = decodeValue(RealtimeClientEvent)
@@ -181,6 +181,9 @@ export class ConversationSocket {
         case "conversation.item.create": {
           const { item: given, previous_item_id: after } = yield* decodeItem(event)
           const item = itemOf(given, newId)
+          if (item.type === "function_call_output" && !history.hasCall(item.call_id)) {
+            return yield* noCall(item.call_id)
+          }
           yield* share.pay(2 * memoryOf(item))
           const previous_item_id = history.add(item, "client", { after })
           if (previous_item_id instanceof InvalidRequest) return yield* previous_item_id

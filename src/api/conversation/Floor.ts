@@ -151,12 +151,16 @@ export class Floor {
   readonly answerTurn = (id: string, silenceMs: number): Effect.Effect<void, SocketError, AnswerServices> =>
     Effect.gen({ self: this }, function* (this: Floor) {
       if (this.isTaken) return
+      const earlier = this.waiting
       const cause = { atMs: yield* monotonicMs, silenceMs }
       const transcript = this.transcripts.get(id)
       const start = Effect.gen({ self: this }, function* (this: Floor) {
         const text = transcript === undefined ? undefined : yield* Deferred.await(transcript)
         if (text === undefined || text.trim() === "") return yield* this.preparation.discard
         yield* this.understood
+        // The turn before this one, which did not interrupt it, is answered first.
+        if (earlier !== undefined) yield* Fiber.await(earlier)
+        if (this.isTaken) return
         const prepared = this.preparation.take(id, text)
         if (prepared !== undefined && (yield* this.release(prepared, cause))) return
         yield* this.preparation.discard
@@ -199,6 +203,8 @@ export class Floor {
           problem: `must be at most ${mostBeside} answers outside of the conversation at a time`,
         })
       }
+      // A turn that has ended is answered by itself, as soon as it is understood.
+      if (!isBeside && this.waiting !== undefined) yield* Fiber.await(this.waiting)
       const { active } = this
       if (!isBeside && active !== undefined && !active.isOver) {
         if (!active.isDraining) return yield* answerIsActive(active.id)
@@ -337,14 +343,14 @@ export class Floor {
       return answer.cancel("client_cancelled")
     })
 
-  /** `conversation.item.truncate`: the client knows how much of an answer was played. A position beyond its end is its end. */
+  /** `conversation.item.truncate`: the client knows how much of an answer was played. A position beyond its end, or beyond that of an earlier cut, is that end. */
   readonly truncate = (id: string, endMs: number): Effect.Effect<number, ProtocolError | SocketError> =>
     Effect.gen({ self: this }, function* (this: Floor) {
       const spoken = this.terms.history.spoken(id)
       if (spoken === undefined) return yield* noItem("truncate", id)
       const { active } = this
       if (active?.messageId === id && !active.isOver) yield* active.cancel("client_cancelled")
-      const samples = Math.min(spoken.samples, Math.round((endMs * SPEECH_RATE_HZ) / 1000))
+      const samples = spoken.cut(Math.round((endMs * SPEECH_RATE_HZ) / 1000))
       this.cut(id, samples)
       // A later answer may be playing already.
       if (id === this.lastSpoken) this.clock.stopped(yield* monotonicMs)

@@ -18,12 +18,9 @@ const unboundedTokens = 4_096
 /** How often a prompt that does not fit is made shorter. */
 const mostCuts = 6
 
-/** The newest items: a share of all. An output without its call is left out. */
-const newest = (items: ReadonlyArray<Item>, share: number): ReadonlyArray<Item> => {
-  const kept = items.slice(-Math.max(1, Math.floor(items.length * share)))
-  const first = kept.findIndex(({ type }) => type !== "function_call_output")
-  return first < 0 ? kept : kept.slice(first)
-}
+/** The newest items: a share of all. */
+const newest = (items: ReadonlyArray<Item>, share: number): ReadonlyArray<Item> =>
+  items.slice(-Math.max(1, Math.floor(items.length * share)))
 
 /** Shares of the items that are tried in this order. */
 const sharesOf = (truncation: Truncation): ReadonlyArray<number> => {

@@ -65,6 +65,15 @@ const joined = (messages: ReadonlyArray<ChatMessage>): ReadonlyArray<ChatMessage
   return all
 }
 
+/** Without the outputs whose call is not among the items before: it was deleted, or cut away. A template refuses them. */
+const withCalls = (items: ReadonlyArray<Item>): ReadonlyArray<Item> => {
+  const calls = new Set<string>()
+  return items.filter((item) => {
+    if (item.type === "function_call") calls.add(item.call_id)
+    return item.type !== "function_call_output" || calls.has(item.call_id)
+  })
+}
+
 const choiceOf = (choice: ToolChoice): NonNullable<ChatRequest["tool_choice"]> => {
   const name = typeof choice === "string" ? choice : choice.name
   if (typeof choice === "string" && (name === "auto" || name === "none" || name === "required")) return name
@@ -88,7 +97,7 @@ export const chatRequestOf = (terms: PromptTerms): ChatRequest => {
   const { instructions, items, maxTokens, model, toolChoice } = terms
   const system: ReadonlyArray<ChatMessage> =
     instructions.trim() === "" ? [] : [{ role: "system", content: instructions }]
-  const messages = joined([...system, ...items.flatMap((item) => messageOf(item) ?? [])])
+  const messages = joined([...system, ...withCalls(items).flatMap((item) => messageOf(item) ?? [])])
   const tools = functionsOf(terms.tools)
   return {
     model,

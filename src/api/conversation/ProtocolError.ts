@@ -33,6 +33,14 @@ export const emptyCommit = (heardMs: number): ProtocolError =>
     param: null,
   })
 
+/** The output of a call that is not in the conversation. */
+export const noCall = (callId: string): ProtocolError =>
+  new ProtocolError({
+    code: "invalid_tool_call_id",
+    message: `Error: the call with id '${callId.slice(0, 64)}' is not one of this conversation`,
+    param: "item.call_id",
+  })
+
 /** `verb`: what was to be done with the item. */
 export const noItem = (verb: "retrieve" | "delete" | "truncate", id: string): ProtocolError =>
   new ProtocolError({

@@ -231,7 +231,7 @@ export class Hearing<R = never> {
         if (turn.step === "ended") {
           const { openId } = items
           yield* tell("input_audio_buffer.speech_stopped", {
-            audio_end_ms: turn.audioMs - items.leaveOutUnheard(),
+            audio_end_ms: Math.round(turn.audioMs - items.leaveOutUnheard()),
             item_id: openId ?? null,
           })
           yield* items.commit
@@ -239,12 +239,14 @@ export class Hearing<R = never> {
           continue
         }
         // An item that reached its limit is complete; further speech begins another.
-        if (!items.isOpen) {
-          const item_id = yield* this.begin
-          if (turn.step === "started") {
-            yield* tell("input_audio_buffer.speech_started", { audio_start_ms: turn.audioMs, item_id })
-            if (onSpeech !== undefined) yield* onSpeech
-          }
+        const item_id = (items.isOpen ? items.openId : undefined) ?? (yield* this.begin)
+        // Its item may be open already: the client ended the turns itself until its settings changed.
+        if (turn.step === "started") {
+          yield* tell("input_audio_buffer.speech_started", {
+            audio_start_ms: Math.round(turn.audioMs),
+            item_id,
+          })
+          if (onSpeech !== undefined) yield* onSpeech
         }
         if (!items.push(turn.samples, nowMs)) isLeftOut = true
       }

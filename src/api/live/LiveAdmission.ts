@@ -33,7 +33,7 @@ const protocolsOf = (request: Request): ReadonlyArray<string> =>
 export const isWebSocket = (request: Request): boolean =>
   (request.headers.upgrade ?? "").toLowerCase() === "websocket"
 
-/** The credential of a socket: token, bearer or subprotocol, in this order; empty without one. */
+/** The credential of a socket: token, header or subprotocol, in this order; empty without one. */
 export const liveCredential = (request: Request, url: URL): string => {
   const offered = protocolsOf(request).find((protocol) => protocol.startsWith(keyProtocol))
   return credentialOf(request, url) || (offered?.slice(keyProtocol.length) ?? "")

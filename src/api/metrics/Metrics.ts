@@ -15,7 +15,7 @@ import { CurrentNodeMeters, type NodeMeters, socketEnds } from "#http/NodeMeters
 import { nowMs } from "#http/RequestContext.ts"
 import { SpeechAdmission } from "#services/SpeechAdmission.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
-import { bearerOf, identify } from "../access/Authentication.ts"
+import { headerCredential, identify } from "../access/Authentication.ts"
 import { type ConversationGauges, ConversationSessions } from "../conversation/ConversationSessions.ts"
 import { EventLoopDelay } from "./EventLoopDelay.ts"
 import { memoryFamilies } from "./MemoryMetrics.ts"
@@ -279,7 +279,7 @@ export class MetricsPage extends Context.Service<
 
 const operatorOnly = Effect.gen(function* () {
   const request = yield* HttpServerRequest.HttpServerRequest
-  const { scope } = yield* identify(bearerOf(request), true)
+  const { scope } = yield* identify(headerCredential(request), true)
   if (scope !== "superadmin") return yield* new Forbidden({ scope: "superadmin" })
 })
 

@@ -68,6 +68,10 @@ export class History {
     return this.entry(id)?.item
   }
 
+  hasCall(callId: string): boolean {
+    return this.entries.some(({ item }) => item.type === "function_call" && item.call_id === callId)
+  }
+
   /** The id of the item before this one; null for none. */
   before(id: string): string | null {
     const at = this.entries.findIndex(({ item }) => item.id === id)

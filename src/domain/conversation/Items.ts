@@ -45,6 +45,17 @@ const InputPart = Schema.Union([
   }),
 ]).annotate({ message: "must be an input_text, input_audio, input_image, output_text or output_audio part" })
 
+/** Parts that a message of the role may have, as an error names them. */
+const partsOf = {
+  user: "input_text, input_audio or input_image",
+  system: "input_text",
+  assistant: "output_text or output_audio",
+} as const
+
+/** `text` and `audio`, of earlier versions of the protocol, suit every role. */
+const suits = (part: (typeof InputPart)["Type"]["type"], role: keyof typeof partsOf): boolean =>
+  role === "assistant" ? !part.startsWith("input_") : !part.startsWith("output_")
+
 /** An item as a client gives it. */
 export const GivenItem = Schema.Union([
   Schema.Struct({
@@ -56,7 +67,14 @@ export const GivenItem = Schema.Union([
     content: Schema.Array(InputPart).check(
       Schema.isMaxLength(maxParts, { message: `must be at most ${maxParts} parts` }),
     ),
-  }),
+  }).check(
+    Schema.makeFilter(({ content, role }) => {
+      const wrong = content.findIndex(({ type }) => !suits(type, role))
+      return wrong < 0
+        ? undefined
+        : { path: ["content", wrong, "type"], issue: `must be ${partsOf[role]} in a message of the ${role}` }
+    }),
+  ),
   Schema.Struct({
     type: Schema.Literal("function_call"),
     id: optional(ItemId),

@@ -53,7 +53,14 @@ const Tool = Schema.Struct({
   description: optional(textUpTo(maxTextCharacters)),
   /** JSON Schema of the arguments. */
   parameters: optional(anyObject),
-})
+}).check(
+  // Tools of other types are of other servers, and have no effect.
+  Schema.makeFilter(({ name, type }) =>
+    name === undefined && (type ?? "function") === "function"
+      ? { path: ["name"], issue: "is required" }
+      : undefined,
+  ),
+)
 export type ConversationTool = typeof Tool.Type
 
 /** Memory of all tools of a session or an answer, bytes (`memoryOf`). A guess: 128 tools with 50 values each have half of it. */

@@ -53,6 +53,8 @@ export class SpokenText {
   /** Where it begins in the audio of the whole conversation, samples. */
   readonly startsAt: number
   private readonly pieces: Array<Piece> = []
+  /** The fewest samples of which a client has said that no more were played. */
+  private end = Number.POSITIVE_INFINITY
 
   constructor(startsAt: number) {
     this.startsAt = startsAt
@@ -109,6 +111,15 @@ export class SpokenText {
     const start = last.times.found.length === 0 ? last.start : this.samples
     last.told = last.text.length
     return [{ text, start }]
+  }
+
+  /**
+   * The client has played no more than the first `samples`. Returns how many count as played: a later report that says more brings
+   * nothing back.
+   */
+  cut(samples: number): number {
+    this.end = Math.min(this.end, this.samples, samples)
+    return this.end
   }
 
   /** The words heard in the first `samples`. `isWhole`: all of the newest piece's audio has been added. */

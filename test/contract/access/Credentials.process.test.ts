@@ -201,6 +201,22 @@ describe("every endpoint", () => {
     },
   )
 
+  it("takes the header of Azure's clients where there is no bearer", async () => {
+    const status = async (headers: Readonly<Record<string, string>>) => {
+      const response = await fetch(`${node.base.edge}/v1/models`, { headers })
+      await response.arrayBuffer()
+      return response.status
+    }
+    const key = credentials["standard key"]!
+    expect(await status({ "api-key": key })).toBe(200)
+    expect(await status({ "api-key": key, authorization: "Basic none" })).toBe(200)
+    expect(await status({ "api-key": key, authorization: "Bearer none" })).toBe(401)
+    expect(await status({ "api-key": "none" })).toBe(401)
+    const address = `${node.base.edge.replace("http", "ws")}/v1/completions/ws`
+    const socket = await SocketClient.open(address, { "api-key": key })
+    socket.socket.close()
+  })
+
   it("that needs no credential takes any", async () => {
     for (const authorization of [undefined, "Bearer word", `Bearer ${credentials["revoked key"]}`]) {
       const headers = authorization === undefined ? {} : { authorization }

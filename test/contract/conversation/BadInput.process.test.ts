@@ -104,6 +104,60 @@ describe("too much", () => {
 })
 
 describe("what cannot be", () => {
+  it("the output of a call that the conversation does not have: it is not added, and answers go on", async () => {
+    const client = await open()
+    const output = (call_id: string) => ({
+      type: "conversation.item.create",
+      event_id: "output",
+      item: { type: "function_call_output", call_id, output: "noon" },
+    })
+    client.send(output("call_none"))
+    expect(await onlyError(client)).toMatchObject({
+      code: "invalid_tool_call_id",
+      param: "item.call_id",
+      event_id: "output",
+    })
+    expect(client.of("conversation.item.added")).toEqual([])
+    // The client's own history, of which it then deletes the call.
+    const call = { type: "function_call", call_id: "call_1", name: "look", arguments: "{}" }
+    client.send({ type: "conversation.item.create", item: { id: "call", ...call } })
+    client.send(output("call_1"))
+    client.send({ type: "conversation.item.delete", item_id: "call" })
+    await client.nth("conversation.item.deleted")
+    expect(client.of("conversation.item.added")).toHaveLength(2)
+    await goesOn(client, 1)
+    client.close()
+  })
+
+  it.each([
+    ["user", { type: "output_text", text: "a" }, "must be input_text, input_audio or input_image"],
+    ["system", { type: "output_text", text: "a" }, "must be input_text"],
+    ["assistant", { type: "input_text", text: "a" }, "must be output_text or output_audio"],
+  ])("a part of another role in a message of the %s", async (role, part, problem) => {
+    const client = await open()
+    const text = { type: "text", text: "a" }
+    const item = { type: "message", role, content: [text, part] }
+    client.send({ type: "conversation.item.create", item })
+    expect(await onlyError(client)).toMatchObject({
+      param: "item.content[1].type",
+      message: expect.stringContaining(problem),
+    })
+    client.close()
+  })
+
+  it("a function without a name", async () => {
+    const client = await open()
+    client.update({ tools: [{ type: "function", parameters: {} }], tool_choice: "required" })
+    expect(await onlyError(client)).toMatchObject({
+      param: "session.tools[0].name",
+      message: expect.stringContaining("is required"),
+    })
+    // Tools of other servers have no effect and need none.
+    client.update({ tools: [{ type: "mcp", server_label: "a" }] })
+    await client.nth("session.updated")
+    client.close()
+  })
+
   it("two answers at once", async () => {
     const client = await open()
     client.update(written)

@@ -385,17 +385,23 @@ describe("turns", () => {
     const heard = item.content[0].transcript
     expect(text.startsWith(heard)).toBe(true)
     expect(heard.length).toBeLessThan(text.length)
-    // The client knows better how much it played; a position past the end is the end.
-    client.send({ type: "conversation.item.truncate", item_id: item.id, content_index: 0, audio_end_ms: 0 })
-    expect(await client.nth("conversation.item.truncated")).toMatchObject({ audio_end_ms: 0 })
-    client.send({
-      type: "conversation.item.truncate",
-      item_id: item.id,
-      content_index: 0,
-      audio_end_ms: 9_999_999,
-    })
-    const clamped = await client.nth("conversation.item.truncated", 2)
-    expect(clamped.audio_end_ms).toBe(Math.floor(client.audio.length / 48))
+    // The client knows better how much it played; a position past the end is the end. What was cut once does not come back.
+    const cut = async (audio_end_ms: number, nth: number) => {
+      client.send({ type: "conversation.item.truncate", item_id: item.id, content_index: 0, audio_end_ms })
+      client.send({ type: "conversation.item.retrieve", item_id: item.id })
+      const retrieved = await client.nth("conversation.item.retrieved" as never, nth)
+      const { content } = (retrieved as unknown as { item: typeof item }).item
+      return [
+        (await client.nth("conversation.item.truncated", nth)).audio_end_ms,
+        content[0].transcript,
+      ] as const
+    }
+    expect((await cut(9_999_999, 1))[0]).toBe(Math.floor(client.audio.length / 48))
+    const [firstMs, first] = await cut(300, 2)
+    expect([firstMs, text.startsWith(first)]).toEqual([300, true])
+    expect(await cut(400, 3)).toEqual([300, first])
+    expect(await cut(0, 4)).toEqual([0, ""])
+    expect(await cut(9_999_999, 5)).toEqual([0, ""])
     expect(brokenOrders(frames, false)).toEqual([])
     client.close()
   })

@@ -1,4 +1,4 @@
-// What takes the floor in a conversation: speech does; music, keys and noise do not.
+// What takes the floor in a conversation: speech does; music, keys and noise do not; and at most one answer has it.
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { Resampler } from "#audio/Resampler.ts"
 import { s16ToBytes } from "#domain/audio/Audio.ts"
@@ -10,10 +10,12 @@ import { listener } from "../../support/clients/LiveClient.ts"
 import { fakeVoice } from "../../support/nodes/SpeechNode.ts"
 import { fakeModel } from "../../support/nodes/TestCatalog.ts"
 import { startNode, type TestNode, untilLoaded } from "../../support/nodes/TestNode.ts"
+import { brokenOrders } from "../../support/wire/ConversationOrders.ts"
 
 let node: TestNode
 beforeAll(async () => {
-  node = await startNode({ models: [listener(), fakeModel, fakeVoice] })
+  // A transcript takes a while, so that something can happen between the end of a turn and its answer.
+  node = await startNode({ models: [listener({ callMs: 60 }), fakeModel, fakeVoice] })
   await untilLoaded(node, "listener", "fake", "fake-voice")
 })
 afterAll(() => node.stop())
@@ -68,4 +70,69 @@ it("the threshold is how probable speech has to be", async () => {
   }
   expect(await started(0.01)).toBe(1)
   expect(await started(1)).toBe(0)
+})
+
+/** Whether each answer has ended before the next one began. */
+const oneAtATime = (client: ConversationClient): boolean =>
+  client.types
+    .filter((type) => type === "response.created" || type === "response.done")
+    .every((type, at) => type === (at % 2 === 0 ? "response.created" : "response.done"))
+
+it("an answer that the client asks for as its turn ends comes after the turn's own, or is refused", async () => {
+  for (const lateMs of [0, 10, 40]) {
+    const client = await ConversationClient.open(node)
+    client.update({ audio: { input: { turn_detection: { type: "server_vad", silence_duration_ms: 200 } } } })
+    await client.speak(Buffer.concat([Buffer.alloc(24_000), voice(1), Buffer.alloc(24_000)]))
+    await client.nth("input_audio_buffer.committed")
+    await new Promise((resolve) => setTimeout(resolve, lateMs))
+    client.send({ type: "response.create", event_id: "mine" })
+    await client.client.until(() => client.of("response.done").length + client.of("error").length === 2)
+    for (const { error } of client.of("error"))
+      expect(error).toMatchObject({
+        code: "conversation_already_has_active_response",
+        event_id: "mine",
+      })
+    expect(oneAtATime(client)).toBe(true)
+    expect(brokenOrders(client.client.frames)).toEqual([])
+    client.close()
+  }
+})
+
+it("turns that do not interrupt an answer are not answered twice", async () => {
+  const client = await ConversationClient.open(node)
+  const turn_detection = { type: "server_vad", silence_duration_ms: 100, interrupt_response: false }
+  client.update({ output_modalities: ["text"], audio: { input: { turn_detection } } })
+  const turn = Buffer.concat([voice(0.5), Buffer.alloc(19_200)])
+  await client.speak(Buffer.concat([Buffer.alloc(24_000), turn, turn, turn]))
+  await client.nth("input_audio_buffer.committed", 2)
+  await client.nth("response.done")
+  client.send({ type: "conversation.item.retrieve", item_id: "none" })
+  await client.nth("error")
+  expect(client.of("error").map(({ error }) => error.code)).toEqual(["item_retrieve_invalid_item_id"])
+  expect(oneAtATime(client)).toBe(true)
+  client.close()
+})
+
+it("turns that the server finds from now on begin with speech_started, in whole milliseconds, also in audio that has begun", async () => {
+  const client = await ConversationClient.open(node)
+  const turns = (turn_detection: object | null) => client.update({ audio: { input: { turn_detection } } })
+  turns(null)
+  // Not a whole number of milliseconds.
+  await client.speak(Buffer.concat([voice(0.7), Buffer.alloc(14)]))
+  turns({ type: "server_vad", create_response: false, silence_duration_ms: 200 })
+  await client.speak(Buffer.concat([voice(1), Buffer.alloc(24_000)]))
+  const stopped = await client.nth("input_audio_buffer.speech_stopped")
+  const [started] = client.of("input_audio_buffer.speech_started")
+  expect(started).toMatchObject({ item_id: stopped.item_id })
+  client.send({ type: "input_audio_buffer.clear" })
+  await client.speak(Buffer.concat([Buffer.alloc(14_414), voice(1), Buffer.alloc(24_000)]))
+  const again = await client.nth("input_audio_buffer.speech_stopped", 2)
+  const positions = [
+    ...client.of("input_audio_buffer.speech_started").map(({ audio_start_ms: ms }) => ms),
+    stopped.audio_end_ms,
+    again.audio_end_ms,
+  ]
+  expect(positions).toHaveLength(4)
+  expect(positions.every(Number.isInteger)).toBe(true)
+  client.close()
 })
