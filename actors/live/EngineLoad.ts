@@ -12,6 +12,7 @@ import {
   speakersThatFit,
 } from "#domain/audio/LivePace.ts"
 import { mayTake } from "#domain/queues/FairShare.ts"
+import { LearnedCost } from "#domain/queues/LearnedCost.ts"
 import type { CaptionFacts } from "#engines/protocol/Engine.ts"
 import type { LiveCall } from "./IncrementalTranscriber.ts"
 
@@ -53,26 +54,27 @@ export class EngineLoad {
   private chargedAtMs = 0
   /** Busy time that is not yet assigned to a finished caption or piece; calls at the same time share it. */
   private readonly unchargedMs: Record<LiveCall, number> = { closing: 0, caption: 0, final: 0 }
-  private measuredMs: number | undefined
-  private closingMs: number | undefined
+  private readonly captionMs: LearnedCost
+  private readonly closingMs: LearnedCost
 
   /** `seed`: the work of a caption without the closing of pieces, whose work is counted separately. */
   constructor(seed?: LoadSeed) {
     this.seed = seed
-    this.measuredMs = seed?.captionMs
-    this.closingMs = seed?.windowMs
+    this.captionMs = new LearnedCost(seed?.captionMs ?? assumedCaptionMs, seed?.captionMs)
+    this.closingMs = new LearnedCost(seed?.windowMs ?? 0, seed?.windowMs)
   }
 
   /** Work of one caption, milliseconds. */
-  get windowMs(): number {
-    return this.measuredMs ?? assumedCaptionMs
+  windowMs(nowMs: number): number {
+    return this.captionMs.at(nowMs) ?? assumedCaptionMs
   }
 
   /** Share of the engine that a speaker takes. `captions`: the load of the engine that makes the captions, if that is another one. */
-  cost(captions: EngineLoad = this): LiveCost {
-    const { closingMs = 0, seed } = this
+  cost(nowMs: number, captions: EngineLoad = this): LiveCost {
+    const { seed } = this
+    const closingMs = this.closingMs.at(nowMs) ?? 0
     const closingShare = seed === undefined ? 0 : closingMs / 1000 / seed.closedSeconds
-    return { captionMs: captions.windowMs, closingShare }
+    return { captionMs: captions.windowMs(nowMs), closingShare }
   }
 
   get sessions(): number {
@@ -108,14 +110,15 @@ export class EngineLoad {
     if (this.seed === undefined) this.unchargedMs.closing = this.unchargedMs.final = 0
     if (calls > 2) return
     const costMs = this.seed === undefined ? caption + closing + final : caption
-    this.measuredMs = smoothed(this.measuredMs, costMs, smoothing)
+    this.captionMs.learn(smoothed(this.captionMs.at(nowMs), costMs, smoothing), nowMs)
   }
 
   /** A piece has been closed. */
   closingDone(nowMs: number): void {
     if (this.seed === undefined) return
     this.charge(nowMs)
-    this.closingMs = smoothed(this.closingMs, this.unchargedMs.closing, closingSmoothing)
+    const closingMs = smoothed(this.closingMs.at(nowMs), this.unchargedMs.closing, closingSmoothing)
+    this.closingMs.learn(closingMs, nowMs)
     this.unchargedMs.closing = 0
   }
 
@@ -142,7 +145,7 @@ export class EngineLoad {
   /** Share of the engine that the present speakers take; 1 is all of it. */
   share(nowMs: number, captions?: EngineLoad): number {
     const windows = this.windowsOf(nowMs)
-    const cost = this.cost(captions)
+    const cost = this.cost(nowMs, captions)
     return shareOfAll(
       windows.map((seconds) => paceOf(seconds, windows, cost)),
       cost,
@@ -151,12 +154,12 @@ export class EngineLoad {
 
   /** Seconds of audio until the session's next caption. */
   paceSeconds({ windowSeconds }: Speaker, nowMs: number, captions?: EngineLoad): number {
-    return paceOf(windowSeconds, this.windowsOf(nowMs), this.cost(captions))
+    return paceOf(windowSeconds, this.windowsOf(nowMs), this.cost(nowMs, captions))
   }
 
   /** How many speakers with captions every second the engine can serve. */
-  speakersThatFit(captions?: EngineLoad): number {
-    return speakersThatFit(1, this.cost(captions))
+  speakersThatFit(nowMs: number, captions?: EngineLoad): number {
+    return speakersThatFit(1, this.cost(nowMs, captions))
   }
 
   /**
@@ -171,7 +174,7 @@ export class EngineLoad {
   ): boolean {
     // Sessions of the model that makes the captions work on it, too.
     const taken = captions === undefined ? 0 : captions.share(nowMs)
-    const cost = this.cost(captions)
+    const cost = this.cost(nowMs, captions)
     const amountOf = ({ windowSeconds }: Speaker) => seldomShareOf(windowSeconds, cost)
     const others = this.speaking(nowMs).filter((other) => other !== replaced)
     const parts = others.map((other) => ({

@@ -205,7 +205,7 @@ const make = Effect.gen(function* () {
       new Map(
         [...queues.all()].map(([model, { load }]) => [
           model,
-          { sessions: load.sessions, share: load.share(nowMs), fit: load.speakersThatFit() },
+          { sessions: load.sessions, share: load.share(nowMs), fit: load.speakersThatFit(nowMs) },
         ]),
       ),
     forget: queues.forget,

@@ -169,7 +169,7 @@ export const makeModelQueues = (registry: ModelRegistry["Service"]) => {
         )
       })
       const isFinal = kind === "final"
-      const atOnce = !isFinal && queue.load.windowMs > longCallMs ? alone : pipelined
+      const atOnce = !isFinal && queue.load.windowMs(nowMs()) > longCallMs ? alone : pipelined
       const done = Effect.sync(() => queue.load.closingDone(nowMs()))
       return Effect.tap(
         queue.calls.take(nowMs() + (isFinal ? 0 : windowSeconds * 1000), measured, atOnce),

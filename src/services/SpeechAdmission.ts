@@ -4,6 +4,7 @@
 import { Clock, Context, Effect, Exit, Layer, Scope, Semaphore } from "effect"
 import { FirstAudio } from "#domain/audio/FirstAudio.ts"
 import { admits, nextFactor, weightOf } from "#domain/models/StreamLoad.ts"
+import { LearnedCost } from "#domain/queues/LearnedCost.ts"
 import { monotonicMsOf } from "#domain/queues/Monotonic.ts"
 import { AtCapacity } from "#domain/wire/Errors.ts"
 
@@ -34,7 +35,8 @@ const mostBatchPlaces = 7
 
 interface ModelLoad {
   /** Real-time factor: at first the engine's measurement while it loaded, then the measured cost of replies. */
-  factor: number | undefined
+  cost: LearnedCost
+  isLoaded: boolean
   openWeight: number
   open: number
   readonly firstAudio: FirstAudio
@@ -66,15 +68,17 @@ export class SpeechAdmission extends Context.Service<
     readonly forget: (which: (id: string) => boolean) => void
   }
 >()("edgewise/api/SpeechAdmission") {
-  static readonly layer = Layer.sync(SpeechAdmission, () => make())
+  static readonly layer = Layer.effect(SpeechAdmission, Effect.map(Clock.Clock, make))
 }
 
-const make = (): SpeechAdmission["Service"] => {
+function make(clock: Clock.Clock): SpeechAdmission["Service"] {
   // One entry for each deployed model; a reload drops those of removed models.
   const loads = new Map<string, ModelLoad>()
+  const factorOf = ({ cost }: ModelLoad): number | undefined => cost.at(monotonicMsOf(clock))
   const loadOf = ({ facts, id }: SpeechModel): ModelLoad => {
     const known = loads.get(id) ?? {
-      factor: undefined,
+      cost: new LearnedCost(0),
+      isLoaded: false,
       openWeight: 0,
       open: 0,
       firstAudio: new FirstAudio(),
@@ -83,7 +87,13 @@ const make = (): SpeechAdmission["Service"] => {
       batchAsked: 0,
     }
     loads.set(id, known)
-    known.factor ??= facts?.realTimeFactor
+    const loaded = facts?.realTimeFactor
+    if (!known.isLoaded && loaded !== undefined) {
+      known.isLoaded = true
+      const before = factorOf(known)
+      known.cost = new LearnedCost(loaded, loaded)
+      if (before !== undefined) known.cost.learn(before, monotonicMsOf(clock))
+    }
     if (known.batch === undefined && facts !== undefined) {
       const places = Math.max(1, Math.min(facts.slots - 1, mostBatchPlaces))
       known.batch = { places, permits: Semaphore.makeUnsafe(places) }
@@ -98,10 +108,11 @@ const make = (): SpeechAdmission["Service"] => {
   const hasSlot = ({ facts, taken }: SpeechModel, { open }: ModelLoad): boolean =>
     open === 0 || facts === undefined || Math.max(open, taken) < facts.slots
 
-  const enterStream = (model: SpeechModel, speed: number, clock: Clock.Clock) =>
+  const enterStream = (model: SpeechModel, speed: number) =>
     Effect.suspend(() => {
       const load = loadOf(model)
-      const { factor, firstAudio } = load
+      const { firstAudio } = load
+      const factor = factorOf(load)
       const weight = weightOf(speed)
       const inTime = admits(load.openWeight, weight, factor) && firstAudio.admits(factor)
       if (!inTime || !hasSlot(model, load)) return Effect.fail(refusal(model.id, load))
@@ -147,15 +158,17 @@ const make = (): SpeechAdmission["Service"] => {
 
   return SpeechAdmission.of({
     stream: (model, speed) =>
-      Clock.clockWith((clock) =>
-        Effect.acquireRelease(enterStream(model, speed, clock), ({ leave }) => Effect.sync(leave)),
-      ),
+      Effect.acquireRelease(enterStream(model, speed), ({ leave }) => Effect.sync(leave)),
     batch: enterBatch,
     observe: (model, computeMs, audioMs) => {
       const load = loadOf(model)
-      load.factor = nextFactor(load.factor, computeMs, audioMs)
+      const factor = nextFactor(factorOf(load), computeMs, audioMs)
+      if (factor !== undefined) load.cost.learn(factor, monotonicMsOf(clock))
     },
-    factor: (id) => loads.get(id)?.factor,
+    factor: (id) => {
+      const load = loads.get(id)
+      return load === undefined ? undefined : factorOf(load)
+    },
     forget: (which) => {
       for (const id of loads.keys()) if (which(id)) loads.delete(id)
     },

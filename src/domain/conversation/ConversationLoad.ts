@@ -6,6 +6,7 @@
 // than their own at most an equal share together.
 
 import { mayTake, type Part } from "../queues/FairShare.ts"
+import { LearnedCost } from "../queues/LearnedCost.ts"
 
 /**
  * Share of the machine that conversations may need. Measured: above it one answer in twenty comes more than 60 ms late, because the
@@ -56,11 +57,16 @@ export interface MeasuredShares {
 
 /** Work of a text engine for answers: calls at the same time share it. */
 class TextCost {
-  answerMs = 0
+  private readonly cost = new LearnedCost(0)
   private running = 0
   private chargedAtMs = 0
   /** Busy time since the last answer ended. */
   private unchargedMs = 0
+
+  /** Of an answer, milliseconds; 0 where nothing is known yet. */
+  answerMs(nowMs: number): number {
+    return this.cost.at(nowMs) ?? 0
+  }
 
   began(nowMs: number): void {
     this.charge(nowMs)
@@ -70,7 +76,8 @@ class TextCost {
   ended(nowMs: number): void {
     this.charge(nowMs)
     this.running--
-    this.answerMs = this.answerMs === 0 ? this.unchargedMs : smoothed(this.answerMs, this.unchargedMs)
+    const before = this.cost.at(nowMs)
+    this.cost.learn(before === undefined ? this.unchargedMs : smoothed(before, this.unchargedMs), nowMs)
     this.unchargedMs = 0
   }
 
@@ -125,8 +132,8 @@ export class ConversationLoad {
   }
 
   /** Share of the machine that a conversation takes while it goes on. */
-  costOf({ hears, speaks, writes }: ConversationParts): number {
-    const mind = Math.min(1, (this.texts.get(writes)?.answerMs ?? 0) / this.cycleMs)
+  costOf({ hears, speaks, writes }: ConversationParts, nowMs: number): number {
+    const mind = Math.min(1, (this.texts.get(writes)?.answerMs(nowMs) ?? 0) / this.cycleMs)
     const voice = this.measured.voice(speaks) * Math.min(1, this.speechMs / this.cycleMs)
     return this.measured.ears(hears) + mind + voice
   }
@@ -142,7 +149,7 @@ export class ConversationLoad {
     for (const place of this.places) {
       const isUsed = place.isActive(nowMs)
       const part = isUsed || place.isNew(nowMs) ? 1 : idlePart
-      yield { party: place.org, amount: part * this.costOf(place.parts), isUsed }
+      yield { party: place.org, amount: part * this.costOf(place.parts, nowMs), isUsed }
     }
   }
 
@@ -153,7 +160,7 @@ export class ConversationLoad {
   enter(parts: ConversationParts, org: string, nowMs: number): ConversationPlace | undefined {
     const goesOn = [...this.places].some((place) => place.isActive(nowMs) || place.isNew(nowMs))
     const isOnly = !goesOn && this.share(nowMs) < shares.full
-    const asked = { party: org, amount: this.costOf(parts) }
+    const asked = { party: org, amount: this.costOf(parts, nowMs) }
     if (!isOnly && !mayTake(this.partsAt(nowMs), asked, shares)) return undefined
     const place = new ConversationPlace(parts, org, nowMs)
     this.places.add(place)

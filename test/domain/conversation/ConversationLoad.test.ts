@@ -15,7 +15,7 @@ const measured = (ears: number, voice: number) => ({ ears: () => ears, voice: ()
 
 it("admits as many as fit, the first always", () => {
   const load = new ConversationLoad(measured(0.05, 0.4))
-  expect(load.costOf(parts)).toBeCloseTo(0.25)
+  expect(load.costOf(parts, 0)).toBeCloseTo(0.25)
   expect([1, 2, 3, 4].map(() => load.enter(parts, "a", 0) !== undefined)).toEqual([true, true, false, false])
   const slow = new ConversationLoad(measured(2, 2))
   expect([1, 2].map(() => slow.enter(parts, "a", 0) !== undefined)).toEqual([true, false])
@@ -96,26 +96,40 @@ it("measures a text engine by its busy time, which answers at the same time shar
   const alone = load.writes(place, 0)
   alone(500)
   // 500 ms of every 5 s.
-  expect(load.costOf(parts)).toBeCloseTo(0.1)
+  expect(load.costOf(parts, 500)).toBeCloseTo(0.1)
   const ends = [1, 2, 3, 4].map(() => load.writes(place, 1_000))
   for (const end of ends) end(3_000)
   for (const end of ends) end(9_000)
   // 2,000 ms for four, of which the first end is charged all and the others nothing.
   const expected = [2_000, 0, 0, 0].reduce((mean, ms) => mean + (ms - mean) / 8, 500) / 5_000
-  expect(load.costOf(parts)).toBeCloseTo(expected)
+  expect(load.costOf(parts, 9_000)).toBeCloseTo(expected)
   load.forget((id) => id === "mind")
-  expect(load.costOf(parts)).toBe(0)
+  expect(load.costOf(parts, 9_000)).toBe(0)
+})
+
+it("forgets a bad minute while nothing is said: as many fit again as on a fresh node", () => {
+  const load = new ConversationLoad(measured(0, 0))
+  const place = load.enter(parts, "a", 0)!
+  for (let at = 0; at < 2; at++) load.writes(place, at * 10_000)(at * 10_000 + 9_000)
+  load.leave(place)
+  const afterMs = 20_000
+  expect(fill(load, "a", afterMs)).toHaveLength(1)
+  const forgotten = new ConversationLoad(measured(0, 0))
+  const slow = forgotten.enter(parts, "a", 0)!
+  forgotten.writes(slow, 0)(9_000)
+  forgotten.leave(slow)
+  expect(fill(forgotten, "a", 9_000 + 120_000).length).toBeGreaterThan(50)
 })
 
 it("learns how long answers are and how often they come", () => {
   const load = new ConversationLoad(measured(0, 1))
   const place = load.enter(parts, "a", 0)!
-  expect(load.costOf(parts)).toBeCloseTo(0.5)
+  expect(load.costOf(parts, 0)).toBeCloseTo(0.5)
   for (let at = 0; at < 200; at++) {
     load.answers(place, at * 10_000)
     load.answered(place, at * 10_000 + 2_000, 1_000)
   }
-  expect(load.costOf(parts)).toBeCloseTo(0.1, 2)
+  expect(load.costOf(parts, 2_000_000)).toBeCloseTo(0.1, 2)
 })
 
 it("never exceeds its share, nor goes below 0, whatever happens", () => {
@@ -140,7 +154,7 @@ it("never exceeds its share, nor goes below 0, whatever happens", () => {
             const entered = load.enter(parts, "a", nowMs)
             if (entered !== undefined) places.push(entered)
             // The only one beside idle ones is always admitted.
-            const ofIdle = idlePart * places.length * load.costOf(parts)
+            const ofIdle = idlePart * places.length * load.costOf(parts, nowMs)
             if (entered !== undefined && before > ofIdle + 1e-9)
               expect(load.share(nowMs)).toBeLessThanOrEqual(fullShare + 1e-9)
           } else if (place === undefined) continue

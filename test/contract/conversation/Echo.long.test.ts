@@ -1,4 +1,5 @@
-// A client without headphones: its microphone hears what it plays. The answer's echo does not interrupt the answer, the user does.
+// A client without headphones: its microphone hears what it plays. The answer's echo does not interrupt the answer, the user does. In
+// real time: the echo comes when the audio is played.
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { bytesToS16, s16ToBytes } from "#domain/audio/Audio.ts"
 import { voice } from "../../support/audio/Voice.ts"
@@ -66,7 +67,7 @@ const begin = async () => {
   return client
 }
 
-it("the echo of an answer does not interrupt it", { timeout: 60_000, retry: 1 }, async () => {
+it("the echo of an answer does not interrupt it", { timeout: 60_000 }, async () => {
   const client = await begin()
   await listen(client, 6_000)
   expect(client.audio.length).toBeGreaterThan(4 * 48_000)
