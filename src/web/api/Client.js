@@ -35,6 +35,15 @@ export const refusalOf = async (response) => {
   return new Refusal(response.status, String(detail), Number.isFinite(after) ? after : undefined)
 }
 
+/**
+ * A key that can be sent. A browser refuses a header with other characters, with an error like that of a node that is gone.
+ * @param {string} key
+ */
+const sendable = (key) => {
+  if (/[^\x21-\x7e]/.test(key)) throw new Refusal(401, "it has characters that no key has", undefined)
+  return key
+}
+
 export class Client {
   /**
    * @param {string} base the address of the node, with a slash at its end
@@ -59,7 +68,7 @@ export class Client {
    * @returns {Promise<Response>} a successful answer; fails with Refusal or NodeGone
    */
   async fetch(path, { method, json, body, signal } = {}) {
-    const key = this.key()
+    const key = sendable(this.key())
     /** @type {Record<string, string>} */
     const headers = key === "" ? {} : { Authorization: `Bearer ${key}` }
     if (json !== undefined) headers["Content-Type"] = "application/json"
@@ -93,6 +102,6 @@ export class Client {
   socket(path) {
     const url = this.url(path)
     url.protocol = url.protocol === "https:" ? "wss:" : "ws:"
-    return { url: url.href, protocols: [`openai-insecure-api-key.${this.key()}`] }
+    return { url: url.href, protocols: [`openai-insecure-api-key.${sendable(this.key())}`] }
   }
 }

@@ -2,7 +2,8 @@
 import { srtOf, vttOf } from "../../captions/Cues.js"
 import { byId, offerFile } from "../../page/Elements.js"
 
-export const makeTranscript = () => {
+/** @param {() => string} about what to know of the model that writes the text */
+export const makeTranscript = (about) => {
   const card = byId("listen-result", HTMLElement)
   const status = byId("listen-status", HTMLElement)
   const lag = byId("listen-lag", HTMLElement)
@@ -23,6 +24,7 @@ export const makeTranscript = () => {
     /** @param {string} text */
     begin(text) {
       card.hidden = false
+      byId("listen-about", HTMLElement).textContent = about()
       status.textContent = text
       lag.textContent = ""
       times.textContent = ""
