@@ -63,6 +63,7 @@ watch.addEventListener("change", () => {
   health.textContent = watch.state === "gone" ? "not reachable" : watch.state
   tell()
 })
+client.onGone = () => watch.start()
 // Its models, and whether it still knows the key, may be others after a restart.
 watch.addEventListener("back", () => node.refresh())
 

@@ -46,10 +46,10 @@ export const recording = async (page: Page, key: string, input: string): Promise
   return speech.body()
 }
 
-/** Live captions of a file, of which some are final. */
-export const listen = async (page: Page, key: string): Promise<void> => {
+/** Live captions of a file, 12 s of speech for each of `times`, of which some are final. */
+export const listen = async (page: Page, key: string, times = 1): Promise<void> => {
   const story = "Tell me a story about a fox and a bear. The bear lives in the old forest near the river."
-  const buffer = await recording(page, key, `${spoken} ${story}`)
+  const buffer = await recording(page, key, `${spoken} ${story} `.repeat(times))
   await page.check("[name=listen-source][value=file]")
   await page.setInputFiles("#listen-file", { name: "fox.wav", mimeType: "audio/wav", buffer })
   await page.click("#listen-start")

@@ -123,7 +123,7 @@ const scenes: ReadonlyArray<Scene> = [
     path: "#listen",
     use: async (page, { developmentKey }, cut) => {
       await useKey(page, developmentKey)
-      await listen(page, developmentKey)
+      await listen(page, developmentKey, 4)
       cut()
       await until(page, "#listen-status", /^Broken off/)
     },

@@ -27,6 +27,7 @@ interface Example {
   readonly parameters?: Readonly<Record<string, string>>
 }
 
+/** What README asks first, too. */
 const question = "What is the capital of Italy?"
 
 /** By method and path. An operation whose kind of model the node lacks has none. */

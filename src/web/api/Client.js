@@ -52,6 +52,8 @@ export class Client {
   constructor(base, key) {
     this.base = base
     this.key = key
+    /** Called when a request finds that the node does not answer. */
+    this.onGone = () => {}
   }
 
   /**
@@ -78,7 +80,9 @@ export class Client {
     if (sent !== undefined) init.body = sent
     if (signal !== undefined) init.signal = signal
     const response = await fetch(this.url(path), init).catch((error) => {
-      throw error instanceof Error && error.name === "AbortError" ? error : new NodeGone()
+      if (error instanceof Error && error.name === "AbortError") throw error
+      this.onGone()
+      throw new NodeGone()
     })
     if (!response.ok) throw await refusalOf(response)
     return response

@@ -12,7 +12,7 @@ import { makeRequestView } from "../../page/RequestView.js"
 import { keepFields } from "../../state/Fields.js"
 import { asJob, asStream, cancelJob, followJob, inOneAnswer } from "./FileModes.js"
 import { fromFile, fromMicrophone } from "./LiveSource.js"
-import { makeTranscript } from "./Transcript.js"
+import { brokenOff, makeTranscript } from "./Transcript.js"
 
 const liveTimes =
   "The times are those at which captions first had each word, so they are up to one caption late."
@@ -145,7 +145,7 @@ export const makeListen = (page) => {
       shown.offer(view.firm, view.cues, liveTimes)
     } catch (error) {
       const { cues, firm, soft } = captions.view
-      shown.status(`Broken off after ${(captions.view.sentMs / 1000).toFixed(0)} s of audio`)
+      shown.status(`${brokenOff} after ${(captions.view.sentMs / 1000).toFixed(0)} s of audio`)
       shown.offer((firm + soft).trim(), cues.length > 0 ? cues : undefined, "")
       throw error instanceof LiveFailure ? await liveProblem(error) : error
     } finally {
@@ -181,7 +181,7 @@ export const makeListen = (page) => {
         isAbort(error)
           ? "Stopped"
           : error instanceof StreamCut
-            ? "Broken off: the text has no end"
+            ? `${brokenOff}: the text has no end`
             : "Failed",
       )
       throw error

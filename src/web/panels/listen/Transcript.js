@@ -2,6 +2,9 @@
 import { srtOf, vttOf } from "../../captions/Cues.js"
 import { byId, offerFile } from "../../page/Elements.js"
 
+/** How a status begins of a transcript that has no end. */
+export const brokenOff = "Broken off"
+
 /** @param {() => string} about what to know of the model that writes the text */
 export const makeTranscript = (about) => {
   const card = byId("listen-result", HTMLElement)
@@ -25,7 +28,7 @@ export const makeTranscript = (about) => {
     begin(text) {
       card.hidden = false
       byId("listen-about", HTMLElement).textContent = about()
-      status.textContent = text
+      this.status(text)
       lag.textContent = ""
       times.textContent = ""
       progress.hidden = true
@@ -38,6 +41,7 @@ export const makeTranscript = (about) => {
     /** @param {string} text */
     status(text) {
       if (status.textContent !== text) status.textContent = text
+      status.classList.toggle("broken", text.startsWith(brokenOff))
     },
     /** @param {number | undefined} lagMs */
     lag(lagMs) {

@@ -168,6 +168,7 @@ export const makeNode = ({ client, node }) => {
   node.addEventListener("change", () => {
     scope.hidden = node.usage === undefined || node.isOperator
     scope.textContent = missingScope
+    byId("node-models-card", HTMLElement).hidden = node.engines.length === 0
     for (const card of operatorCards) card.hidden = !node.isOperator
     if (!node.isOperator) {
       tree.clear()

@@ -125,6 +125,7 @@ export const makeSpeak = (page) => {
       result.hidden = false
       download.hidden = true
       status.textContent = "Waiting for the first audio …"
+      status.classList.remove("broken")
       byId("speak-about", HTMLElement).textContent = node.about(model.value)
       chart.clear()
       byId("speak-receipt", HTMLElement).replaceChildren()
@@ -166,6 +167,7 @@ export const makeSpeak = (page) => {
       }
       playback.end()
       if (failure !== undefined && !isStopped) {
+        status.classList.add("broken")
         status.textContent = `Broken off after ${(bytes / 2 / rate).toFixed(1)} s of speech`
         say(sentenceOf(failure))
       }
