@@ -228,11 +228,16 @@ describe.each([
       await page.close()
     }
     const { page } = await open({ viewport: { width, height } })
-    for (let turn = 0; turn < 6; turn++) {
-      await page.selectOption("#chat-model", "llm-fake")
-      await ask(page, 'fake:{"tokens":60}')
-      await page.locator(".receipt").nth(turn).waitFor()
-    }
+    const turns = Array.from({ length: 30 }, () => [
+      { role: "user", text: "What is the capital of Italy?" },
+      { role: "assistant", text: "The capital of Italy is Rome." },
+    ])
+    await page.evaluate(
+      `sessionStorage.setItem("edgewise.chat.messages", ${JSON.stringify(JSON.stringify(turns.flat()))})`,
+    )
+    await page.reload()
+    await page.waitForSelector(".message.assistant")
+    await page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
     expect(await page.evaluate("scrollY > 0")).toBe(true)
     expect(await standing(page)).toMatchObject({ head: true, tabs: true, key: true })
     await page.reload()
@@ -346,6 +351,16 @@ it("says what kind of model answers, and how large it is", withBrowser, async ()
   await shows(page, "#chat-model-about", /^$/)
   await page.click("#tab-node")
   await shows(page, "#node-models li:first-child .model-facts span:first-child", about)
+  await page.close()
+})
+
+it("makes a question a draft again of which a reload left no answer", withBrowser, async () => {
+  const { page } = await open({})
+  const messages = JSON.stringify([{ role: "user", text: "Is it late?" }])
+  await page.evaluate(`sessionStorage.setItem("edgewise.chat.messages", ${JSON.stringify(messages)})`)
+  await page.reload()
+  await expect.poll(() => page.inputValue("#chat-text")).toBe("Is it late?")
+  expect(await page.locator(".message").count()).toBe(0)
   await page.close()
 })
 

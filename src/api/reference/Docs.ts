@@ -33,11 +33,15 @@ const start =
   `Scalar.createApiReference("#reference",{...${JSON.stringify(settings)},` +
   `authentication:{preferredSecurityScheme:"bearer",securitySchemes:{bearer:{token}}}})`
 
-/** Scalar begins its own parts below a head of this height, and gives it its colours. */
+/**
+ * Scalar begins its own parts below a head of this height, and gives it its colours. On a phone its labels for screen readers lie
+ * beside the page, which would scroll sideways.
+ */
 const style =
+  "#reference{overflow-x:clip}" +
   ":root{--scalar-custom-header-height:2.5rem}body{margin:0}" +
   "header{position:sticky;top:0;z-index:10;box-sizing:border-box;height:2.5rem;display:flex;gap:1.25rem;align-items:center;" +
-  "padding:0 1rem;font:0.9rem system-ui,sans-serif;background:var(--scalar-background-1);" +
+  "padding:0 1rem;font:0.9rem system-ui,sans-serif;background:var(--scalar-background-1);color:var(--scalar-color-1);" +
   "border-bottom:1px solid var(--scalar-border-color)}header a{color:var(--scalar-color-1)}"
 
 /** Addresses are relative, so that they work behind a proxy that serves the node under a prefix. */

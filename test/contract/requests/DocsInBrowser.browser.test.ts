@@ -96,6 +96,14 @@ it("sends an example that works on this node, with the key as a bearer", needs("
     await view.getByRole("link", { name: "Playground" }).click()
     await view.waitForSelector("#chat-model option", { state: "attached" })
     expect(new URL(view.url()).pathname).toBe("/")
+
+    // It fits a phone, also when all of it is drawn.
+    await view.setViewportSize({ width: 390, height: 844 })
+    await view.goto(`${node.base}/docs`)
+    await view.getByText("/v1/chat/completions").first().waitFor()
+    await view.screenshot({ fullPage: true })
+    await view.getByText("/v1/audio/speech").first().waitFor()
+    expect(await view.evaluate("document.documentElement.scrollWidth")).toBe(390)
   } finally {
     await browser.close()
   }

@@ -217,6 +217,13 @@ export const makeChat = (page) => {
     pictures.show()
     about.show()
   })
+  // A question whose answer a reload has cut off is a draft again.
+  if (messages.at(-1)?.role === "user") {
+    const unanswered = messages.pop()
+    keepMessages()
+    if (text.value === "") draftIs(unanswered?.text ?? "")
+    pictures.putBack(unanswered?.pictures ?? [])
+  }
   for (const message of messages) {
     const shown = show(message)
     const isAnswered = (message.calls ?? []).some(({ id }) => messages.some(({ callId }) => callId === id))
