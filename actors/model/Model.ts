@@ -147,9 +147,10 @@ export class Model<K extends EngineKind> {
   }
 
   view(): ModelSnapshot {
-    const { entry, host, meters, news, standing } = this.engine
+    const { deployed, entry, host, meters, news, standing } = this.engine
     const { lastFailure, status, timings } = standing
-    return { entry, status, host, lastFailure, timings, meters, output: news.output }
+    const { parameters } = deployed
+    return { entry, parameters, status, host, lastFailure, timings, meters, output: news.output }
   }
 
   /** What unloading it would free on a device; undefined while it is used, pinned or not loaded. */

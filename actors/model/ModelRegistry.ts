@@ -35,6 +35,8 @@ export interface Deployment {
   readonly versions?: Readonly<Record<string, FileVersion>>
   /** Sum of the files, for the memory ledger. */
   readonly sizeBytes: number
+  /** Parameters of its GGUF weights, without an mmproj file. Absent for other formats and for files that are missing. */
+  readonly parameters?: number
   /** Sources that have to be pulled before the model can load. */
   readonly missing?: ReadonlyArray<string>
   /** Why its files cannot be loaded, in words for operators. */

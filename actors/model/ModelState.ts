@@ -31,6 +31,8 @@ export type HostView = Pick<
 /** The state of a model, which can be read at any time without a message to the actor. */
 export interface ModelSnapshot {
   readonly entry: ModelEntry
+  /** See Deployment. */
+  readonly parameters: number | undefined
   readonly status: ModelStatus
   readonly host: HostView | undefined
   /** Why it is `failed`; for operators, never for callers. */

@@ -37,6 +37,7 @@ export const locate = (
     const problems: Array<string> = []
     const parts: Array<string> = []
     let sizeBytes = 0
+    let parameters = 0
     const check = Effect.fnUntraced(function* (
       role: string,
       source: string,
@@ -46,6 +47,7 @@ export const locate = (
       const checked = yield* Effect.promise(() => checkWeight({ entry, role, path, sha256 }))
       files[role] = path
       parts.push(...checked.parts)
+      if (role !== "mmproj") parameters += checked.parameters
       if (checked.version !== undefined) versions[role] = checked.version
       sizeBytes += checked.version?.sizeBytes ?? 0
       const has = checked.version?.sizeBytes
@@ -107,7 +109,16 @@ export const locate = (
     const lack = frontEndLack(entry)
     if (lack?.all === true) problems.push(lack.problem)
     const problem = problems.join("; ")
-    return { entry, files, parts, versions, sizeBytes, missing, ...(problem === "" ? {} : { problem }) }
+    return {
+      entry,
+      files,
+      parts,
+      versions,
+      sizeBytes,
+      ...(parameters > 0 && Number.isSafeInteger(parameters) && missing.length === 0 ? { parameters } : {}),
+      missing,
+      ...(problem === "" ? {} : { problem }),
+    }
   })
 
 /** The conversations of a node in its region. */

@@ -83,23 +83,28 @@ const otherKind = ({ architecture, type }: GgufFacts): string | undefined => {
   return typed === undefined ? undefined : `${architecture ?? "unnamed"}, ${typed}`
 }
 
-/** What a weight file's content shows: a problem in words that follow the file's name, or the files that it names. */
-type Content = { readonly problem: string } | { readonly parts: ReadonlyArray<string> }
+/** What a weight file's content shows: a problem in words that follow the file's name, or what `CheckedWeight` says of it. */
+type Content =
+  | { readonly problem: string }
+  | { readonly parts: ReadonlyArray<string>; readonly parameters: number }
 
 /** `NAME-00001-of-00003.gguf`: the other parts are beside it under these names. */
-const ggufParts = async (path: string, count: number): Promise<Content> => {
-  if (count <= 1) return { parts: [] }
+const ggufParts = async (path: string, first: GgufFacts): Promise<Content> => {
+  const { parts: count } = first
+  if (count <= 1) return { parts: [], parameters: first.parameters }
   const name = /^(.*)-\d{5}-of-(\d{5})\.gguf$/.exec(basename(path))
   if (name === null)
     return { problem: `is one of ${count} parts, but its name does not end with -00001-of-0000N.gguf` }
   const parts: Array<string> = []
+  let parameters = 0
   for (let n = 1; n <= count; n++) {
     const part = `${name[1]}-${String(n).padStart(5, "0")}-of-${name[2]}.gguf`
     parts.push(join(dirname(path), part))
     const found = await checkGguf(parts.at(-1)!).catch(() => ({ problem: "is not there" }))
     if ("problem" in found) return { problem: `is one of ${count} parts, and ${part} ${found.problem}` }
+    parameters += found.parameters
   }
-  return { parts }
+  return { parts, parameters }
 }
 
 const ggufContent = async ({ entry, path, role }: WeightToCheck): Promise<Content> => {
@@ -113,7 +118,7 @@ const ggufContent = async ({ entry, path, role }: WeightToCheck): Promise<Conten
       problem: `is a GGUF of architecture ${found.architecture ?? "unnamed"}, but an mmproj file has clip`,
     }
   if (found.tensors === 0) return { problem: "has no tensors" }
-  return ggufParts(path, found.parts)
+  return ggufParts(path, found)
 }
 
 const dataProblem = async (path: string, { location, neededBytes }: ExternalData) => {
@@ -138,12 +143,14 @@ const onnxContent = async ({ path }: WeightToCheck): Promise<Content> => {
     const problem = await dataProblem(path, data)
     if (problem !== undefined) return { problem }
   }
-  return { parts: found.externalData.map(({ location }) => join(dirname(path), location)) }
+  const parts = found.externalData.map(({ location }) => join(dirname(path), location))
+  // Not counted: among the tensors of a graph are tables that no training made, such as those of a Fourier transform.
+  return { parts, parameters: 0 }
 }
 
 const contentOf = async (weight: WeightToCheck): Promise<Content> => {
   const format = formatOf(weight)
-  if (format === undefined) return { parts: [] }
+  if (format === undefined) return { parts: [], parameters: 0 }
   const wanted = format === "gguf" ? "a GGUF file" : "an ONNX model"
   const shown = await shownFormat(weight.path)
   if (shown !== undefined && shown !== wanted)
@@ -164,9 +171,13 @@ export interface CheckedWeight {
   readonly problem: string | undefined
   /** Absolute paths of the files that it names: parts of a split GGUF, external data of an ONNX graph. */
   readonly parts: ReadonlyArray<string>
+  /** Values of the tensors of a GGUF and of its parts; 0 for other files, and where something is wrong. */
+  readonly parameters: number
   /** The file's version, with its sum if one was computed. Undefined if there is no file. */
   readonly version: FileVersion | undefined
 }
+
+const nothing: Pick<CheckedWeight, "parameters" | "parts"> = { parts: [], parameters: 0 }
 
 export const checkWeight = async (weight: WeightToCheck): Promise<CheckedWeight> => {
   const { path, sha256 } = weight
@@ -176,20 +187,22 @@ export const checkWeight = async (weight: WeightToCheck): Promise<CheckedWeight>
     version = { sizeBytes: info.size, modifiedMs: info.mtimeMs, sha256: undefined }
     if (info.isDirectory()) {
       const needsFile = formatOf(weight) !== undefined || sha256 !== undefined
-      return { problem: needsFile ? "is a folder, not a file" : await openFolder(path), parts: [], version }
+      const problem = needsFile ? "is a folder, not a file" : await openFolder(path)
+      return { problem, ...nothing, version }
     }
     const content = await contentOf(weight)
-    if ("problem" in content) return { ...content, parts: [], version }
-    const { parts } = content
-    if (sha256 === undefined) return { problem: undefined, parts, version }
+    if ("problem" in content) return { ...content, ...nothing, version }
+    const { parameters, parts } = content
+    if (sha256 === undefined) return { problem: undefined, parts, parameters, version }
     const actual = await sumOf(path, info)
     return {
       problem: actual === sha256 ? undefined : `has SHA-256 ${actual}, the catalog says ${sha256}`,
       parts,
+      parameters,
       version: { ...version, sha256: actual },
     }
   } catch (cause) {
     const code = codeOf(cause)
-    return { problem: code === "ENOENT" ? "is not there" : `cannot be read (${code})`, parts: [], version }
+    return { problem: code === "ENOENT" ? "is not there" : `cannot be read (${code})`, ...nothing, version }
   }
 }

@@ -541,7 +541,14 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   "src/api/reference": {
     holds: "The OpenAPI document, its page and the playground",
-    imports: ["src/api/declared", "src/api/http", "src/http"],
+    imports: [
+      "actors/model",
+      "src/api/declared",
+      "src/api/http",
+      "src/domain/models",
+      "src/http",
+      "src/services",
+    ],
   },
   "src/api/regions": {
     holds: "Region discovery: probes, health, the caller's place",

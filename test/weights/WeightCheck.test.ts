@@ -1,5 +1,14 @@
 // Weight files that are whole, cut short, damaged, of another format or kind: the result of the check, without loading.
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs"
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs"
 import { homedir, tmpdir } from "node:os"
 import { basename, dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -103,6 +112,20 @@ describe("a whole file", () => {
     expect(await textProblem(demoGguf, sum)).toBeUndefined()
     for (const graph of demoGraphs) expect([graph, await graphProblem(graph)]).toEqual([graph, undefined])
     expect(await checkGguf(demoGguf)).toMatchObject({ architecture: "llama", parts: 1 })
+  })
+
+  it("says how many parameters a GGUF has, in all of its parts", async () => {
+    const countOf = async (path: string) =>
+      (await checkWeight({ entry: textEntry, role: "weights", path })).parameters
+    // A file of Q8_0 has 34 bytes for 32 values, and a header.
+    const { size } = statSync(demoGguf)
+    const counted = await countOf(demoGguf)
+    expect(counted).toBeGreaterThan(((size * 32) / 34) * 0.8)
+    expect(counted).toBeLessThan((size * 32) / 34)
+    for (const part of [1, 2])
+      written(`split-0000${part}-of-00002.gguf`, gguf({ "general.architecture": "llama" }, 2))
+    expect(await countOf(at("split-00001-of-00002.gguf"))).toBe(64)
+    expect(await countOf(written("cut.gguf", readFileSync(demoGguf).subarray(0, 5_000)))).toBe(0)
   })
 })
 

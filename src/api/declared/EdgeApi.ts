@@ -21,6 +21,16 @@ export class BuiltApi extends HttpApi.make("edgewise")
   .add(UsageGroup)
   .add(SystemGroup) {}
 
+/** RFC 9110 has no case in a scheme's name, but readers of OpenAPI documents look for the registered `bearer`. */
+const withLowerCaseBearer = (document: Record<string, unknown>): Record<string, unknown> => {
+  const { components } = document as { readonly components: { readonly securitySchemes: object } }
+  const bearer = { type: "http", scheme: "bearer", description: "An API key (svc_…) or a session token" }
+  return {
+    ...document,
+    components: { ...components, securitySchemes: { ...components.securitySchemes, bearer } },
+  }
+}
+
 export class EdgeApi extends HttpApi.make("edgewise")
   .add(TextGroup)
   .addHttpApi(BuiltApi)
@@ -32,6 +42,8 @@ export class EdgeApi extends HttpApi.make("edgewise")
       version: "1",
       description:
         "An OpenAI-style inference node. Unless the operator has brought other weights, the models are small " +
-        "demonstration weights (`owned_by: edgewise-demo`): they show that everything works, not what large models can say.",
+        "demonstration weights (`owned_by: edgewise-demo`): they show that everything works, not what large models can say. " +
+        "The guides are in the project's folder `docs`; `docs/start.md` is the first one.",
+      transform: withLowerCaseBearer,
     }),
   ) {}

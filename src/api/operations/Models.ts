@@ -24,6 +24,8 @@ export const ModelListEntry = Schema.Struct({
   kind: Schema.Literals([...ModelKind.literals, "conversation"]),
   /** Text models: what messages may hold. */
   input_modalities: Schema.optionalKey(Schema.Array(Schema.Literals(["text", "image"]))),
+  /** How many parameters its GGUF weights have; absent for other formats and for files that are not pulled. */
+  parameters: Schema.optionalKey(Schema.Int),
 })
 
 export const ModelList = Schema.Struct({ object: Schema.Literal("list"), data: Schema.Array(ModelListEntry) })
@@ -69,8 +71,12 @@ const recordOf = (
   kind,
 })
 
-const modelRecord = ({ entry, host }: Pick<ModelSnapshot, "entry" | "host">): ModelRecord => {
-  const record = recordOf(entry, entry.kind)
+const modelRecord = ({
+  entry,
+  host,
+  parameters,
+}: Pick<ModelSnapshot, "entry" | "host" | "parameters">): ModelRecord => {
+  const record = { ...recordOf(entry, entry.kind), ...(parameters === undefined ? {} : { parameters }) }
   if (entry.kind !== "text") return record
   return { ...record, input_modalities: seesPictures(entry, host?.facts) ? ["text", "image"] : ["text"] }
 }

@@ -17,6 +17,7 @@ import { credentialLines } from "../roles/FirstCredential.ts"
 import { onLauncherGone, reportCrash, tellLauncher, withFixedPorts } from "../roles/Launcher.ts"
 import { decoderLine, nodeDecoder, requireNamedDecoder } from "../roles/NodeDecoder.ts"
 import { deployedNow, nodeMeters } from "../roles/NodeLayer.ts"
+import { playgroundLink } from "../roles/PlaygroundLink.ts"
 import { rolesLayer } from "../roles/Roles.ts"
 import { Started } from "../roles/Started.ts"
 import { startWarnings } from "../roles/StartWarnings.ts"
@@ -65,6 +66,7 @@ const greet = Effect.fnUntraced(function* (
   }
   const base = listening.find(({ role }) => role === "edge")?.base
   if (credential === undefined || base === undefined) return
+  yield* Console.log(`playground: ${playgroundLink(base, credential.key?.apiKey)}`)
   for (const line of credentialLines(credential, config)) yield* Console.log(line)
   const isUsable = ({ missing = [], problem }: Deployment) => problem === undefined && missing.length === 0
   const model = deployed.find((one) => one.entry.kind === "text" && isUsable(one))?.entry.id

@@ -35,6 +35,15 @@ export const refusalOf = async (response) => {
   return new Refusal(response.status, String(detail), Number.isFinite(after) ? after : undefined)
 }
 
+/**
+ * A key that can be sent. A browser refuses a header with other characters, with an error like that of a node that is gone.
+ * @param {string} key
+ */
+const sendable = (key) => {
+  if (/[^\x21-\x7e]/.test(key)) throw new Refusal(401, "it has characters that no key has", undefined)
+  return key
+}
+
 export class Client {
   /**
    * @param {string} base the address of the node, with a slash at its end
@@ -43,6 +52,8 @@ export class Client {
   constructor(base, key) {
     this.base = base
     this.key = key
+    /** Called when a request finds that the node does not answer. */
+    this.onGone = () => {}
   }
 
   /**
@@ -59,7 +70,7 @@ export class Client {
    * @returns {Promise<Response>} a successful answer; fails with Refusal or NodeGone
    */
   async fetch(path, { method, json, body, signal } = {}) {
-    const key = this.key()
+    const key = sendable(this.key())
     /** @type {Record<string, string>} */
     const headers = key === "" ? {} : { Authorization: `Bearer ${key}` }
     if (json !== undefined) headers["Content-Type"] = "application/json"
@@ -69,7 +80,9 @@ export class Client {
     if (sent !== undefined) init.body = sent
     if (signal !== undefined) init.signal = signal
     const response = await fetch(this.url(path), init).catch((error) => {
-      throw error instanceof Error && error.name === "AbortError" ? error : new NodeGone()
+      if (error instanceof Error && error.name === "AbortError") throw error
+      this.onGone()
+      throw new NodeGone()
     })
     if (!response.ok) throw await refusalOf(response)
     return response
@@ -93,6 +106,6 @@ export class Client {
   socket(path) {
     const url = this.url(path)
     url.protocol = url.protocol === "https:" ? "wss:" : "ws:"
-    return { url: url.href, protocols: [`openai-insecure-api-key.${this.key()}`] }
+    return { url: url.href, protocols: [`openai-insecure-api-key.${sendable(this.key())}`] }
   }
 }

@@ -6,6 +6,7 @@
  * @property {"text" | "embedding" | "speech" | "transcription" | "conversation"} kind
  * @property {string} owned_by
  * @property {ReadonlyArray<string>} [input_modalities]
+ * @property {number} [parameters]
  */
 
 /**
@@ -20,6 +21,21 @@
 
 /** The owner that the built-in catalog names for its demonstration weights (protocol 6.1). */
 const builtInOwner = "edgewise-demo"
+
+/**
+ * A model's size in words.
+ * @param {number | undefined} parameters
+ */
+export const sizeText = (parameters) => {
+  if (parameters === undefined) return ""
+  const units = /** @type {const} */ ([
+    [1e9, "billion"],
+    [1e6, "million"],
+    [1e3, "thousand"],
+  ])
+  const [unit, name] = units.find(([each]) => parameters >= each) ?? units[2]
+  return `${Number((parameters / unit).toFixed(1))} ${name} parameters`
+}
 
 /** Fires `change` after each refresh. */
 export class NodeInfo extends EventTarget {
@@ -76,6 +92,16 @@ export class NodeInfo extends EventTarget {
   /** @param {string} id */
   isBuiltIn(id) {
     return this.find(id)?.owned_by === builtInOwner
+  }
+
+  /**
+   * What a reader of its answers should know of a model: that it is a demonstration, and how large it is.
+   * @param {string} id
+   */
+  about(id) {
+    const size = sizeText(this.find(id)?.parameters)
+    const words = [this.isBuiltIn(id) ? "demonstration model" : "", size]
+    return words.filter((text) => text !== "").join(", ")
   }
 
   get isOperator() {

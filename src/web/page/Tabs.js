@@ -39,8 +39,13 @@ export const makeTabs = (list, onShow, inAddress = false) => {
     show(panelOf(tab))
     tab.focus()
   })
-  const named = inAddress ? location.hash.slice(1) : ""
-  const first = tabs.find((tab) => panelOf(tab) === named) ?? tabs[0]
+  const named = () => tabs.find((tab) => inAddress && panelOf(tab) === location.hash.slice(1))
+  const first = named() ?? tabs[0]
   if (first !== undefined) show(panelOf(first))
+  if (inAddress)
+    addEventListener("hashchange", () => {
+      const tab = named()
+      if (tab !== undefined) show(panelOf(tab))
+    })
   return show
 }

@@ -52,6 +52,20 @@ export class Ledger {
     })
   }
 
+  /**
+   * Milliseconds from the last speech to the end of the turn, as the node tells them; 0 where the user ended the turn by hand, and
+   * before the node has told them.
+   */
+  get silenceMs() {
+    const told = this.#node?.silence_ms
+    return typeof told === "number" ? told : 0
+  }
+
+  /** Milliseconds from the last speech to the last step. */
+  get longestMs() {
+    return this.silenceMs + Math.max(0, ...this.marks.map(({ atMs }) => atMs))
+  }
+
   /** The node's own times as one sentence; empty where it told none. */
   get onNode() {
     const node = this.#node

@@ -7,6 +7,8 @@ import { Damaged, damaged, type GgufMetadata, maxKeys, readMetadata, shortString
 /** Facts from the header. */
 export interface GgufFacts extends GgufMetadata {
   readonly tensors: number
+  /** Values of all its tensors together. */
+  readonly parameters: number
 }
 
 export type GgufFinding = GgufFacts | { readonly problem: string }
@@ -51,9 +53,13 @@ const blockOf: Readonly<Record<number, readonly [values: number, bytes: number]>
 const maxTensors = 1_000_000
 const maxDimensions = 8
 
-/** The end of the last tensor, counted from where tensors begin. */
-const readTensors = async (reader: FileReader, tensors: number): Promise<number> => {
+/** The end of the last tensor, counted from where tensors begin, and how many values they have together. */
+const readTensors = async (
+  reader: FileReader,
+  tensors: number,
+): Promise<{ readonly endBytes: number; readonly parameters: number }> => {
   let endBytes = 0
+  let parameters = 0
   for (let n = 0; n < tensors; n++) {
     await shortString(reader, "tensor table")
     const dimensions = await reader.uint32()
@@ -64,8 +70,9 @@ const readTensors = async (reader: FileReader, tensors: number): Promise<number>
     const offset = await reader.uint64()
     const sizeBytes = block === undefined ? 0 : Math.ceil(values / block[0]) * block[1]
     endBytes = Math.max(endBytes, offset + sizeBytes)
+    parameters += values
   }
-  return endBytes
+  return { endBytes, parameters }
 }
 
 const cutShort = (sizeBytes: number, neededBytes: number): string =>
@@ -83,11 +90,11 @@ const read = async (reader: FileReader): Promise<GgufFinding> => {
   const keys = await reader.uint64()
   if (keys > maxKeys || tensors > maxTensors) throw damaged("header")
   const facts = await readMetadata(reader, keys)
-  const tensorBytes = await readTensors(reader, tensors)
+  const { endBytes, parameters } = await readTensors(reader, tensors)
   const begin = Math.ceil(reader.position / facts.alignment) * facts.alignment
-  const neededBytes = tensors === 0 ? reader.position : begin + tensorBytes
+  const neededBytes = tensors === 0 ? reader.position : begin + endBytes
   if (neededBytes > reader.sizeBytes) return { problem: cutShort(reader.sizeBytes, neededBytes) }
-  return { ...facts, tensors }
+  return { ...facts, tensors, parameters }
 }
 
 const finding = async (reader: FileReader): Promise<GgufFinding> => {

@@ -36,6 +36,7 @@ describe("a start", () => {
     ])
     const key = first.said[0]!.split(" ").at(-1)!
     expect(first.curl).toContain(`'Authorization: Bearer ${key}'`)
+    expect(first.stdout).toMatch(new RegExp(`^playground: http://127\\.0\\.0\\.1:\\d+/#key=${key}$`, "m"))
 
     const credited = await edgewise(["orgs", "credit", "dev", "10"], env)
     expect([credited.status, credited.stdout]).toEqual([0, "dev: 110.00 USD of credits\n"])

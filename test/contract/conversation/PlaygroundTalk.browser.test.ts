@@ -138,7 +138,16 @@ it(
     ])
     expect(errors).toBeLessThan(0.4)
     expect(await page.locator(".ledger").count()).toBeGreaterThanOrEqual(2)
-    expect(await page.locator(".ledger").first().locator("rect").count()).toBe(3)
+    // The silence that ended the turn, and three steps behind it.
+    expect(await page.locator(".ledger").first().locator("rect").count()).toBe(4)
+    expect(await page.locator(".ledger").first().locator("text").first().textContent()).toBe("silence")
+    // All answers have the same scale: the same milliseconds are as wide in each of them.
+    const scales = (await page.evaluate(`[...document.querySelectorAll(".ledger")].map((ledger) => {
+      const bar = ledger.querySelector("rect.silence")
+      const [, ms] = bar.nextElementSibling.textContent.match(/^(\\d+) ms$/)
+      return bar.getAttribute("width") / ms
+    })`)) as ReadonlyArray<number>
+    expect(Math.max(...scales) / Math.min(...scales)).toBeLessThan(1.02)
     expect(await page.locator(".ledger figcaption").first().textContent()).toMatch(
       /On the node: silence \d+ ms/,
     )
@@ -231,6 +240,7 @@ it(
     await shows(page, ".user .text", /\w+ \w+/)
     relay.stop()
     await shows(page, "#talk-problem", /^The connection ended in the middle: what was said is kept/)
+    await shows(page, "#talk-floor", /^Broken off$/)
     expect(await page.locator(".user .text").first().textContent()).toMatch(/\w+ \w+/)
     await page.close()
   },

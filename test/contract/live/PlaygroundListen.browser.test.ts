@@ -179,6 +179,7 @@ it("keeps the captions of a session whose node goes away in the middle", withBro
   await shows("#listen-text", /\w+ \w+/, other)
   relay.stop()
   await shows("#listen-problem", /^The connection ended in the middle: the text so far is kept/, other)
+  expect(await other.textContent("#listen-status")).toMatch(/^Broken off after \d+ s of audio$/)
   expect(await other.textContent("#listen-text")).toMatch(/\w+ \w+/)
   expect(await other.isVisible("#listen-txt")).toBe(true)
   await shows("#listen-start", /^Start$/, other)

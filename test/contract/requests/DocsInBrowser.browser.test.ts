@@ -2,11 +2,13 @@
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { startBrowser } from "../../support/clients/Browser.ts"
 import { needs } from "../../support/groups/Needs.ts"
+import { fakeVoice } from "../../support/nodes/SpeechNode.ts"
+import { fakeModel } from "../../support/nodes/TestCatalog.ts"
 import { startNode, type TestNode } from "../../support/nodes/TestNode.ts"
 
 let node: TestNode
 beforeAll(async () => {
-  node = await startNode()
+  node = await startNode({ models: [fakeModel, fakeVoice] })
 })
 afterAll(() => node.stop())
 
@@ -61,3 +63,48 @@ it(
     }
   },
 )
+
+it("sends an example that works on this node, with the key as a bearer", needs("browser"), async () => {
+  const browser = await startBrowser()
+  try {
+    const view = await browser.newPage({ viewport: { width: 1_300, height: 900 } })
+    const sidebar = view.locator("aside").first()
+    const send = async (tag: string, path: string) => {
+      const closed = sidebar.getByRole("button", { name: `Open Group ${tag}`, exact: true }).first()
+      await sidebar.getByText(tag, { exact: true }).first().waitFor()
+      if (await closed.isVisible()) await closed.click()
+      await sidebar.getByText(path, { exact: true }).first().click()
+      const answered = view.waitForResponse(`${node.base}${path}`)
+      await view.getByRole("button", { name: `Test Request (post ${path})` }).click()
+      await view.getByRole("button", { name: /^Send/ }).first().click()
+      return (await answered).status()
+    }
+    // Without a key: the reference asks for a token, and not for a name and a password.
+    await view.goto(`${node.base}/docs`)
+    expect(await send("Text", "/v1/chat/completions")).toBe(401)
+    expect(await view.getByText(/bearer token/i).count()).toBeGreaterThan(0)
+    expect(await view.getByText(/^(username|password)$/i).count()).toBe(0)
+
+    // The key of the playground's tab is known here, too.
+    await view.goto(`${node.base}/#key=${node.keys.dev}`)
+    await view.waitForSelector("#chat-model option", { state: "attached" })
+    await view.getByRole("link", { name: "API reference" }).click()
+    expect(await send("Text", "/v1/chat/completions")).toBe(200)
+    await view.keyboard.press("Escape")
+    expect(await send("Speech", "/v1/audio/speech")).toBe(200)
+    await view.keyboard.press("Escape")
+    await view.getByRole("link", { name: "Playground" }).click()
+    await view.waitForSelector("#chat-model option", { state: "attached" })
+    expect(new URL(view.url()).pathname).toBe("/")
+
+    // It fits a phone, also when all of it is drawn.
+    await view.setViewportSize({ width: 390, height: 844 })
+    await view.goto(`${node.base}/docs`)
+    await view.getByText("/v1/chat/completions").first().waitFor()
+    await view.screenshot({ fullPage: true })
+    await view.getByText("/v1/audio/speech").first().waitFor()
+    expect(await view.evaluate("document.documentElement.scrollWidth")).toBe(390)
+  } finally {
+    await browser.close()
+  }
+})

@@ -109,7 +109,25 @@ it("plays what came of a stream whose node goes away in the middle, and says so"
   await expect
     .poll(() => other.textContent("#speak-problem"), { timeout: 30_000 })
     .toMatch(/^The connection ended in the middle: what came so far is shown/)
+  expect(await other.textContent("#speak-status")).toMatch(/^Broken off after \d+\.\d s of speech$/)
   expect(await other.isVisible("#speak-download")).toBe(true)
+  // The text of the drawing has its own size on a phone, and none of it is cut off.
+  await other.setViewportSize({ width: 390, height: 844 })
+  await expect
+    .poll(() =>
+      other.evaluate(`(() => {
+      const drawing = document.querySelector("#speak-chart svg")
+      const { left, right, width } = drawing.getBoundingClientRect()
+      const texts = [...drawing.querySelectorAll("text")].map((text) => text.getBoundingClientRect())
+      return {
+        scale: (width / drawing.viewBox.baseVal.width).toFixed(2),
+        cut: texts.filter((text) => text.left < left - 1 || text.right > right + 1).length,
+        overlaps: texts.some((text, at) => texts.slice(0, at).some((other) =>
+          text.left < other.right && other.left < text.right && text.top < other.bottom && other.top < text.bottom)),
+      }
+    })()`),
+    )
+    .toEqual({ scale: "1.00", cut: 0, overlaps: false })
   await other.close()
   await untilIdle(node)
 })

@@ -16,6 +16,10 @@ it("has the first time of each step in their order", () => {
     { name: "first sound", atMs: 90 },
   ])
   expect(ledger.onNode).toBe("")
+  // A turn that was ended by hand has no silence.
+  expect([ledger.silenceMs, ledger.longestMs]).toEqual([0, 90])
+  ledger.told({ silence_ms: 480.5 })
+  expect([ledger.silenceMs, ledger.longestMs]).toEqual([480.5, 570.5])
 })
 
 it("tells what the node told of its own times, and leaves out what it did not", () => {

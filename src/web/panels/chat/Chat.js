@@ -4,6 +4,7 @@ import { isAbort, sentenceOf } from "../../api/Problems.js"
 import { Stopwatch } from "../../api/Receipts.js"
 import { snippetsOf } from "../../api/Snippets.js"
 import { byId, setOptions } from "../../page/Elements.js"
+import { makeModelAbout } from "../../page/ModelAbout.js"
 import { receiptView } from "../../page/ReceiptView.js"
 import { makeRequestView } from "../../page/RequestView.js"
 import { keepFields } from "../../state/Fields.js"
@@ -25,7 +26,8 @@ const exampleTool = [
 ]
 
 /** @param {import("../../page/Page.js").Page} page */
-export const makeChat = ({ client, node, settings, tab }) => {
+export const makeChat = (page) => {
+  const { client, node, tab } = page
   const log = byId("chat-log", HTMLElement)
   const problem = byId("chat-problem", HTMLElement)
   const form = byId("chat-form", HTMLFormElement)
@@ -40,9 +42,11 @@ export const makeChat = ({ client, node, settings, tab }) => {
   const effort = byId("chat-effort", HTMLSelectElement)
   const tools = byId("chat-tools", HTMLTextAreaElement)
   const toolsProblem = byId("chat-tools-problem", HTMLElement)
-  const kept = keepFields(settings, "chat", [
+  const kept = keepFields(page, "chat", [
     ...[model, system, temperature, topP, maxTokens, seed, effort, tools, text],
   ])
+
+  const about = makeModelAbout(model, node)
 
   /** @type {Array<ChatMessage>} */
   let messages = tab.get("chat.messages", /** @type {Array<ChatMessage>} */ ([]))
@@ -109,7 +113,7 @@ export const makeChat = ({ client, node, settings, tab }) => {
     toolsProblem.textContent = checked.problem
     if (checked.problem !== "") return
     /** @type {ChatMessage} */
-    const answer = { role: "assistant", text: "" }
+    const answer = { role: "assistant", text: "", about: node.about(model.value) }
     const shown = show(answer)
     const control = new AbortController()
     running = control
@@ -144,13 +148,20 @@ export const makeChat = ({ client, node, settings, tab }) => {
       shown.view.remove()
       return
     }
+    if (failed) answer.isBroken = true
     messages.push(answer)
     keepMessages()
+    shown.update()
     shown.offerResults()
     const note = tokens === undefined ? undefined : `${tokens} tokens`
     shown.view.append(receiptView(client, watch.receipt("token", note), watch.receiptId))
   }
 
+  /** @param {string} draft */
+  const draftIs = (draft) => {
+    text.value = draft
+    text.dispatchEvent(new Event("change"))
+  }
   form.addEventListener("submit", async (event) => {
     event.preventDefault()
     if (running !== undefined) return running.abort()
@@ -161,15 +172,16 @@ export const makeChat = ({ client, node, settings, tab }) => {
     const message = { role: "user", text: draft, ...(taken.length === 0 ? {} : { pictures: taken }) }
     const before = messages.length
     messages.push(message)
+    keepMessages()
     const shown = show(message)
-    text.value = ""
-    text.dispatchEvent(new Event("change"))
+    draftIs("")
     await ask()
-    // Refused: the message goes back into its field, so that nothing is typed twice.
+    // Refused: the message goes back into its field, before what was typed meanwhile, so that nothing is typed twice.
     if (messages.length === before + 1) {
       messages.pop()
+      keepMessages()
       shown.view.remove()
-      text.value = draft
+      draftIs([draft, text.value].filter((part) => part !== "").join("\n"))
       pictures.putBack(taken)
     }
     code.refresh()
@@ -203,7 +215,15 @@ export const makeChat = ({ client, node, settings, tab }) => {
       kept.wanted(model),
     )
     pictures.show()
+    about.show()
   })
+  // A question whose answer a reload has cut off is a draft again.
+  if (messages.at(-1)?.role === "user") {
+    const unanswered = messages.pop()
+    keepMessages()
+    if (text.value === "") draftIs(unanswered?.text ?? "")
+    pictures.putBack(unanswered?.pictures ?? [])
+  }
   for (const message of messages) {
     const shown = show(message)
     const isAnswered = (message.calls ?? []).some(({ id }) => messages.some(({ callId }) => callId === id))

@@ -16,6 +16,8 @@ import { Problem } from "../../api/Problems.js"
  * @property {string} [reasoning]
  * @property {Array<ToolCall>} [calls]
  * @property {string} [callId] of a tool's result
+ * @property {string} [about] of an answer: what to know of the model that wrote it
+ * @property {boolean} [isBroken] of an answer: its stream ended before its end
  */
 
 /**

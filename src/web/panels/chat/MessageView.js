@@ -20,17 +20,22 @@ export const messageView = (message, answerCall) => {
   const thoughts = h("div", { class: "text" })
   const thinking = h("details", { class: "thinking" }, h("summary", {}, "Reasoning"), thoughts)
   const calls = h("div", { class: "calls" })
+  const broken = h("p", { class: "broken" }, "Broken off: the answer has no end")
+  const about = h("p", { class: "quiet-note about" }, message.about ?? "")
   const view = h(
     "article",
     { class: `message ${message.role}`, "aria-label": message.role === "user" ? "You" : "Model" },
     ...(message.pictures ?? []).map(picture),
+    broken,
     thinking,
     text,
     calls,
+    about,
   )
   if (message.role === "tool") view.prepend(h("div", { class: "quiet-note" }, `Result of ${message.callId}`))
   const update = () => {
     if (text.textContent !== message.text) text.textContent = message.text
+    broken.hidden = message.isBroken !== true
     thinking.hidden = (message.reasoning ?? "") === ""
     thoughts.textContent = message.reasoning ?? ""
     calls.hidden = (message.calls ?? []).length === 0

@@ -1,22 +1,25 @@
 // The panel Listen: speech to text, live or from a file.
+import { StreamCut } from "../../api/Events.js"
 import { insecurePage, isAbort, Problem, sentenceOf } from "../../api/Problems.js"
 import { duration, Stopwatch } from "../../api/Receipts.js"
 import { liveSnippets, snippetsOf } from "../../api/Snippets.js"
 import { canRecord } from "../../audio/Microphone.js"
 import { LiveCaptions, LiveFailure } from "../../captions/LiveCaptions.js"
 import { byId, setOptions } from "../../page/Elements.js"
+import { makeModelAbout } from "../../page/ModelAbout.js"
 import { receiptView } from "../../page/ReceiptView.js"
 import { makeRequestView } from "../../page/RequestView.js"
 import { keepFields } from "../../state/Fields.js"
 import { asJob, asStream, cancelJob, followJob, inOneAnswer } from "./FileModes.js"
 import { fromFile, fromMicrophone } from "./LiveSource.js"
-import { makeTranscript } from "./Transcript.js"
+import { brokenOff, makeTranscript } from "./Transcript.js"
 
 const liveTimes =
   "The times are those at which captions first had each word, so they are up to one caption late."
 
 /** @param {import("../../page/Page.js").Page} page */
-export const makeListen = ({ client, node, settings, tab }) => {
+export const makeListen = (page) => {
+  const { client, node, tab } = page
   const start = byId("listen-start", HTMLButtonElement)
   const problem = byId("listen-problem", HTMLElement)
   const level = byId("listen-level", HTMLMeterElement)
@@ -29,8 +32,9 @@ export const makeListen = ({ client, node, settings, tab }) => {
   const sources = /** @type {Array<HTMLInputElement>} */ ([
     ...document.querySelectorAll("[name=listen-source]"),
   ])
-  const kept = keepFields(settings, "listen", [model, language, punctuation, windowField, mode])
-  const shown = makeTranscript()
+  const kept = keepFields(page, "listen", [model, language, punctuation, windowField, mode])
+  const about = makeModelAbout(model, node)
+  const shown = makeTranscript(() => node.about(model.value))
   /** @type {(() => void) | undefined} what the button does while something runs */
   let stop
 
@@ -141,7 +145,7 @@ export const makeListen = ({ client, node, settings, tab }) => {
       shown.offer(view.firm, view.cues, liveTimes)
     } catch (error) {
       const { cues, firm, soft } = captions.view
-      shown.status("Ended early")
+      shown.status(`${brokenOff} after ${(captions.view.sentMs / 1000).toFixed(0)} s of audio`)
       shown.offer((firm + soft).trim(), cues.length > 0 ? cues : undefined, "")
       throw error instanceof LiveFailure ? await liveProblem(error) : error
     } finally {
@@ -173,7 +177,13 @@ export const makeListen = ({ client, node, settings, tab }) => {
       )
       shown.offer(result.text, result.cues, result.note)
     } catch (error) {
-      shown.status(isAbort(error) ? "Stopped" : "Failed")
+      shown.status(
+        isAbort(error)
+          ? "Stopped"
+          : error instanceof StreamCut
+            ? `${brokenOff}: the text has no end`
+            : "Failed",
+      )
       throw error
     } finally {
       tab.remove(jobName)
@@ -224,6 +234,7 @@ export const makeListen = ({ client, node, settings, tab }) => {
       kept.wanted(model),
     )
     showFields()
+    about.show()
     // A job goes on while the page is reloaded.
     const job = tab.get(jobName, "")
     if (!isFirst || job === "" || node.usage === undefined) return

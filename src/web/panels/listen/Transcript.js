@@ -2,7 +2,11 @@
 import { srtOf, vttOf } from "../../captions/Cues.js"
 import { byId, offerFile } from "../../page/Elements.js"
 
-export const makeTranscript = () => {
+/** How a status begins of a transcript that has no end. */
+export const brokenOff = "Broken off"
+
+/** @param {() => string} about what to know of the model that writes the text */
+export const makeTranscript = (about) => {
   const card = byId("listen-result", HTMLElement)
   const status = byId("listen-status", HTMLElement)
   const lag = byId("listen-lag", HTMLElement)
@@ -23,7 +27,8 @@ export const makeTranscript = () => {
     /** @param {string} text */
     begin(text) {
       card.hidden = false
-      status.textContent = text
+      byId("listen-about", HTMLElement).textContent = about()
+      this.status(text)
       lag.textContent = ""
       times.textContent = ""
       progress.hidden = true
@@ -36,6 +41,7 @@ export const makeTranscript = () => {
     /** @param {string} text */
     status(text) {
       if (status.textContent !== text) status.textContent = text
+      status.classList.toggle("broken", text.startsWith(brokenOff))
     },
     /** @param {number | undefined} lagMs */
     lag(lagMs) {

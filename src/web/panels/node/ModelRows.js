@@ -6,21 +6,24 @@ import { bytesText } from "./Metrics.js"
  * @typedef {object} ModelRow
  * @property {string} id
  * @property {string} kind
- * @property {string} owner
+ * @property {string} about what it is: a demonstration, and its size; its owner where neither is known
  * @property {string} state
  * @property {string | undefined} failure
  * @property {import("./Metrics.js").ModelMetrics} metrics
  */
 
-/** @param {ModelRow} row */
-const factsOf = ({ metrics, owner }) =>
-  [
-    owner,
+/** A model that is not loaded has no process, so what is left of its numbers says nothing. @param {ModelRow} row */
+const factsOf = ({ about, metrics: all, state }) => {
+  /** @type {import("./Metrics.js").ModelMetrics} */
+  const metrics = state === "unloaded" || state === "failed" ? {} : all
+  return [
+    about,
     metrics.residentBytes === undefined ? "" : bytesText(metrics.residentBytes),
     metrics.slots === undefined ? "" : `${metrics.busy ?? 0} of ${metrics.slots} streams`,
     metrics.waiting === undefined ? "" : `${metrics.waiting} in the queue`,
-    (metrics.restarts ?? 0) === 0 ? "" : `${metrics.restarts} restarts`,
+    (all.restarts ?? 0) === 0 ? "" : `${all.restarts} restarts`,
   ].filter((text) => text !== "")
+}
 
 /**
  * Rows are changed in place, so that a refresh does not take the focus from a button.
@@ -65,7 +68,8 @@ export const makeModelRows = (list, act) => {
         button.textContent = isBusy ? "…" : action === "load" ? "Load" : "Unload"
         button.setAttribute("aria-label", `${action === "load" ? "Load" : "Unload"} ${id}`)
         button.disabled = isBusy || !mayAct
-        button.title = mayAct ? "" : "Needs a key with the superadmin scope"
+        if (mayAct) button.removeAttribute("aria-describedby")
+        else button.setAttribute("aria-describedby", "node-scope")
       },
     }
     rows.set(id, made)

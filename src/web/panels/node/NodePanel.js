@@ -12,8 +12,7 @@ import { makeTree } from "./TreeView.js"
 const refreshMs = 5_000
 
 const missingScope =
-  'Devices, the tree and loading need a key with the superadmin scope: "edgewise keys create --org ops --scope superadmin" makes one.'
-const operatorsOnly = "Shown to keys with the superadmin scope."
+  'Devices, what runs, and loading need a key with the superadmin scope: "edgewise keys create --org ops --scope superadmin" makes one.'
 
 /** @param {import("../../page/Page.js").Page} page */
 export const makeNode = ({ client, node }) => {
@@ -23,6 +22,7 @@ export const makeNode = ({ client, node }) => {
   const devices = byId("node-devices", HTMLElement)
   const usage = byId("node-usage", HTMLElement)
   const done = byId("node-done", HTMLElement)
+  const operatorCards = ["node-devices-card", "node-tree-card"].map((id) => byId(id, HTMLElement))
   const tree = makeTree(byId("node-tree", HTMLElement))
   /** @type {Set<string>} */
   const busy = new Set()
@@ -71,7 +71,8 @@ export const makeNode = ({ client, node }) => {
 
   const showUsage = () => {
     const known = node.usage
-    if (known === undefined) return usage.replaceChildren(h("p", { class: "quiet-note" }, "Needs a key."))
+    byId("node-usage-card", HTMLElement).hidden = known === undefined
+    if (known === undefined) return
     /** @type {Map<string, { requests: number, microDollars: number }>} */
     const byModel = new Map()
     for (const { micro_dollars, model } of known.receipts) {
@@ -143,7 +144,7 @@ export const makeNode = ({ client, node }) => {
         node.engines.map(({ id, kind, owned_by }) => ({
           id,
           kind,
-          owner: owned_by,
+          about: node.about(id) || owned_by,
           state: status?.loading_status[id] ?? "unknown",
           failure: status?.failures?.[id],
           metrics: metrics.models.get(id) ?? {},
@@ -167,9 +168,11 @@ export const makeNode = ({ client, node }) => {
   node.addEventListener("change", () => {
     scope.hidden = node.usage === undefined || node.isOperator
     scope.textContent = missingScope
+    byId("node-models-card", HTMLElement).hidden = node.engines.length === 0
+    for (const card of operatorCards) card.hidden = !node.isOperator
     if (!node.isOperator) {
-      tree.none(operatorsOnly)
-      devices.replaceChildren(h("p", { class: "quiet-note" }, operatorsOnly))
+      tree.clear()
+      devices.replaceChildren()
     }
     showUsage()
     refresh()

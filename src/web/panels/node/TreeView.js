@@ -75,10 +75,9 @@ export const makeTree = (place) => {
       if (focused && last !== "") return
       place.replaceChildren(h("ul", {}, viewOf(tree, "", 0)))
     },
-    /** @param {string} sentence */
-    none: (sentence) => {
+    clear: () => {
       last = ""
-      place.replaceChildren(h("p", { class: "quiet-note" }, sentence))
+      place.replaceChildren()
     },
   }
 }

@@ -1,10 +1,15 @@
 // A drawing of a stream's pieces: when each came, and when it was due, both against the seconds of audio so far. The area
 // between the lines is the audio that waited; where they touch, the player ran dry.
+import { onWidth } from "../../page/Drawing.js"
 import { h, svg } from "../../page/Elements.js"
 
-const width = 640
+/** Pixels of the page, as all sizes here: the drawing is as wide as its place. */
 const height = 180
 const left = 44
+/** Half of the last label stands here. */
+const right = 18
+/** The least room for a label and the space beside it. */
+const labelWidth = 56
 const bottom = 26
 const top = 10
 
@@ -14,22 +19,24 @@ const top = 10
  */
 const atOf = ({ arrived, start }, began) => ({ came: arrived - began, due: start - began })
 
-/** @param {number} seconds */
-const niceStep = (seconds) =>
-  [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300].find((step) => seconds / step <= 6) ?? 600
+/** @param {number} seconds @param {number} most labels */
+const niceStep = (seconds, most) =>
+  [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300].find((step) => seconds / step <= most) ?? 600
+
+/** @typedef {ReadonlyArray<import("../../audio/JitterBuffer.js").PlayedPiece>} Pieces */
 
 /**
  * @param {HTMLElement} figure
- * @param {ReadonlyArray<import("../../audio/JitterBuffer.js").PlayedPiece>} pieces
- * @param {number} began when the request was sent, on the clock of the pieces
- * @param {number} margin seconds by which the tightest piece was early
+ * @param {number} width
+ * @param {Pieces} pieces at least one
+ * @param {number} began
+ * @param {number} margin
  */
-export const drawChart = (figure, pieces, began, margin) => {
-  if (pieces.length === 0) return figure.replaceChildren()
+const drawChart = (figure, width, pieces, began, margin) => {
   const last = pieces[pieces.length - 1]
   const end = last === undefined ? 1 : last.start + last.seconds - began
   const total = pieces.reduce((sum, { seconds }) => sum + seconds, 0)
-  const x = (/** @type {number} */ seconds) => left + (seconds / end) * (width - left - 8)
+  const x = (/** @type {number} */ seconds) => left + (seconds / end) * (width - left - right)
   const y = (/** @type {number} */ seconds) => height - bottom - (seconds / total) * (height - bottom - top)
 
   let audio = 0
@@ -46,16 +53,16 @@ export const drawChart = (figure, pieces, began, margin) => {
   }
   came += `H${x(end)}`
 
-  const step = niceStep(end)
+  const step = niceStep(end, (width - left - right) / labelWidth)
   const marks = Array.from({ length: Math.floor(end / step) + 1 }, (_, at) => at * step)
   const digits = step < 1 ? 1 : 0
   const ticks = marks.map((at) =>
     svg("text", { x: x(at), y: height - 8, class: "tick" }, `${at.toFixed(digits)} s`),
   )
-  const rule = niceStep(total)
+  const rule = niceStep(total, 6)
   const rows = Array.from({ length: Math.floor(total / rule) + 1 }, (_, at) => at * rule)
   const lines = rows.flatMap((at) => [
-    svg("path", { d: `M${left} ${y(at)}H${width - 8}`, class: "grid" }),
+    svg("path", { d: `M${left} ${y(at)}H${width - right}`, class: "grid" }),
     svg("text", { x: left - 6, y: y(at) + 4, class: "tick row" }, `${at.toFixed(rule < 1 ? 1 : 0)} s`),
   ])
   const late = pieces.filter(({ silence }) => silence > 0).length
@@ -86,4 +93,36 @@ export const drawChart = (figure, pieces, began, margin) => {
       h("span", {}, told),
     ),
   )
+}
+
+/** @param {HTMLElement} figure */
+export const makeChart = (figure) => {
+  /** @type {{ pieces: Pieces, began: number, margin: number } | undefined} */
+  let last
+  let width = 0
+  const redraw = () => {
+    if (last === undefined || last.pieces.length === 0) return figure.replaceChildren()
+    // A card that has just been shown tells its width a moment later.
+    if (width > 0) drawChart(figure, width, last.pieces, last.began, last.margin)
+  }
+  onWidth(figure, (now) => {
+    width = now
+    redraw()
+  })
+  return {
+    /**
+     * @param {Pieces} pieces
+     * @param {number} began when the request was sent, on the clock of the pieces
+     * @param {number} margin seconds by which the tightest piece was early
+     */
+    draw: (pieces, began, margin) => {
+      last = { pieces, began, margin }
+      redraw()
+    },
+    clear: () => {
+      last = undefined
+      redraw()
+    },
+    isEmpty: () => last === undefined || last.pieces.length === 0,
+  }
 }

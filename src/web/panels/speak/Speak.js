@@ -8,10 +8,11 @@ import { joined } from "../../audio/Pcm.js"
 import { Playback } from "../../audio/Playback.js"
 import { wavFile } from "../../audio/Wav.js"
 import { byId, offerFile, setOptions } from "../../page/Elements.js"
+import { makeModelAbout } from "../../page/ModelAbout.js"
 import { receiptView } from "../../page/ReceiptView.js"
 import { makeRequestView } from "../../page/RequestView.js"
 import { keepFields } from "../../state/Fields.js"
-import { drawChart } from "./Chart.js"
+import { makeChart } from "./Chart.js"
 import { makeClip } from "./Clip.js"
 
 /** All speech is 24 kHz (protocol 8.2). */
@@ -22,7 +23,8 @@ const ownVoice = "(your recording)"
 /** @typedef {{ voices: Array<string>, cloning: boolean, languages: Array<string> }} Voices */
 
 /** @param {import("../../page/Page.js").Page} page */
-export const makeSpeak = ({ client, node, settings }) => {
+export const makeSpeak = (page) => {
+  const { client, node } = page
   const form = byId("speak-form", HTMLFormElement)
   const text = byId("speak-text", HTMLTextAreaElement)
   const play = byId("speak-play", HTMLButtonElement)
@@ -34,9 +36,9 @@ export const makeSpeak = ({ client, node, settings }) => {
   const transcript = byId("speak-transcript", HTMLTextAreaElement)
   const result = byId("speak-result", HTMLElement)
   const status = byId("speak-status", HTMLElement)
-  const chart = byId("speak-chart", HTMLElement)
+  const chart = makeChart(byId("speak-chart", HTMLElement))
   const download = byId("speak-download", HTMLAnchorElement)
-  const kept = keepFields(settings, "speak", [text, model, voice, language, speed, transcript])
+  const kept = keepFields(page, "speak", [text, model, voice, language, speed, transcript])
 
   /** @param {string} sentence empty for none */
   const say = (sentence) => {
@@ -44,6 +46,7 @@ export const makeSpeak = ({ client, node, settings }) => {
     problem.hidden = sentence === ""
   }
   const clip = makeClip(say)
+  const about = makeModelAbout(model, node)
   /** @type {Voices} */
   let voices = { voices: [], cloning: false, languages: [] }
   /** @type {(() => void) | undefined} ends what is played */
@@ -122,7 +125,9 @@ export const makeSpeak = ({ client, node, settings }) => {
       result.hidden = false
       download.hidden = true
       status.textContent = "Waiting for the first audio …"
-      chart.replaceChildren()
+      status.classList.remove("broken")
+      byId("speak-about", HTMLElement).textContent = node.about(model.value)
+      chart.clear()
       byId("speak-receipt", HTMLElement).replaceChildren()
       const began = playback.now
       const watch = new Stopwatch()
@@ -138,7 +143,7 @@ export const makeSpeak = ({ client, node, settings }) => {
       const tell = () => {
         const gaps = buffer.underruns === 0 ? "no gaps" : `${buffer.underruns} gaps`
         status.textContent = `${(bytes / 2 / rate).toFixed(1)} s of speech, ${gaps}`
-        drawChart(chart, buffer.pieces, began, buffer.smallestMargin)
+        chart.draw(buffer.pieces, began, buffer.smallestMargin)
       }
       const reader = response.body?.getReader()
       let failure
@@ -161,7 +166,11 @@ export const makeSpeak = ({ client, node, settings }) => {
         offerFile(download, wavFile(whole.subarray(0, whole.length & ~1), rate), "speech.wav")
       }
       playback.end()
-      if (failure !== undefined && !isStopped) say(sentenceOf(failure))
+      if (failure !== undefined && !isStopped) {
+        status.classList.add("broken")
+        status.textContent = `Broken off after ${(bytes / 2 / rate).toFixed(1)} s of speech`
+        say(sentenceOf(failure))
+      }
       await playback.finished
     } finally {
       playback.stop()
@@ -177,7 +186,7 @@ export const makeSpeak = ({ client, node, settings }) => {
       await speak()
     } catch (error) {
       if (isAbort(error)) return
-      if (chart.childElementCount === 0) result.hidden = true
+      if (chart.isEmpty()) result.hidden = true
       say(sentenceOf(error))
     }
   })
@@ -192,6 +201,7 @@ export const makeSpeak = ({ client, node, settings }) => {
       node.ofKind("speech").map(({ id }) => ({ value: id })),
       kept.wanted(model),
     )
+    about.show()
     readVoices()
   })
   return {}

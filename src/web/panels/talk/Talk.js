@@ -5,6 +5,7 @@ import { canRecord, Microphone } from "../../audio/Microphone.js"
 import { pcmOf } from "../../audio/Pcm.js"
 import { Playback, PlaybackBlocked } from "../../audio/Playback.js"
 import { byId, setOptions } from "../../page/Elements.js"
+import { makeModelAbout } from "../../page/ModelAbout.js"
 import { makeRequestView } from "../../page/RequestView.js"
 import { keepFields } from "../../state/Fields.js"
 import { Conversation, conversationRate, TalkFailure } from "../../talk/Conversation.js"
@@ -13,9 +14,10 @@ import { makeTurns } from "./TurnsView.js"
 /** How often what has been played is shown, milliseconds: about a syllable. */
 const shownEveryMs = 80
 
-/** @type {Record<import("../../talk/Conversation.js").Floor | "off", string>} */
+/** @type {Record<import("../../talk/Conversation.js").Floor | "off" | "broken", string>} */
 const floors = {
   off: "Not connected",
+  broken: "Broken off",
   listening: "Listening",
   user: "You speak",
   thinking: "The node thinks",
@@ -23,7 +25,8 @@ const floors = {
 }
 
 /** @param {import("../../page/Page.js").Page} page */
-export const makeTalk = ({ client, node, settings }) => {
+export const makeTalk = (page) => {
+  const { client, node } = page
   const start = byId("talk-start", HTMLButtonElement)
   const hold = byId("talk-hold", HTMLButtonElement)
   const interrupt = byId("talk-interrupt", HTMLButtonElement)
@@ -35,13 +38,16 @@ export const makeTalk = ({ client, node, settings }) => {
   const instructions = byId("talk-instructions", HTMLTextAreaElement)
   const silence = byId("talk-silence", HTMLInputElement)
   const modes = /** @type {Array<HTMLInputElement>} */ ([...document.querySelectorAll("[name=talk-turns]")])
-  const kept = keepFields(settings, "talk", [model, voice, instructions, silence])
+  const kept = keepFields(page, "talk", [model, voice, instructions, silence])
+  const about = makeModelAbout(model, node)
   const turns = makeTurns(byId("talk-log", HTMLElement), byId("talk-said", HTMLElement))
   /** @type {Conversation | undefined} */
   let talk
   /** What the button Start does while a conversation runs or begins. @type {(() => void) | undefined} */
   let stop
   let isHeld = false
+  /** Whether the latest conversation ended by itself. */
+  let isBroken = false
 
   const mode = () => modes.find(({ checked }) => checked)?.value
   const isManual = () => mode() === "manual"
@@ -88,13 +94,13 @@ export const makeTalk = ({ client, node, settings }) => {
     code.refresh()
   }
   const show = () => {
-    const now = talk?.floor ?? "off"
+    const now = talk?.floor ?? (isBroken ? "broken" : "off")
     if (floor.dataset.floor !== now) {
       floor.dataset.floor = now
       floor.textContent = floors[now]
     }
     interrupt.hidden = now !== "node"
-    if (talk !== undefined) turns.show(talk.turns)
+    if (talk !== undefined) turns.show(talk.turns, isBroken)
   }
 
   /** Why a conversation ended. A refused handshake has no status in a browser, so a plain request finds the reason. */
@@ -114,6 +120,8 @@ export const makeTalk = ({ client, node, settings }) => {
 
   const converse = async () => {
     turns.clear()
+    isBroken = false
+    byId("talk-about", HTMLElement).textContent = node.about(model.value)
     const context = new AudioContext({ sampleRate: conversationRate })
     let isOver = false
     /** @type {(() => void) | undefined} */
@@ -158,6 +166,8 @@ export const makeTalk = ({ client, node, settings }) => {
           "The browser blocked the sound: press Start again, or allow sound beside the page's address.",
         )
       }
+      isBroken = error instanceof TalkFailure && error.wasOpen
+      show()
       throw error instanceof TalkFailure ? await reasonOf(error) : error
     } finally {
       show()
@@ -239,6 +249,7 @@ export const makeTalk = ({ client, node, settings }) => {
       [...node.ofKind("conversation"), ...node.ofKind("text")].map(({ id }) => ({ value: id })),
       kept.wanted(model),
     )
+    about.show()
     readVoices()
   })
   for (const field of [model, voice, instructions, silence, ...modes])

@@ -1,4 +1,5 @@
 // The turns of a conversation on the page: each is drawn once and then changed, so that reading and selecting it is not disturbed.
+import { onWidth } from "../../page/Drawing.js"
 import { h } from "../../page/Elements.js"
 import { ledgerView } from "./LedgerView.js"
 
@@ -11,6 +12,8 @@ const names = { user: "You", node: "Node" }
 export const makeTurns = (log, said) => {
   /** @type {Map<string, { box: HTMLElement, text: HTMLElement, note: HTMLElement, ledger: HTMLElement, drawn: string, isSaid: boolean }>} */
   const boxes = new Map()
+  /** @type {ReadonlyArray<import("../../talk/Conversation.js").Turn>} */
+  let last = []
 
   /** @param {import("../../talk/Conversation.js").Turn} turn */
   const boxOf = (turn) => {
@@ -27,29 +30,44 @@ export const makeTurns = (log, said) => {
     return made
   }
 
+  /** Draws the answers whose times, or whose scale, are others than before. */
+  const drawLedgers = () => {
+    const longestMs = Math.max(0, ...last.map(({ ledger }) => ledger?.longestMs ?? 0))
+    const room = { place: log.clientWidth, longestMs }
+    for (const { id, ledger } of last) {
+      const made = boxes.get(id)
+      if (ledger === undefined || made === undefined) continue
+      const drawn = JSON.stringify([room, ledger.marks, ledger.onNode])
+      if (drawn === made.drawn) continue
+      made.drawn = drawn
+      made.ledger.replaceChildren(ledgerView(ledger, room))
+    }
+  }
+  onWidth(log, drawLedgers)
+
   return {
     clear: () => {
+      last = []
       boxes.clear()
       log.replaceChildren()
       said.replaceChildren()
     },
-    /** @param {ReadonlyArray<import("../../talk/Conversation.js").Turn>} turns */
-    show: (turns) => {
+    /**
+     * @param {ReadonlyArray<import("../../talk/Conversation.js").Turn>} turns
+     * @param {boolean} [isBroken] whether the connection ended while they were going on
+     */
+    show: (turns, isBroken = false) => {
+      last = turns
       for (const turn of turns) {
         const made = boxOf(turn)
-        const { box, ledger, note, text } = made
+        const { box, note, text } = made
         const shown = turn.text === "" && turn.isOpen ? "…" : turn.text
         if (text.textContent !== shown) {
           text.textContent = shown
           box.scrollIntoView({ block: "nearest" })
         }
-        note.textContent = turn.isCut ? "interrupted here" : ""
-        note.hidden = !turn.isCut
-        const marks = turn.ledger === undefined ? "" : JSON.stringify([turn.ledger.marks, turn.ledger.onNode])
-        if (turn.ledger !== undefined && marks !== made.drawn) {
-          made.drawn = marks
-          ledger.replaceChildren(ledgerView(turn.ledger))
-        }
+        note.textContent = turn.isCut ? "interrupted here" : turn.isOpen && isBroken ? "broken off here" : ""
+        note.hidden = note.textContent === ""
         if (!turn.isOpen && !made.isSaid && turn.text !== "") {
           made.isSaid = true
           said.append(h("span", {}, `${names[turn.who]}: ${turn.text} `))
@@ -61,6 +79,7 @@ export const makeTurns = (log, said) => {
         box.remove()
         boxes.delete(id)
       }
+      drawLedgers()
     },
   }
 }
