@@ -46,6 +46,7 @@ const edgewise = (
           EDGEWISE_DATA_DIR: dataDir,
           ...env,
         },
+        maxBuffer: 2 ** 24,
       },
       (error, stdout, stderr) => {
         const status = error === null ? 0 : Number(error.code)
@@ -229,24 +230,29 @@ describe("while a node runs on the store", () => {
   })
   afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
-  it("writes a long document into a pipe whole", async () => {
+  /** Reads 64 KiB at a time, with a pause after each. */
+  const slowly =
+    "node -e 'process.stdin.on(\"data\",(d)=>{process.stdout.write(d);process.stdin.pause();setTimeout(()=>process.stdin.resume(),2)})'"
+
+  it("writes documents of some MB whole into a pipe that is read slowly", async () => {
     const key = (await json(dir, "keys", "create", "--org", "busy")) as Record<string, string>
     const microDollars = 5
+    const receipts = 8_000
     await run(
       Effect.gen(function* () {
         const principal = yield* (yield* Accounts).authenticate(key.api_key!)
         const ledger = yield* UsageLedger
-        for (let i = 0; i < 800; i++) {
+        for (let i = 0; i < receipts; i++) {
           const reservation = yield* ledger.reserve(principal, microDollars)
           yield* ledger.settle(reservation, { model: "llm", usage: textUsage(1000, 500), microDollars })
         }
         yield* ledger.flush
       }).pipe(Effect.scoped),
     )
-    const args = ["usage", "--org", "busy", "--receipts", "--limit", "800", "--json"]
-    const piped = await edgewise(dir, args, {}, (command) => `${command} | cat`)
-    expect(piped.stdout.length).toBeGreaterThan(3 * 65_536)
-    expect((JSON.parse(piped.stdout) as { receipts: ReadonlyArray<unknown> }).receipts).toHaveLength(800)
+    const args = ["usage", "--org", "busy", "--receipts", "--limit", String(receipts), "--json"]
+    const piped = await edgewise(dir, args, {}, (command) => `${command} | ${slowly}`)
+    expect(piped.stdout.length).toBeGreaterThan(2_000_000)
+    expect((JSON.parse(piped.stdout) as { receipts: ReadonlyArray<unknown> }).receipts).toHaveLength(receipts)
     // A reader that has enough is no failure.
     const headed = await edgewise(
       dir,

@@ -15,6 +15,9 @@ it("prints one line a listener, in order and with its library, serves each, and 
       line.endsWith(" with uWebSockets.js: only this machine reaches 127.0.0.1"),
     )
     expect(withUws).toHaveLength(3)
+    expect(lines).toContain(
+      "edge: the API and the playground; auth: session tokens for browsers; router: the edge that is nearest to a caller; --roles edge starts the first alone",
+    )
     const [, edge, , auth, , router] = listeners
     expect((await fetch(`${edge}/health`)).status).toBe(200)
     expect((await fetch(`${auth}/.well-known/jwks.json`)).status).toBe(200)
