@@ -157,6 +157,27 @@ describe("on an empty data directory", () => {
   })
 })
 
+describe("usage without --org", () => {
+  const dir = join(home, "one")
+
+  it("is that of the only organization; with none or several it says what to do", async () => {
+    const none = await here(dir, ["usage"])
+    expect([none.status, none.stderr]).toEqual([
+      1,
+      "there is no organization yet; edgewise keys create --org NAME makes one with its first key\n",
+    ])
+    await here(dir, ["orgs", "create", "acme"])
+    expect(await json(dir, "usage")).toMatchObject({ org: "acme", usage: [], total_usd: "0.00" })
+    await here(dir, ["orgs", "create", "other"])
+    const several = await here(dir, ["usage"])
+    expect([several.status, several.stdout, several.stderr]).toEqual([
+      1,
+      "",
+      "--org is needed, because there are several organizations: acme, other\n",
+    ])
+  })
+})
+
 describe("what goes wrong", () => {
   const dir = join(home, "wrong")
   const failures: ReadonlyArray<readonly [status: number, line: RegExp, args: ReadonlyArray<string>]> = [
@@ -191,7 +212,7 @@ describe("what goes wrong", () => {
     const dir = join(home, "process")
     for (const args of [
       ["orgs", "show", "unknown", "--json"],
-      ["usage", "--json"],
+      ["keys", "list", "--json"],
     ]) {
       expect(await edgewise(dir, args)).toEqual(await here(dir, args))
     }
