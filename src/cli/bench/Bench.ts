@@ -16,11 +16,10 @@ import { type Result, resultForm, resultVersion } from "#harness/report/Result.t
 import { linesOf } from "#harness/report/Table.ts"
 import { nodeDecoder } from "../roles/NodeDecoder.ts"
 import { AlreadyReported } from "../shared/CommandLine.ts"
-import { commit } from "../shared/Commit.ts"
 import { interrupted, localFailure, nodeAccess, scopeHint } from "../shared/NodeClient.ts"
 import { printJson } from "../shared/Output.ts"
 import { progressLine } from "../shared/ProgressLine.ts"
-import { version } from "../shared/Version.ts"
+import { commit, version } from "../shared/Version.ts"
 import { compare } from "./BenchCompare.ts"
 import { suiteFlags } from "./BenchFlags.ts"
 import {
