@@ -133,10 +133,11 @@ const run = Effect.fnUntraced(function* (config: Config, meters: NodeMeters) {
       listening: Object.fromEntries(listening.map(({ base, role }) => [role, Number(new URL(base).port)])),
     })
     yield* greet(config, deployed, certificate)
-    yield* Effect.forkScoped(sayReady(deployed, certificate))
+    const saying = yield* Effect.forkScoped(sayReady(deployed, certificate))
     const listeners = listening.map(({ listener }) => listener)
     if (certificate !== undefined) yield* keepCertificate(config, certificate, listeners)
     const signal = yield* Fiber.join(stopping)
+    yield* Fiber.interrupt(saying)
     const drain = yield* Drain
     yield* Effect.logInfo("draining").pipe(Effect.annotateLogs({ signal, inFlight: drain.inFlight() }))
     yield* Effect.forEach(listeners, (listener) => listener.windDown({ accept: true }))
