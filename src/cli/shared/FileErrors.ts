@@ -12,12 +12,12 @@ const words: Readonly<Record<string, string>> = {
 }
 
 /** `ENOENT: no such file or directory, open 'a.wav'`, also behind the name of an option. */
-const systemMessage = /(^|: )(E[A-Z]+): [^,']+, \w+(?: '([^']*)')?(?: -> '[^']*')?$/
+const systemMessage = /(^|: )(E[A-Z]+): [^,']+, (\w+)(?: '([^']*)')?(?: -> '[^']*')?$/
 
 /** The message with what the system said in words. Any other message stays as it is. */
 export const inWords = (message: string): string => {
-  const [, between = "", code = "", path] = systemMessage.exec(message) ?? []
-  const said = words[code]
+  const [, between = "", code = "", call, path] = systemMessage.exec(message) ?? []
+  const said = call === "mkdir" && code === "ENOENT" ? "this folder cannot be made" : words[code]
   if (said === undefined) return message
   const before = message.slice(0, message.search(systemMessage)) + between
   return path === undefined || before.includes(path) ? before + said : `${before}${path}: ${said}`

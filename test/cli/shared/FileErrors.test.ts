@@ -25,6 +25,9 @@ it("names the path once, and what is wrong with it", () => {
     `--data: ${nowhere}: there is no such file or folder`,
   )
   expect(inWords(messageOf(() => readFileSync(dir.path)))).toBe("is a folder, not a file")
+  expect(inWords("ENOENT: no such file or directory, mkdir '/proc/none'")).toBe(
+    "/proc/none: this folder cannot be made",
+  )
   const inFile = join(dir.path, "file")
   writeFileSync(inFile, "")
   expect(inWords(messageOf(() => readFileSync(join(inFile, "a"))))).toMatch(/a part of this path is a file/)
