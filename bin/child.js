@@ -2,7 +2,7 @@
 // (`edgewise serve`) is started again when it crashes, unless a service manager or a container's runtime does that. Plain
 // JavaScript for Node 20 and later, as edgewise.js. The node says over their channel that it listens, and that it was told to
 // stop; src/cli/roles/Launcher.ts is its side. If this process is killed, the channel closes and the node drains.
-import { existsSync, writeSync } from "node:fs"
+import { existsSync } from "node:fs"
 import { constants } from "node:os"
 import { isatty } from "node:tty"
 
@@ -10,7 +10,7 @@ import { isatty } from "node:tty"
 const intensity = 5
 const periodMs = 60_000
 
-/** What a crashed node printed last is awaited for this long: another process may hold its pipe open. A guess. */
+/** What a node printed last is awaited for this long: another process may hold its pipe open. A guess. */
 const lastLinesMs = 50
 /** Lines and characters that are kept: enough for V8's report of a full heap, which is 30 lines. */
 const keptLines = 40
@@ -74,9 +74,11 @@ export const runChild = (args, spawnMain, onError) => {
   /** Times of crashes within the period. */
   let crashesAtMs = []
 
+  /** Ends this process once its output has been taken: `process.exit` drops what a pipe of 64 KiB has no room for. */
   const finish = (code, signal, reason) => {
-    if (reason !== undefined) writeSync(2, `edgewise: ${reason}\n`)
-    process.exit(code ?? 128 + (constants.signals[signal] ?? 0))
+    const end = () => process.exit(code ?? 128 + (constants.signals[signal] ?? 0))
+    process.stderr.on("error", end)
+    process.stderr.write(reason === undefined ? "" : `edgewise: ${reason}\n`, end)
   }
 
   /** @param crash facts of the node that this one follows, for its log */
@@ -102,8 +104,7 @@ export const runChild = (args, spawnMain, onError) => {
       hasListened = true
       ports = message.listening
     })
-    child.once("exit", (code, signal) => {
-      const endedMs = performance.now()
+    const ended = (code, signal, endedMs) => {
       const end = signal ?? `exit status ${code}`
       if (code === 0 || isStopping || !hasListened) return finish(code, signal)
       // What a node refuses at its start, a setting or a port, it would refuse again. A signal says nothing about that.
@@ -117,15 +118,18 @@ export const runChild = (args, spawnMain, onError) => {
           signal,
           `the node crashed ${crashes} times within ${periodMs / 1_000} s, last with ${end}: it is not started again`,
         )
-      const again = () => {
+      start((startMs) => ({ end, restarts: crashes, afterMs: Math.round((startMs - endedMs) * 10) / 10, lines: printed() }))
+    }
+    child.once("exit", (code, signal) => {
+      const endedMs = performance.now()
+      // `close` comes when its last lines have been read.
+      const read = () => {
         clearTimeout(overdue)
-        child.removeListener("close", again)
-        // Told to stop while the last lines were read.
-        if (isStopping) return finish(code, signal)
-        start((startMs) => ({ end, restarts: crashes, afterMs: Math.round((startMs - endedMs) * 10) / 10, lines: printed() }))
+        child.removeListener("close", read)
+        ended(code, signal, endedMs)
       }
-      const overdue = setTimeout(again, lastLinesMs)
-      child.once("close", again)
+      const overdue = setTimeout(read, lastLinesMs)
+      child.once("close", read)
     })
   }
   start()

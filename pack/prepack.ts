@@ -1,7 +1,7 @@
 // Runs before `npm pack` makes the tarball. Makes what Files.ts lists; postpack.ts removes it.
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
-import { commitOf } from "../src/cli/shared/Commit.ts"
+import { commitOf } from "../src/cli/shared/Version.ts"
 import { carried, fetched, type Lock, licenceTable, platformPackages, platforms } from "./Carried.ts"
 import { pathsIn, toJavaScript } from "./Emit.ts"
 import { app, keptPackageFile, modelPaths, packageFile, programFiles, removeMade, root } from "./Files.ts"

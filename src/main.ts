@@ -4,8 +4,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect } from "effect"
 import { Command } from "effect/cli"
 import { endProcess, runCommandLine } from "#cli/shared/CommandLine.ts"
-import { commit } from "#cli/shared/Commit.ts"
-import { version } from "#cli/shared/Version.ts"
+import { commit, version } from "#cli/shared/Version.ts"
 
 /** Each imported when it is needed: a command that only calls a node starts twice as fast without the server's modules. */
 const commands = {

@@ -1,7 +1,7 @@
 // Deploys the models of the catalog, at the start and whenever the catalog is read again: models are added, removed,
 // replaced or left as they are. Each model has its own scope. A removed or replaced model finishes the requests that it has
 // begun; then its scope is closed. ModelRegistry reads the same map of models.
-import { Context, Deferred, Effect, Exit, Option, Scope } from "effect"
+import { Context, Deferred, Effect, Exit, Fiber, Option, Scope } from "effect"
 import { type Evictable, victimsOf } from "#domain/models/Eviction.ts"
 import { Device } from "../device/Device.ts"
 import type { DeviceExhausted } from "../device/DeviceLedger.ts"
@@ -30,6 +30,8 @@ export class Redeployment extends Context.Service<
   {
     /** Applies a catalog. Answers when new requests see it; removed and replaced models may still finish work. */
     readonly apply: (deployments: ReadonlyArray<Deployment>) => Effect.Effect<Redeployed>
+    /** Completes when the loads that the catalog has begun so far (`load: start`) have ended, well or badly. */
+    readonly loads: Effect.Effect<void>
     /** Removed and replaced models that have not ended. */
     readonly leaving: () => ReadonlyArray<ModelSnapshot>
     /** Ends those of one id, or all, without waiting for their requests; their ids, once their processes have ended. */
@@ -76,6 +78,7 @@ export const makeRedeployment = Effect.fnUntraced(function* (
   const context = yield* Effect.context<never>()
   const running = new Map<string, Running>()
   const leaving = new Set<Leaving>()
+  const loads = new Set<Fiber.Fiber<unknown>>()
 
   const evictable = (deviceId: string, except: string): ReadonlyArray<Evictable> =>
     [...models].flatMap(([id, model]) => {
@@ -124,8 +127,11 @@ export const makeRedeployment = Effect.fnUntraced(function* (
       ...(onStatus === undefined ? {} : { onStatus }),
     }).pipe(Scope.provide(scope), Effect.provideService(Device, device))
     const canLoad = !model.isHeld && model.view().status !== "failed"
-    if (canLoad && (runtime.load === "start" || viewBefore?.host !== undefined))
-      yield* Effect.forkIn(Effect.exit(model.load(false)), scope)
+    if (canLoad && (runtime.load === "start" || viewBefore?.host !== undefined)) {
+      const load = yield* Effect.forkIn(Effect.exit(model.load(false)), scope)
+      loads.add(load)
+      load.addObserver(() => loads.delete(load))
+    }
     running.set(id, { model, scope })
   })
 
@@ -218,6 +224,7 @@ export const makeRedeployment = Effect.fnUntraced(function* (
 
   return Redeployment.of({
     apply: (deployments) => Effect.updateContext(apply(deployments), () => context),
+    loads: Effect.suspend(() => Effect.forEach([...loads], (load) => Fiber.await(load), { discard: true })),
     leaving: () => [...leaving].map(({ model }) => model.view()),
     endLeaving: (id) =>
       Effect.suspend(() => {

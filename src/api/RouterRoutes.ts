@@ -10,6 +10,7 @@ import type { Region, RoundTrips } from "#domain/regions/RegionMap.ts"
 import { InvalidRequest, NoHealthyRegion } from "#domain/wire/Errors.ts"
 import { errorResponse, problemResponse } from "#http/ErrorBody.ts"
 import { pathOf } from "#http/NotFound.ts"
+import { wantsErrorObject } from "#http/RequestContext.ts"
 import { knownPathsOf } from "./declared/KnownPaths.ts"
 import { QueryCheckLive } from "./declared/QueryErrors.ts"
 import { RouterApi } from "./declared/RouterApi.ts"
@@ -39,7 +40,16 @@ export class RegionDirectory extends Context.Service<
 export const knownPaths = knownPathsOf(RouterApi)
 
 /** The answer to every other path and method (protocol 15.1). */
-const forbidden = problemResponse({ status: 403, detail: "Forbidden" })
+const forbidden = (headers: Readonly<Record<string, string | undefined>>) =>
+  problemResponse(
+    {
+      status: 403,
+      detail: "Forbidden",
+      advice:
+        "This is a router, which serves GET /v1/route alone; the base URL of a client is that of an edge",
+    },
+    wantsErrorObject(headers),
+  )
 
 /** A fixed number of the address: callers of one network stay together, and networks spread over equal regions. */
 const spreadOf = (address: string): number => {
@@ -94,8 +104,10 @@ const Routes = HttpApiBuilder.group(RouterApi, "Routes", (handlers) =>
 /** Checked before the router is asked: it would answer HEAD, and take `/v1/route;x` for the path. */
 const Others = HttpRouter.middleware(
   (handled) =>
-    Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ method, url }) =>
-      method === "GET" && Object.hasOwn(knownPaths, pathOf(url)) ? handled : Effect.succeed(forbidden),
+    Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers, method, url }) =>
+      method === "GET" && Object.hasOwn(knownPaths, pathOf(url))
+        ? handled
+        : Effect.succeed(forbidden(headers)),
     ),
   { global: true },
 )

@@ -41,6 +41,14 @@ export const knownPathOf = (paths: KnownPaths, path: string): string | undefined
   return Object.hasOwn(paths, modelPath) && idOfModelPath(path) !== undefined ? modelPath : undefined
 }
 
+/** What the sender of an unknown path can do. */
+const adviceFor = (path: string): string => {
+  if (path.startsWith("/v1/v1/")) return "The base URL of a client has /v1 once"
+  return path.startsWith("/v1/")
+    ? "This server does not have that endpoint; /docs lists those that it has"
+    : "The base URL of a client ends in /v1"
+}
+
 export const unmatched = (
   paths: KnownPaths,
   {
@@ -68,8 +76,7 @@ export const unmatched = (
   }
   const refusal = (problem: Problem) => problemResponse(problem, wantsErrorObject(headers))
   if (methods === undefined) {
-    const advice = "The base URL of a client ends in /v1"
-    return refusal({ status: 404, detail: "Not Found", advice })
+    return refusal({ status: 404, detail: "Not Found", advice: adviceFor(pathOf(url)) })
   }
   const allow = [...methods, ...(methods.includes("GET") ? ["HEAD"] : []), "OPTIONS"].join(", ")
   return refusal({ status: 405, detail: "Method Not Allowed", headers: { allow } })

@@ -73,7 +73,8 @@ export class LineWriter<Entry> {
     this.timer ??= setTimeout(this.flush, gatherMs)
   }
 
-  private get drained(): Effect.Effect<void> {
+  /** Completes when all lines so far have been written or dropped. */
+  get drained(): Effect.Effect<void> {
     return Effect.callback((resume) => {
       this.idle.push(() => resume(Effect.void))
       this.flush()

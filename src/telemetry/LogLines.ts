@@ -1,6 +1,7 @@
 // Formats log lines, as JSON or as readable text: one for each log event, and one for each finished response. Pure.
 // Lines hold ids and numbers, and the route instead of the path, because a path or query may hold anything.
 import { Formatter, Logger } from "effect"
+import { plainLine } from "#domain/process/PlainLine.ts"
 import { CurrentRequest, noRequest, type RequestContext } from "#http/RequestContext.ts"
 
 export interface AccessRecord {
@@ -93,4 +94,40 @@ export const jsonLogger = (push: (line: string) => void): Logger.Logger<unknown,
         requestId === undefined ? event : { ...event, annotations, request_id: requestId },
       ),
     )
+  })
+
+/** A line of a terminal, at most: three of its rows. A guess. */
+const terminalCharacters = 400
+
+/** Left out in a terminal: `host` is where nearly every model is, and a load that begins is followed by how it ended. */
+const isLeftOut = (name: string, value: unknown): boolean => name === "device" && value === "host"
+const leftOutEvents = new Set(["model loading"])
+
+/** One event as a line for a person: time, level unless it is INFO, model, message and the facts. */
+const prettyLine = (event: ReturnType<typeof Logger.formatStructured.log>): string => {
+  const { action, model, reason, summary, ...facts } = event.annotations
+  const text = typeof event.message === "string" ? event.message : Formatter.formatJson(event.message)
+  const sentence = [model, text, summary, reason]
+    .filter((part) => part !== undefined && part !== "")
+    .join(": ")
+  const named = Object.entries(facts)
+    .filter(([name, value]) => !isLeftOut(name, value))
+    .map(([name, value]) => `${name}=${typeof value === "string" ? value : Formatter.formatJson(value)}`)
+  const level = event.level === "INFO" ? [] : [event.level]
+  const parts = [
+    ...level,
+    sentence,
+    ...named,
+    ...(action === undefined ? [] : [`(to do: ${String(action)})`]),
+  ]
+  const line = `[${event.timestamp.slice(11, 23)}] ${plainLine(parts.join(" "), terminalCharacters)}`
+  return event.cause === undefined ? line : `${line}\n${event.cause}`
+}
+
+/** The program's log for a terminal: one line for each event. */
+export const prettyLogger = (push: (line: string) => void): Logger.Logger<unknown, void> =>
+  Logger.make((options) => {
+    const event = Logger.formatStructured.log(options)
+    if (leftOutEvents.has(String(event.message))) return
+    push(prettyLine(event))
   })

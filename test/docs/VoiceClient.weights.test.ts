@@ -4,6 +4,7 @@ import { once } from "node:events"
 import net from "node:net"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { blocksOf, type GuideBlock } from "../support/docs/GuideBlocks.ts"
+import { noOtherNode, otherNode, useNode } from "../support/docs/OtherNode.ts"
 import { type GuideRun, linkRepository, startGuide } from "../support/docs/RunGuide.ts"
 import { needs, onlyWhere } from "../support/groups/Needs.ts"
 import { uses } from "../support/groups/Uses.ts"
@@ -94,6 +95,19 @@ describe("the guide for voice clients", () => {
   it("speaks with Python", needs("python3"), async () => {
     expect(await guide.run(shell("python3 speak.py"))).toMatch(spoken)
   })
+
+  it(
+    `speaks and listens with ${otherNode?.version ?? "another Node"} too`,
+    onlyWhere(otherNode !== undefined, noOtherNode),
+    async () => {
+      await guide.run(useNode(otherNode!, dir.path))
+      expect((await guide.run({ ...shell("npm start"), text: "node --version" })).trim()).toBe(
+        otherNode!.version,
+      )
+      expect(await guide.run(shell("node speak.mjs"))).toMatch(spoken)
+      expect(heard(await guide.run(shell("node listen.mjs")))).toMatch(sentence)
+    },
+  )
 
   it("listens with Python", onlyWhere(hasWebsockets, "Python's package websockets is missing"), async () => {
     expect(heard(await guide.run(shell("python3 listen.py")))).toMatch(sentence)

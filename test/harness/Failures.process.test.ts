@@ -120,7 +120,9 @@ describe("the first look", () => {
   it("reads models, build and version, and survives servers without them", async () => {
     server = await scriptedServer({
       "/v1/models": (_, r) =>
-        r.writeHead(200, { server: "stock" }).end('{"data":[{"id":"a"},{"id":7},null,{"id":"b\\n"}]}'),
+        r
+          .writeHead(200, { server: "stock", "x-ratelimit-limit": "90" })
+          .end('{"data":[{"id":"a"},{"id":7},null,{"id":"b\\n"}]}'),
       "/props": (_, r) => r.end('{"build_info":"b1","total_slots":4}'),
       "/openapi.json": (_, r) => r.end("[]"),
     })
@@ -129,6 +131,7 @@ describe("the first look", () => {
       models: ["a", "b"],
       build: "b1",
       slots: 4,
+      requestLimit: 90,
     })
   })
 

@@ -1135,7 +1135,7 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   "src/telemetry": {
     holds: "Log lines, spans and log records that leave the node",
-    imports: ["src/http"],
+    imports: ["src/domain/process", "src/http"],
   },
   "src/transport": {
     holds: "What a listener needs besides its HTTP library: limits, deadlines, queues, settings",

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import { root } from "../map/ReadImports.ts"
+import { eventually } from "../support/nodes/TestNode.ts"
 
 let folder = ""
 beforeEach(() => {
@@ -138,6 +139,19 @@ describe("no other start follows", () => {
     expect(await launch(["process.exit(2)"]).ended).toEqual({ status: 2, stdout: "", stderr: "" })
     expect(await launch(['crash("SIGSEGV")']).ended).toEqual({ status: 139, stdout: "", stderr: "" })
     expect(starts()).toHaveLength(2)
+  })
+
+  it("and all that a refused start printed arrives, however slowly it is read", async () => {
+    const file = JSON.stringify(join(folder, "ended"))
+    const { child, ended } = launch([
+      `process.on("exit", () => appendFileSync(${file}, "")); process.stderr.write("x".repeat(2e6), () => process.exit(2))`,
+    ])
+    // The pipe is full when the program ends.
+    child.stderr.pause()
+    await eventually(() => existsSync(join(folder, "ended")), "the program has ended")
+    child.stderr.resume()
+    const { status, stderr } = await ended
+    expect([status, stderr.length]).toEqual([2, 2_000_000])
   })
 
   it("exit status 0, and any end of a node that was told to stop", async () => {

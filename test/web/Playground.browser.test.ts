@@ -3,7 +3,7 @@
 import { Effect } from "effect"
 import type { Browser, BrowserContextOptions, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { playgroundLink } from "#cli/roles/PlaygroundLink.ts"
+import { playgroundLink } from "#cli/roles/CurlLine.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { seriousFindings } from "../support/clients/Axe.ts"
 import { openPlayground, startBrowser } from "../support/clients/Browser.ts"

@@ -108,12 +108,14 @@ const threadsOf = (views: ReadonlyArray<ModelSnapshot>): Readonly<Record<string,
 /** The model's entry of the list, whether it is loaded or not. */
 export const oneModel = Effect.fn("Models.one")(function* (request: HttpServerRequest.HttpServerRequest) {
   const id = idOfModelPath(pathOf(request.url)) ?? ""
-  const model = (yield* ModelRegistry).find(id)
+  const models = yield* ModelRegistry
+  const model = models.find(id)
   if (model === undefined) {
-    const conversation = (yield* Conversations).all.find((entry) => entry.id === id)
-    return conversation === undefined
-      ? yield* new ModelNotLoaded({ model: id })
-      : recordOf(conversation, "conversation")
+    const conversations = (yield* Conversations).all
+    const conversation = conversations.find((entry) => entry.id === id)
+    if (conversation !== undefined) return recordOf(conversation, "conversation")
+    const deployed = [...models.all().map(({ entry }) => entry.id), ...conversations.map((entry) => entry.id)]
+    return yield* new ModelNotLoaded({ model: id, deployed })
   }
   return modelRecord(model)
 })

@@ -16,11 +16,10 @@ import { type Result, resultForm, resultVersion } from "#harness/report/Result.t
 import { linesOf } from "#harness/report/Table.ts"
 import { nodeDecoder } from "../roles/NodeDecoder.ts"
 import { AlreadyReported } from "../shared/CommandLine.ts"
-import { commit } from "../shared/Commit.ts"
-import { interrupted, localFailure, nodeAccess } from "../shared/NodeClient.ts"
+import { interrupted, localFailure, nodeAccess, scopeHint } from "../shared/NodeClient.ts"
 import { printJson } from "../shared/Output.ts"
 import { progressLine } from "../shared/ProgressLine.ts"
-import { version } from "../shared/Version.ts"
+import { commit, version } from "../shared/Version.ts"
 import { compare } from "./BenchCompare.ts"
 import { suiteFlags } from "./BenchFlags.ts"
 import {
@@ -30,6 +29,7 @@ import {
   headersOf,
   type ListenOptions,
   type LoadOptions,
+  limitNotice,
   listenPlan,
   loadPlan,
   mixOf,
@@ -65,7 +65,8 @@ const failureOf = (cause: unknown) => {
   if (!(cause instanceof RequestFailed))
     return localFailure(cause instanceof Error ? cause.message : String(cause))
   if (cause.key === "401" || cause.key === "403") {
-    return localFailure(`the server refused the key (${cause.key}): ${cause.message}; give --key`)
+    const how = scopeHint(cause.message) ?? "edgewise keys create --org NAME makes one for a node of edgewise"
+    return localFailure(`the server refused the key (${cause.key}): ${cause.message}; give --key; ${how}`)
   }
   return localFailure(/^\d+$/.test(cause.key) ? `${cause.message} (${cause.key})` : cause.message)
 }
@@ -108,6 +109,8 @@ const bench = Effect.fnUntraced(function* <R, E>(
     const prepared = yield* prepare(reported)
     const machine = describeMachine(new Date())
     const plan: Plan = { suite, target, ...prepared, ...loads }
+    const notice = limitNotice(reported, plan)
+    if (notice !== undefined) progress.say(notice)
     const measured = yield* attempt((signal) => run({ plan, signal, onProgress: progress.show }))
     return {
       form: resultForm,

@@ -1,11 +1,12 @@
 // `edgewise bench compare A B`: two result files side by side.
-import { readFileSync, statSync, writeFileSync } from "node:fs"
+import { readFileSync, writeFileSync } from "node:fs"
 import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { compareResults, differencesOf, type Ratio } from "#harness/report/Compare.ts"
 import { comparisonPageOf } from "#harness/report/ComparisonPage.ts"
 import { digits, hasInterval, shown } from "#harness/report/Format.ts"
 import { type Result, readResult } from "#harness/report/Result.ts"
+import { readableSize } from "../shared/FileErrors.ts"
 import { localFailure } from "../shared/NodeClient.ts"
 import { jsonFlag, printJson, table } from "../shared/Output.ts"
 import { WrongBench } from "./BenchPlan.ts"
@@ -16,7 +17,7 @@ const mostBytes = 256 * 2 ** 20
 const read = (path: string) =>
   Effect.try({
     try: (): Result => {
-      if (statSync(path).size > mostBytes) throw new Error(`${path} is larger than any result`)
+      if (readableSize(path) > mostBytes) throw new Error(`${path} is larger than any result`)
       return readResult(readFileSync(path, "utf8"), path)
     },
     catch: (cause) => new WrongBench({ message: cause instanceof Error ? cause.message : String(cause) }),

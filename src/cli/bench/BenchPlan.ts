@@ -85,6 +85,25 @@ export const loadPlan = Effect.fnUntraced(function* (options: LoadOptions) {
   } satisfies Partial<Plan>
 })
 
+/**
+ * What to know before a run about a server that limits requests: a load beyond the limit measures refusals. Undefined where the
+ * load stays within it. Closed loops and ramps send as many as are answered.
+ */
+export const limitNotice = (
+  { api = "", requestLimit }: SelfReport,
+  { drive: { load }, ramp }: Pick<Plan, "drive" | "ramp">,
+): string | undefined => {
+  if (requestLimit === undefined) return undefined
+  const isEdgewise = api.startsWith("edgewise")
+  if (isEdgewise && ramp === undefined && load.loop === "open" && load.ratePerSecond * 60 <= requestLimit)
+    return
+  return isEdgewise
+    ? `this node answers ${requestLimit} requests a minute of one user and refuses more with 429, which count as failures: ` +
+        `start it with EDGEWISE_RATE_LIMIT=0 to measure it, or stay below with --rate ${Math.floor((requestLimit / 60) * 10) / 10}`
+    : `the server says that it limits requests (${requestLimit}); those beyond it are refused and count as failures: ` +
+        "raise the limit there, or stay below it with --rate"
+}
+
 /** `name=JSON`, or a text where it is no JSON. */
 export const fieldsOf = Effect.fnUntraced(function* (given: ReadonlyArray<string>) {
   const fields: Record<string, unknown> = {}

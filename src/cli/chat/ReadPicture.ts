@@ -1,8 +1,9 @@
 // A picture file as a `data:` URL. The node decodes the picture; here only its head is read, so that a wrong file costs nothing.
-import { readFileSync, statSync } from "node:fs"
+import { readFileSync } from "node:fs"
 import { basename } from "node:path"
 import { Effect } from "effect"
 import { pictureHeadOf } from "#domain/pictures/PictureFile.ts"
+import { readableSize } from "../shared/FileErrors.ts"
 import { localFailure, type NodeRefused } from "../shared/NodeClient.ts"
 import type { Picture } from "./Conversation.ts"
 
@@ -10,7 +11,7 @@ import type { Picture } from "./Conversation.ts"
 const largestBytes = 20_000_000
 
 const read = (path: string): Picture => {
-  const { size } = statSync(path)
+  const size = readableSize(path)
   if (size > largestBytes) {
     throw new Error(`${path}: ${size} bytes are more than a picture's ${largestBytes}`)
   }

@@ -6,28 +6,42 @@ import type { Deployment } from "#actors/model/ModelRegistry.ts"
 import { load } from "#config/Config.ts"
 import { hubSettings, otlpSettings } from "#config/OtherVariables.ts"
 import type { Config } from "#config/Settings.ts"
-import { roles } from "#config/settings/ListenerSettings.ts"
+import { type Role, roles } from "#config/settings/ListenerSettings.ts"
 import { confinementLine, switchOff } from "#confine/Launch.ts"
 import type { NodeMeters } from "#http/NodeMeters.ts"
 import { tryDataDirectory } from "#store/files/DataDir.ts"
 import { transportLine } from "#transport/server/TransportChoice.ts"
 import { frontEndLack } from "#weights/FrontEnd.ts"
-import { curlLine } from "../roles/CurlLine.ts"
+import { curlLine, readyLine } from "../roles/CurlLine.ts"
 import { credentialLines } from "../roles/FirstCredential.ts"
 import { onLauncherGone, reportCrash, tellLauncher, withFixedPorts } from "../roles/Launcher.ts"
 import { decoderLine, nodeDecoder, requireNamedDecoder } from "../roles/NodeDecoder.ts"
 import { deployedNow, nodeMeters } from "../roles/NodeLayer.ts"
-import { playgroundLink } from "../roles/PlaygroundLink.ts"
 import { rolesLayer } from "../roles/Roles.ts"
 import { Started } from "../roles/Started.ts"
 import { startWarnings } from "../roles/StartWarnings.ts"
-import { telemetry } from "../roles/Telemetry.ts"
+import { LinesWritten, telemetry } from "../roles/Telemetry.ts"
 import { gpuProblem } from "../setup/GpuPackages.ts"
 import { keepCertificate, type NodeCertificate, nodeCertificate } from "../shared/NodeCertificate.ts"
 import { Reload, reloadOnHangup } from "../shared/Reload.ts"
 import { settingFlags, textsOf } from "../shared/SettingFlags.ts"
 import { keepHeapSmall } from "../shared/V8Flags.ts"
 import { version } from "../shared/Version.ts"
+
+/** What each listener is for. */
+const purposes: Readonly<Record<Role, string>> = {
+  edge: "the API and the playground",
+  auth: "session tokens for browsers",
+  router: "the edge that is nearest to a caller",
+}
+
+const rolesLine = (started: Config["roles"]): string => {
+  const all = started.map((role) => `${role}: ${purposes[role]}`).join("; ")
+  return started.length === 1 ? all : `${all}; --roles edge starts the first alone`
+}
+
+const isUsable = ({ missing = [], problem }: Deployment): boolean =>
+  problem === undefined && missing.length === 0
 
 const greet = Effect.fnUntraced(function* (
   config: Config,
@@ -41,6 +55,7 @@ const greet = Effect.fnUntraced(function* (
   )) {
     yield* Console.log(`${role} listening on ${base} with ${transportLine(listener.transport)}`)
   }
+  yield* Console.log(rolesLine(config.roles))
   if (config.roles.includes("edge")) {
     yield* Console.log(confinementLine())
     yield* Console.log(yield* decoderLine(config))
@@ -55,6 +70,9 @@ const greet = Effect.fnUntraced(function* (
       `${demonstrations} of ${deployed.length} models run on small built-in demonstration weights`,
     )
   }
+  const later = deployed.filter((one) => isUsable(one) && one.entry.runtime.load !== "start")
+  if (later.length > 0)
+    yield* Console.log(`loaded when first used: ${later.map(({ entry }) => entry.id).join(", ")}`)
   for (const { entry, missing = [], problem } of deployed) {
     if (problem !== undefined) yield* Console.log(`${entry.id} cannot be loaded: ${problem}`)
     else if (missing.length > 0)
@@ -64,14 +82,24 @@ const greet = Effect.fnUntraced(function* (
     const withoutGpu = gpuProblem(entry)
     if (withoutGpu !== undefined) yield* Console.log(withoutGpu)
   }
-  const base = listening.find(({ role }) => role === "edge")?.base
-  if (credential === undefined || base === undefined) return
-  yield* Console.log(`playground: ${playgroundLink(base, credential.key?.apiKey)}`)
+  if (credential === undefined) return
   for (const line of credentialLines(credential, config)) yield* Console.log(line)
-  const isUsable = ({ missing = [], problem }: Deployment) => problem === undefined && missing.length === 0
+})
+
+/** The last lines of the start, printed once the models have loaded that it loads. */
+const sayReady = Effect.fnUntraced(function* (
+  deployed: ReadonlyArray<Deployment>,
+  certificate: NodeCertificate | undefined,
+) {
+  const { credential, listening, loads } = yield* Started
+  yield* loads
+  yield* yield* LinesWritten
+  const base = listening.find(({ role }) => role === "edge")?.base
   const model = deployed.find((one) => one.entry.kind === "text" && isUsable(one))?.entry.id
-  const key = credential.key?.apiKey
-  if (model !== undefined) yield* Console.log(`try it:\n${curlLine({ base, key, model, certificate })}`)
+  if (credential === undefined || base === undefined || model === undefined)
+    return yield* Console.log("ready")
+  const target = { base, key: credential.key?.apiKey, model, certificate }
+  yield* Console.log(`${readyLine(target)}\n${curlLine(target)}`)
 })
 
 /** Completes at the first SIGINT or SIGTERM. A second one ends the process at once. */
@@ -105,9 +133,11 @@ const run = Effect.fnUntraced(function* (config: Config, meters: NodeMeters) {
       listening: Object.fromEntries(listening.map(({ base, role }) => [role, Number(new URL(base).port)])),
     })
     yield* greet(config, deployed, certificate)
+    const saying = yield* Effect.forkScoped(sayReady(deployed, certificate))
     const listeners = listening.map(({ listener }) => listener)
     if (certificate !== undefined) yield* keepCertificate(config, certificate, listeners)
     const signal = yield* Fiber.join(stopping)
+    yield* Fiber.interrupt(saying)
     const drain = yield* Drain
     yield* Effect.logInfo("draining").pipe(Effect.annotateLogs({ signal, inFlight: drain.inFlight() }))
     yield* Effect.forEach(listeners, (listener) => listener.windDown({ accept: true }))

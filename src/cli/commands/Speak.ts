@@ -1,6 +1,6 @@
 // `edgewise speak TEXT --out FILE`: has a running node synthesize a text into a file.
 import { createWriteStream, renameSync, rmSync } from "node:fs"
-import { extname } from "node:path"
+import { dirname, extname } from "node:path"
 import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { languageFlag, modelFlag } from "../shared/ModelOptions.ts"
@@ -45,7 +45,14 @@ const openFile = (path: string) =>
     Effect.callback<ReturnType<typeof createWriteStream>, NodeRefused>((resume) => {
       const file = createWriteStream(`${path}.part`)
       file.once("open", () => resume(Effect.succeed(file)))
-      file.once("error", (cause) => resume(Effect.fail(local(cause))))
+      // The name that the command was given, and what it lacks: the folder for the file.
+      file.once("error", (cause: NodeJS.ErrnoException) =>
+        resume(
+          cause.code === "ENOENT"
+            ? localFailure(`${dirname(path)}: there is no such folder`)
+            : Effect.fail(local(new Error(cause.message.replaceAll(`${path}.part`, path)))),
+        ),
+      )
     }),
     (file) =>
       Effect.sync(() => {

@@ -1,11 +1,11 @@
 // `edgewise transcribe FILE`: has a running node transcribe a file. By default as a job, which survives long files and
 // a restart of the node; with --stream the text is printed as it is transcribed.
 import { randomUUID } from "node:crypto"
-import { statSync } from "node:fs"
 import { Console, Effect, Option, Result, Scope } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { type TranscriptFormat, transcriptFormats } from "#domain/audio/Transcript.ts"
 import { eventReader } from "../shared/EventStream.ts"
+import { readableSize } from "../shared/FileErrors.ts"
 import { languageFlag, modelFlag } from "../shared/ModelOptions.ts"
 import {
   eachChunk,
@@ -26,7 +26,7 @@ const endpoint = "/v1/audio/transcriptions"
 
 const sizeOf = (path: string) =>
   Effect.try({
-    try: () => statSync(path).size,
+    try: () => readableSize(path),
     catch: (cause) => localFailure(cause instanceof Error ? cause.message : String(cause)),
   })
 

@@ -98,7 +98,10 @@ const parseSince = (text: string): Option.Option<number> => {
 export const usage = Command.make(
   "usage",
   {
-    org: orgFlag,
+    org: orgFlag.pipe(
+      Flag.withDescription("Organization; default: the only one, where there is no other"),
+      Flag.optional,
+    ),
     since: Flag.String("since").pipe(
       Flag.filterMap(parseSince, () => "a date like 2026-01-31 or a time like 2026-01-31T12:00:00Z"),
       Flag.withMetavar("DATE"),
@@ -128,10 +131,14 @@ export const usage = Command.make(
     if (json && csv) {
       return yield* wrongUsage(["usage"], "--json and --csv exclude each other")
     }
-    const { id } = yield* (yield* Accounts).showOrg(org)
+    const accounts = yield* Accounts
+    const { id, name } = yield* Option.match(org, {
+      onNone: () => accounts.onlyOrg,
+      onSome: accounts.showOrg,
+    })
     const ledger = yield* UsageLedger
     const sinceMs = Option.getOrElse(since, () => 0)
-    const about = { org, since: Option.isSome(since) ? isoTime(sinceMs) : null }
+    const about = { org: name, since: Option.isSome(since) ? isoTime(sinceMs) : null }
     if (receipts) {
       const found = yield* ledger.receipts(id, sinceMs, limit)
       const total = formatUsd(totalMicroDollars(found))

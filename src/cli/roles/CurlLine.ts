@@ -1,4 +1,5 @@
-// The curl command that `serve` prints. It works when pasted, also with TLS. Pure.
+// The last lines that `serve` prints: the playground's link, the key, and a curl command that works when pasted, also with
+// TLS. Pure.
 import type { NodeCertificate } from "../shared/NodeCertificate.ts"
 
 export interface CurlTarget {
@@ -34,6 +35,18 @@ const reached = ({
     url: `https://${name}:${port}`,
     options: `--resolve ${name}:${port}:${address} -H 'Host: localhost' `,
   }
+}
+
+/** The playground takes the key out of its address. The part behind `#` is not sent to the node. */
+export const playgroundLink = (address: string, key: string): string =>
+  `${address}/#key=${encodeURIComponent(key)}`
+
+/** The line above the curl command. */
+export const readyLine = (target: CurlTarget): string => {
+  const { url } = reached(target)
+  const { key } = target
+  const playground = `ready: playground ${key === undefined ? `${url}/` : playgroundLink(url, key)}`
+  return `${playground}, key ${key ?? "$KEY"}, and one request to try it:`
 }
 
 /** Temperature 0: the first answer that a new operator sees should be the model's best one. */

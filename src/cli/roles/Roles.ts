@@ -2,6 +2,7 @@
 import { Effect, Layer } from "effect"
 import { Drain } from "#actors/Drain.ts"
 import type { Deployment } from "#actors/model/ModelRegistry.ts"
+import { Redeployment } from "#actors/model/Redeployment.ts"
 import { CatalogReload } from "#api/operations/CatalogReload.ts"
 import type { Config } from "#config/Settings.ts"
 import { CurrentNodeMeters, type NodeMeters } from "#http/NodeMeters.ts"
@@ -33,6 +34,7 @@ const edgeRole = (
       yield* announce("edge")
       const started = yield* Started
       started.credential = yield* firstCredential(config)
+      started.loads = (yield* Redeployment).loads
       const { onReload } = yield* Reload
       const catalog = yield* CatalogReload
       yield* onReload("the catalog", reloadLogged(catalog, "SIGHUP"))

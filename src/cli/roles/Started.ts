@@ -19,9 +19,15 @@ export class Started extends Context.Service<
     readonly listening: Array<Listening>
     /** Undefined without an edge in this process. */
     credential: FirstCredential | undefined
+    /** Completes when the models that are loaded at the start have been, or could not be. */
+    loads: Effect.Effect<void>
   }
 >()("edgewise/cli/Started") {
-  static readonly layer = Layer.sync(Started, () => ({ listening: [], credential: undefined }))
+  static readonly layer = Layer.sync(Started, () => ({
+    listening: [],
+    credential: undefined,
+    loads: Effect.void,
+  }))
 }
 
 /** To be run where the role's own listener is provided. */

@@ -1,13 +1,13 @@
 // A node's telemetry as layers, chosen by the settings: its log, a line for each response, and spans and log records
 // for a collector.
-import { Effect, Layer, Logger, References } from "effect"
+import { Context, Effect, Layer, Logger, References } from "effect"
 import { OtlpSerialization } from "effect/observability"
 import { launcher } from "#config/OtherVariables.ts"
 import type { Config } from "#config/Settings.ts"
 import type { NodeMeters } from "#http/NodeMeters.ts"
 import type { EndedWork } from "#http/TracedWork.ts"
 import { LineWriter } from "../../telemetry/LineWriter.ts"
-import { accessRecord, entryText, jsonLogger, type LogEntry } from "../../telemetry/LogLines.ts"
+import { accessRecord, entryText, jsonLogger, type LogEntry, prettyLogger } from "../../telemetry/LogLines.ts"
 import { type LogRecord, logRecord, logsBody, tracesBody } from "../../telemetry/OtlpBodies.ts"
 import { makeExporter } from "../../telemetry/OtlpExporter.ts"
 import type { OtlpSettings, Protocol } from "../../telemetry/OtlpSettings.ts"
@@ -23,6 +23,11 @@ const levelNames = {
 } as const
 
 const standardError = 2
+
+/** Completes when the lines logged so far have been written: what is printed after it stands below them. */
+export const LinesWritten = Context.Reference<Effect.Effect<void>>("edgewise/cli/LinesWritten", {
+  defaultValue: () => Effect.void,
+})
 
 const watching = (meters: NodeMeters, watch: Parameters<NodeMeters["watch"]>[0]) =>
   Effect.acquireRelease(
@@ -42,7 +47,11 @@ const localLogger = Effect.fnUntraced(function* (config: Config, meters: NodeMet
       writer.push(accessRecord(method, route, status, notes, endedMs)),
     )
   }
-  return config.log === "pretty" ? Logger.consolePretty() : jsonLogger((line) => writer.push(line))
+  const push = (line: string) => writer.push(line)
+  return {
+    logger: config.log === "pretty" ? prettyLogger(push) : jsonLogger(push),
+    written: writer.drained,
+  }
 })
 
 /**
@@ -97,13 +106,13 @@ const collectorLogger = Effect.fnUntraced(function* (otlp: OtlpSettings, url: st
 export const telemetry = (config: Config, otlp: OtlpSettings | undefined, meters: NodeMeters) =>
   Layer.unwrap(
     Effect.gen(function* () {
-      const loggers: Array<Logger.Logger<unknown, void>> = [yield* localLogger(config, meters)]
+      const { logger, written } = yield* localLogger(config, meters)
+      const loggers: Array<Logger.Logger<unknown, void>> = [logger]
       if (otlp?.tracesUrl !== undefined) yield* traces(otlp, otlp.tracesUrl, meters)
       if (otlp?.logsUrl !== undefined) loggers.push(yield* collectorLogger(otlp, otlp.logsUrl, meters))
       return Layer.mergeAll(
         Logger.layer(loggers),
-        // Only the pretty logger reads this.
-        Layer.succeed(Logger.LogToStderr, true),
+        Layer.succeed(LinesWritten, written),
         Layer.succeed(References.MinimumLogLevel, levelNames[config.logLevel]),
       )
     }),

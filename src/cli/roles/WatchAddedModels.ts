@@ -1,6 +1,6 @@
 // A running node notices when `edgewise models add` or `remove` changes the models beside the built-in ones. Who may write into
 // the data directory needs no key for that.
-import { unwatchFile, watchFile } from "node:fs"
+import { type Stats, unwatchFile, watchFile } from "node:fs"
 import { Effect, Queue, type Scope } from "effect"
 import { addedModels, type CatalogSettings, writtenCatalog } from "#weights/NodeCatalog.ts"
 
@@ -22,7 +22,10 @@ export const watchAddedModels = (
     const changes = yield* Queue.sliding<void>(1)
     yield* Effect.acquireRelease(
       Effect.sync(() => {
-        const onChange = () => void Queue.offerUnsafe(changes, undefined)
+        // Node calls it once for a file that is not there, without a change.
+        const onChange = (now: Stats, before: Stats) => {
+          if (now.ino !== 0 || before.ino !== 0) Queue.offerUnsafe(changes, undefined)
+        }
         watchFile(path, { interval: everyMs, persistent: false }, onChange)
         return onChange
       }),

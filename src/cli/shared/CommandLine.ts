@@ -4,6 +4,7 @@ import { Cause, Console, Data, Effect, Exit, Logger } from "effect"
 import { CliError, CliOutput, Command } from "effect/cli"
 import { environmentMistakes } from "#config/Config.ts"
 import { helpText } from "../help/HelpText.ts"
+import { inWords } from "./FileErrors.ts"
 import { visible } from "./Output.ts"
 
 /** A message may quote what a node has answered. */
@@ -42,7 +43,7 @@ export class AlreadyReported extends Data.TaggedError("AlreadyReported")<{ reado
 export const linesOf = (error: unknown): ReadonlyArray<string> => {
   const lines: unknown = typeof error === "object" && error !== null && "lines" in error ? error.lines : []
   const texts = Array.isArray(lines) ? lines.filter((line) => typeof line === "string") : []
-  return (texts.length === 0 ? [messageOf(error)] : texts).map(oneLine)
+  return (texts.length === 0 ? [messageOf(error)] : texts).map((text) => oneLine(inWords(text)))
 }
 
 export const exitStatusOf = (error: unknown): number =>

@@ -270,7 +270,17 @@ export const textOf = (incoming: IncomingMessage): Effect.Effect<string, NodeRef
 /** What to do about a refusal, by its detail. */
 const hints: Readonly<Record<string, string>> = {
   "Requires the superadmin scope": `leave out --key and EDGEWISE_API_KEY where the node's data directory can be read, ${otherwise}`,
+  Forbidden:
+    "a router answers there, which serves GET /v1/route only; give --url with the edge's address, which the start prints",
   "Invalid operator token": `another node answers there, or a proxy is in between: EDGEWISE_DATA_DIR and EDGEWISE_PORT name the node, ${otherwise}`,
+}
+
+/** How the caller gets a key with the scope that a 403 names, e.g. of another server's address or of `edgewise bench`. */
+export const scopeHint = (detail: string): string | undefined => {
+  const [, scope] = /Requires the ([\w-]+) scope/.exec(detail) ?? []
+  return scope === undefined
+    ? undefined
+    : `edgewise keys create --org NAME --scope ${scope} makes a key with it`
 }
 
 const refusalOf = (status: number, text: string): NodeRefused => {
@@ -287,7 +297,7 @@ const refusalOf = (status: number, text: string): NodeRefused => {
   } catch {
     // Not the node's own reply, e.g. that of a proxy in front of it.
   }
-  const hint = hints[detail]
+  const hint = hints[detail] ?? scopeHint(detail)
   if (hint !== undefined) detail += `; ${hint}`
   return new NodeRefused({ status, detail, ...(lines.length === 0 ? {} : { lines }) })
 }

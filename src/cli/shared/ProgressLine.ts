@@ -15,6 +15,8 @@ const everyMs = 100
 export interface ProgressLine {
   /** `done` in 0..1 draws a bar. undefined counts seconds, for work of unknown length. */
   readonly show: (what: string, done: number | undefined) => void
+  /** Prints a line that stays, above it. */
+  readonly say: (line: string) => void
 }
 
 const bar = (done: number): string => {
@@ -30,7 +32,7 @@ export const progressLine = (
   terminal: Terminal = process.stderr,
 ): Effect.Effect<ProgressLine, never, Scope.Scope> =>
   Effect.gen(function* (): Effect.fn.Return<ProgressLine, never, Scope.Scope> {
-    if (terminal.isTTY !== true) return { show: () => {} }
+    if (terminal.isTTY !== true) return { show: () => {}, say: (line) => void terminal.write(`${line}\n`) }
     const startedMs = yield* monotonicMs
     let what = ""
     let done: number | undefined
@@ -46,5 +48,6 @@ export const progressLine = (
         what = now
         done = part
       },
+      say: (line) => void terminal.write(`\r\u001b[K${line}\n`),
     }
   })

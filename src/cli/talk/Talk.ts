@@ -1,5 +1,5 @@
 // `edgewise talk`: a spoken conversation with a running node, from sound files or a pipe.
-import { accessSync, closeSync, constants, openSync } from "node:fs"
+import { closeSync, openSync } from "node:fs"
 import { basename, resolve } from "node:path"
 import { Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
@@ -12,6 +12,7 @@ import { RequestFailed } from "#harness/client/Failures.ts"
 import type { TurnDetection } from "#harness/conversation/Session.ts"
 import { makeClip } from "#harness/data/Clip.ts"
 import { nodeDecoder } from "../roles/NodeDecoder.ts"
+import { readableSize } from "../shared/FileErrors.ts"
 import { interrupted, localFailure, nodeAccess, nodeFlags } from "../shared/NodeClient.ts"
 import { jsonFlag, wrongUsage } from "../shared/Output.ts"
 import { converse, type Sound } from "./Conversation.ts"
@@ -37,7 +38,7 @@ const clipsOf = (paths: ReadonlyArray<string>) =>
     const config = yield* load({})
     for (const path of paths)
       yield* Effect.try({
-        try: () => accessSync(path, constants.R_OK),
+        try: () => readableSize(path),
         catch: (cause) => localFailure((cause as Error).message),
       })
     const program = Effect.map(nodeDecoder(config), (chosen) => chosen.program)

@@ -52,8 +52,12 @@ export const formatOf = (
   const formats: ReadonlyArray<AudioFormat> = events ? allFormats : stream ? streamFormats : batchFormats
   const format = formats.find((known) => known === asked)
   if (format !== undefined) return { format }
-  const mode = events ? "with stream_format: sse" : stream ? "with stream: true" : "without stream: true"
-  return { problem: `must be one of ${formats.join(", ")} ${mode}` }
+  if (events) return { problem: `must be one of ${formats.join(", ")}` }
+  return {
+    problem: stream
+      ? "must be pcm or opus with stream: true, or pcm, wav or mp3 without it"
+      : "must be pcm, wav or mp3, or opus with stream: true",
+  }
 }
 
 /**

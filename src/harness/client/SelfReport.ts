@@ -20,15 +20,20 @@ export interface SelfReport {
   readonly build?: string
   /** llama.cpp's number of slots. */
   readonly slots?: number
+  /** Requests that one caller may send in a time, as its answers' headers say; with edgewise in a minute. */
+  readonly requestLimit?: number
 }
 
 const get = async (target: Target, path: string, signal: AbortSignal) => {
   let server: string | undefined
+  let requestLimit: number | undefined
   const patient = { ...target, timeoutMs: Math.min(patienceMs, target.timeoutMs) }
   const text = await exchangeText(patient, { method: "GET", path, signal }, mostBytes, ({ headers }) => {
     server = typeof headers.server === "string" ? headers.server : undefined
+    const limit = Number(headers["x-ratelimit-limit"] ?? headers["x-ratelimit-limit-requests"] ?? Number.NaN)
+    if (Number.isFinite(limit)) requestLimit = limit
   })
-  return { body: objectOf(text), server, failure: undefined }
+  return { body: objectOf(text), server, requestLimit, failure: undefined }
 }
 
 const short = (value: unknown): string | undefined =>
@@ -47,7 +52,12 @@ export const selfReport = async (target: Target, signal: AbortSignal): Promise<S
       return await get(target, path, signal)
     } catch (cause) {
       if (!(cause instanceof RequestFailed) || ["unreachable", "401", "403"].includes(cause.key)) throw cause
-      return { body: undefined, server: undefined, failure: `${cause.message} (${cause.key})` }
+      return {
+        body: undefined,
+        server: undefined,
+        requestLimit: undefined,
+        failure: `${cause.message} (${cause.key})`,
+      }
     }
   }
   const models = await asked("/v1/models")
@@ -64,5 +74,6 @@ export const selfReport = async (target: Target, signal: AbortSignal): Promise<S
     ...(title === "" ? {} : { api: title }),
     ...(build === undefined ? {} : { build }),
     ...(typeof props?.total_slots === "number" ? { slots: props.total_slots } : {}),
+    ...(models.requestLimit === undefined ? {} : { requestLimit: models.requestLimit }),
   }
 }

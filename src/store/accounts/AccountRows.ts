@@ -108,6 +108,12 @@ export const makeAccountRows = Effect.gen(function* () {
   const findOrg = (name: string) =>
     Effect.map(sql<OrgRow>`SELECT * FROM orgs WHERE name = ${name}`, ([row]) => row && orgOf(row))
 
+  /** The oldest ones. */
+  const firstOrgs = (most: number) =>
+    Effect.map(sql<OrgRow>`SELECT * FROM orgs ORDER BY created_at_ms, id LIMIT ${most}`, (rows) =>
+      rows.map(orgOf),
+    )
+
   /** Creates the organization. Undefined if the name is taken. */
   const insertOrg = Effect.fnUntraced(function* (org: {
     readonly name: string
@@ -216,6 +222,7 @@ export const makeAccountRows = Effect.gen(function* () {
     inTransaction: sql.withTransaction,
     metaValue,
     orgCount,
+    firstOrgs,
     findOrg,
     insertOrg,
     addCredits,

@@ -12,6 +12,8 @@ import {
   InvalidCredit,
   type InvalidName,
   KeyNotFound,
+  NotOneOrg,
+  namedOrgs,
   notWorking,
   OrgExists,
   OrgNotFound,
@@ -68,6 +70,8 @@ export class Accounts extends Context.Service<
     }) => Admin<Org, OrgExists | InvalidName | InvalidCredit>
     readonly creditOrg: (name: string, microDollars: number) => Admin<Org, OrgNotFound | InvalidCredit>
     readonly showOrg: (name: string) => Admin<Org, OrgNotFound>
+    /** The organization, where the store has one only. */
+    readonly onlyOrg: Admin<Org, NotOneOrg>
     /** Creates a key. Also creates the organization, with 5 USD of credits, and the user if they do not exist. */
     readonly createKey: (key: {
       readonly org: string
@@ -180,6 +184,14 @@ const make = Effect.gen(function* () {
     showOrg: Effect.fn("Accounts.showOrg")(function* (name) {
       return yield* needOrg(name)
     }, orUnavailable),
+
+    onlyOrg: orUnavailable(
+      Effect.flatMap(rows.firstOrgs(namedOrgs + 1), ([first, ...others]) =>
+        first !== undefined && others.length === 0
+          ? Effect.succeed(first)
+          : Effect.fail(new NotOneOrg({ orgs: [first, ...others].flatMap((org) => org?.name ?? []) })),
+      ),
+    ),
 
     createKey: Effect.fn("Accounts.createKey")(function* (key) {
       const org = yield* accountName(key.org)

@@ -50,6 +50,22 @@ export class OrgNotFound extends Schema.TaggedError<OrgNotFound>()("OrgNotFound"
   }
 }
 
+/** Organizations that an error names, at most. */
+export const namedOrgs = 10
+
+/** None or several, where the caller counted on one. */
+export class NotOneOrg extends Schema.TaggedError<NotOneOrg>()("NotOneOrg", {
+  orgs: Schema.Array(Schema.String),
+}) {
+  override get message() {
+    const { orgs } = this
+    if (orgs.length === 0)
+      return "there is no organization yet; edgewise keys create --org NAME makes one with its first key"
+    const more = orgs.length > namedOrgs ? " and others" : ""
+    return `--org is needed, because there are several organizations: ${orgs.slice(0, namedOrgs).join(", ")}${more}`
+  }
+}
+
 export class KeyNotFound extends Schema.TaggedError<KeyNotFound>()("KeyNotFound", { keyId: Schema.String }) {
   override get message() {
     return `no key ${JSON.stringify(this.keyId)}`

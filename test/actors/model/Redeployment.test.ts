@@ -108,6 +108,30 @@ const large = (slots: number): Deployment =>
 /** One model of this size and its process fit into memory; two do not. */
 const device = { budgetBytes: 1_000 * mebibyte }
 
+describe("the loads of a start", () => {
+  it.live("have ended when each model is loaded or has failed, and none is begun for that", () =>
+    inWorld({ models: [] }, (engines) =>
+      Effect.gen(function* () {
+        const { loads } = yield* Redeployment
+        const registry = yield* ModelRegistry
+        const start = { load: "start" }
+        yield* apply(
+          fakeDeployment({ id: "good", runtime: start }),
+          { ...fakeDeployment({ id: "lacking", runtime: start }), problem: "is not there" },
+          fakeDeployment({ id: "later", runtime: { load: "demand" } }),
+        )
+        yield* loads
+        expect(registry.all().map(({ entry, status }) => [entry.id, status])).toEqual([
+          ["good", "loaded"],
+          ["lacking", "failed"],
+          ["later", "unloaded"],
+        ])
+        expect(engines.started()).toBe(1)
+      }),
+    ),
+  )
+})
+
 describe("a model that is replaced", () => {
   it.live("is loaded once the old engine has released its memory; requests wait for it", () =>
     inWorld({ models: [], device }, (engines) =>

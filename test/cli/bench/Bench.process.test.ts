@@ -80,6 +80,35 @@ it("prints one document with --json, and is 1 where every request failed", async
   expect(JSON.parse(printed.stdout)).toMatchObject({ form: "edgewise-bench", version: 1 })
 })
 
+describe("a server that limits requests", () => {
+  const limited = (title: string) =>
+    scriptedServer({
+      "/v1/models": (_, r) => r.writeHead(200, { "x-ratelimit-limit": "120" }).end('{"data":[{"id":"a"}]}'),
+      "/openapi.json": (_, r) => r.end(JSON.stringify({ info: { title } })),
+      "/v1/chat/completions": paced({ ttftMs: 1, itlMs: 1, tokens: 2 }),
+    })
+  const run = async (title: string, ...load: ReadonlyArray<string>) => {
+    const target = await limited(title)
+    const ran = await commands.edgewise(["bench", "text", "--target", target.url, ...short, ...load])
+    await target.close()
+    expect(ran.status).toBe(0)
+    return ran.stderr
+  }
+
+  it("is named before the run, with what to set", async () => {
+    expect(await run("edgewise", "--concurrency", "1", "--requests", "2")).toBe(
+      "this node answers 120 requests a minute of one user and refuses more with 429, which count as failures: start it with EDGEWISE_RATE_LIMIT=0 to measure it, or stay below with --rate 2\n",
+    )
+    expect(await run("another", "--rate", "20")).toMatch(
+      /^the server says that it limits requests \(120\); .*--rate\n$/,
+    )
+  })
+
+  it("is not named where the load stays within it", async () => {
+    expect(await run("edgewise", "--rate", "2")).toBe("")
+  })
+})
+
 /** Without a process for each. */
 const mistaken = (...args: ReadonlyArray<string>) =>
   commands.edgewise(["bench", ...args], { EDGEWISE_DATA_DIR: join(dir.path, "none") })
@@ -104,9 +133,17 @@ describe("one sentence, and exit status 2 for", () => {
     ["a rate of 0", () => ["text", ...target(), "--rate", "0"], "a number from 0.001"],
     ["a header without a value", () => ["text", ...target(), "--header", "x"], "NAME:VALUE"],
     ["a field without a value", () => ["text", ...target(), "--field", "x"], "NAME=JSON"],
-    ["data that is not there", () => ["text", ...target(), "--data", "/nowhere"], "--data: /nowhere: ENOENT"],
+    [
+      "data that is not there",
+      () => ["text", ...target(), "--data", "/nowhere"],
+      "--data: /nowhere: there is no such file or folder",
+    ],
     ["a mix of nothing", () => ["mixed", ...target(), "--mix", "tekst=1"], '--mix: "tekst" is none of'],
-    ["a folder that is not there", () => ["text", ...target(), "--out", "/nowhere/a.json"], "ENOENT"],
+    [
+      "a folder that is not there",
+      () => ["text", ...target(), "--out", "/nowhere/a.json"],
+      "/nowhere: there is no such file or folder",
+    ],
     [
       "a comparison with something else",
       () => ["compare", noResult(), noResult()],
@@ -136,7 +173,8 @@ describe("one sentence, and exit status 1 for", () => {
     [
       "a refused key",
       () => ["text", "--target", `${server.url}/closed`],
-      () => "the server refused the key (401): no key given; give --key",
+      () =>
+        "the server refused the key (401): no key given; give --key; edgewise keys create --org NAME makes one for a node of edgewise",
     ],
   ])("%s", async (_, args, message) => {
     const ran = await mistaken(...args())

@@ -46,6 +46,7 @@ const edgewise = (
           EDGEWISE_DATA_DIR: dataDir,
           ...env,
         },
+        maxBuffer: 2 ** 24,
       },
       (error, stdout, stderr) => {
         const status = error === null ? 0 : Number(error.code)
@@ -156,6 +157,27 @@ describe("on an empty data directory", () => {
   })
 })
 
+describe("usage without --org", () => {
+  const dir = join(home, "one")
+
+  it("is that of the only organization; with none or several it says what to do", async () => {
+    const none = await here(dir, ["usage"])
+    expect([none.status, none.stderr]).toEqual([
+      1,
+      "there is no organization yet; edgewise keys create --org NAME makes one with its first key\n",
+    ])
+    await here(dir, ["orgs", "create", "acme"])
+    expect(await json(dir, "usage")).toMatchObject({ org: "acme", usage: [], total_usd: "0.00" })
+    await here(dir, ["orgs", "create", "other"])
+    const several = await here(dir, ["usage"])
+    expect([several.status, several.stdout, several.stderr]).toEqual([
+      1,
+      "",
+      "--org is needed, because there are several organizations: acme, other\n",
+    ])
+  })
+})
+
 describe("what goes wrong", () => {
   const dir = join(home, "wrong")
   const failures: ReadonlyArray<readonly [status: number, line: RegExp, args: ReadonlyArray<string>]> = [
@@ -190,7 +212,7 @@ describe("what goes wrong", () => {
     const dir = join(home, "process")
     for (const args of [
       ["orgs", "show", "unknown", "--json"],
-      ["usage", "--json"],
+      ["keys", "list", "--json"],
     ]) {
       expect(await edgewise(dir, args)).toEqual(await here(dir, args))
     }
@@ -229,24 +251,29 @@ describe("while a node runs on the store", () => {
   })
   afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
-  it("writes a long document into a pipe whole", async () => {
+  /** Reads 64 KiB at a time, with a pause after each. */
+  const slowly =
+    "node -e 'process.stdin.on(\"data\",(d)=>{process.stdout.write(d);process.stdin.pause();setTimeout(()=>process.stdin.resume(),2)})'"
+
+  it("writes documents of some MB whole into a pipe that is read slowly", async () => {
     const key = (await json(dir, "keys", "create", "--org", "busy")) as Record<string, string>
     const microDollars = 5
+    const receipts = 8_000
     await run(
       Effect.gen(function* () {
         const principal = yield* (yield* Accounts).authenticate(key.api_key!)
         const ledger = yield* UsageLedger
-        for (let i = 0; i < 800; i++) {
+        for (let i = 0; i < receipts; i++) {
           const reservation = yield* ledger.reserve(principal, microDollars)
           yield* ledger.settle(reservation, { model: "llm", usage: textUsage(1000, 500), microDollars })
         }
         yield* ledger.flush
       }).pipe(Effect.scoped),
     )
-    const args = ["usage", "--org", "busy", "--receipts", "--limit", "800", "--json"]
-    const piped = await edgewise(dir, args, {}, (command) => `${command} | cat`)
-    expect(piped.stdout.length).toBeGreaterThan(3 * 65_536)
-    expect((JSON.parse(piped.stdout) as { receipts: ReadonlyArray<unknown> }).receipts).toHaveLength(800)
+    const args = ["usage", "--org", "busy", "--receipts", "--limit", String(receipts), "--json"]
+    const piped = await edgewise(dir, args, {}, (command) => `${command} | ${slowly}`)
+    expect(piped.stdout.length).toBeGreaterThan(2_000_000)
+    expect((JSON.parse(piped.stdout) as { receipts: ReadonlyArray<unknown> }).receipts).toHaveLength(receipts)
     // A reader that has enough is no failure.
     const headed = await edgewise(
       dir,

@@ -1,6 +1,6 @@
 // The command that `serve` prints: an address that is reachable, and the curl flag that accepts the certificate.
 import { describe, expect, it } from "vitest"
-import { curlLine } from "#cli/roles/CurlLine.ts"
+import { curlLine, readyLine } from "#cli/roles/CurlLine.ts"
 import { checkPair, isProblem } from "#domain/access/Certificate.ts"
 import { makePair } from "../../support/servers/TestCertificates.ts"
 
@@ -40,6 +40,22 @@ describe("the curl line", () => {
     )
     expect(start("https://127.0.0.1:1", await served(false, "*.example.com"))).toBe(
       "curl https://127.0.0.1:1",
+    )
+  })
+})
+
+describe("the line above it", () => {
+  it("has the playground's link with the key behind #, at an address that can be called", () => {
+    const target = { base: "http://0.0.0.0:8080", key: "svc_a b", model: "m", certificate: undefined }
+    expect(readyLine(target)).toBe(
+      "ready: playground http://127.0.0.1:8080/#key=svc_a%20b, key svc_a b, and one request to try it:",
+    )
+  })
+
+  it("has the variable that the operator sets where there is no key", () => {
+    const target = { base: "http://127.0.0.1:1", key: undefined, model: "m", certificate: undefined }
+    expect(readyLine(target)).toBe(
+      "ready: playground http://127.0.0.1:1/, key $KEY, and one request to try it:",
     )
   })
 })

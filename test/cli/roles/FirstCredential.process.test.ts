@@ -4,7 +4,7 @@ import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, describe, expect, it } from "vitest"
 import { edgewise, startProcess } from "../../support/nodes/NodeProcess.ts"
-import { temporaryDir } from "../../support/nodes/TestNode.ts"
+import { eventually, temporaryDir } from "../../support/nodes/TestNode.ts"
 
 const dir = temporaryDir()
 afterAll(dir.remove)
@@ -12,14 +12,19 @@ afterAll(dir.remove)
 /** The lines of a start from the first about the development key to the curl line, and that line. */
 const startLines = async (env: Readonly<Record<string, string>>) => {
   const node = await startProcess({ env: { EDGEWISE_ROLES: "edge", ...env } })
+  // Its start has loaded the model before it was ready.
+  await eventually(() => node.stderr().includes("model ready"), "the log has arrived")
   await node.dispose()
   const lines = node.stdout().trimEnd().split("\n")
-  const at = lines.indexOf("try it:")
+  const at = lines.findIndex((line) => line.startsWith("ready: "))
   // Lines about the transport, the decoder and the confinement of processes come before; they differ between machines.
   const from = lines.findIndex((line) => /\bdevelopment (API )?key\b/.test(line))
   return {
     said: lines.slice(from === -1 ? at : from, at),
+    ready: lines[at]!,
     curl: lines[at + 1]!,
+    /** Lines behind the request: none. */
+    after: lines.slice(at + 2),
     stdout: node.stdout(),
   }
 }
@@ -36,7 +41,10 @@ describe("a start", () => {
     ])
     const key = first.said[0]!.split(" ").at(-1)!
     expect(first.curl).toContain(`'Authorization: Bearer ${key}'`)
-    expect(first.stdout).toMatch(new RegExp(`^playground: http://127\\.0\\.0\\.1:\\d+/#key=${key}$`, "m"))
+    expect(first.ready).toMatch(
+      new RegExp(`^ready: playground http://127.0.0.1:\\d+/#key=${key}, key ${key}, `),
+    )
+    expect(first.after).toEqual([])
 
     const credited = await edgewise(["orgs", "credit", "dev", "10"], env)
     expect([credited.status, credited.stdout]).toEqual([0, "dev: 110.00 USD of credits\n"])

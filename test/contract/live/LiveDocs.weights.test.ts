@@ -1,5 +1,5 @@
 // The client that docs/live.md shows, run unchanged with the reducer printed above it: captions and the final result of
-// a clip, against the same node's answer for the file.
+// a clip, against the same node's answer for the file. On the machine's own Node as well.
 import { execFile } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -9,6 +9,8 @@ import { promisify } from "node:util"
 import { expect, it } from "vitest"
 import { clips, syncAnswer, wavOf } from "../../support/clients/LiveClient.ts"
 import { model, whisper } from "../../support/clients/TranscriptionClient.ts"
+import { noOtherNode, otherNode } from "../../support/docs/OtherNode.ts"
+import { onlyWhere } from "../../support/groups/Needs.ts"
 import { eventually, startNode } from "../../support/nodes/TestNode.ts"
 
 const page = readFileSync(new URL("../../../docs/live.md", import.meta.url), "utf8")
@@ -18,7 +20,7 @@ const blockWith = (start: string): string => {
   return block.slice(0, block.indexOf("```"))
 }
 
-it("the client of the docs shows captions and ends in the file's text", async () => {
+const showsCaptions = async (program: string) => {
   const node = await startNode({ models: [whisper] })
   const folder = mkdtempSync(join(tmpdir(), "edgewise-live-docs-"))
   try {
@@ -39,7 +41,7 @@ it("the client of the docs shows captions and ends in the file's text", async ()
       NODE_URL: `${node.socketBase}`,
       KEY: node.keys.dev,
     }
-    const { stdout } = await promisify(execFile)(process.execPath, [script, wav], { env, timeout: 60_000 })
+    const { stdout } = await promisify(execFile)(program, [script, wav], { env, timeout: 60_000 })
     const { text } = await syncAnswer(node, pcm, { model })
     const lines = stdout.trim().split("\n")
     expect(lines.slice(-2)).toEqual([`transcript.text.done ${text}`, "closed 1000"])
@@ -49,4 +51,12 @@ it("the client of the docs shows captions and ends in the file's text", async ()
     await node.stop()
     rmSync(folder, { recursive: true, force: true })
   }
-})
+}
+
+it("the client of the docs shows captions and ends in the file's text", () => showsCaptions(process.execPath))
+
+it(
+  `the same with ${otherNode?.version ?? "another Node"}`,
+  onlyWhere(otherNode !== undefined, noOtherNode),
+  () => showsCaptions(otherNode!.path),
+)

@@ -215,6 +215,21 @@ describe("everything else", () => {
     }
   })
 
+  it("tells OpenAI's packages that it is a router", async () => {
+    const reply = await fetch(`${node.base.router}/v1/models`, { headers: { "x-stainless-lang": "js" } })
+    expect(reply.status).toBe(403)
+    expect(await reply.json()).toEqual({
+      detail: "Forbidden",
+      error: {
+        message:
+          "Forbidden. This is a router, which serves GET /v1/route alone; the base URL of a client is that of an edge",
+        type: "invalid_request_error",
+        param: null,
+        code: null,
+      },
+    })
+  })
+
   it("and a scope that is none is 400", async () => {
     for (const query of ["?scope=", "?scope=world", "?scope=GLOBAL"]) {
       const response = await ask(node, {}, query)

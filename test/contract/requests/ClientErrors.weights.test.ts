@@ -62,7 +62,7 @@ const refusals: Readonly<Record<string, Refusal>> = {
   },
   "an unknown voice": {
     status: 502,
-    message: "TTS backend error. voice: voice has fake",
+    message: "TTS backend error. voice has no such voice; it has: fake",
     code: "SynthesisFailed",
     param: "voice",
     ask: (openai) =>
@@ -70,7 +70,7 @@ const refusals: Readonly<Record<string, Refusal>> = {
   },
   "a format that needs `stream`": {
     status: 400,
-    message: "response_format: must be one of pcm, wav, mp3 without stream: true",
+    message: "response_format: must be pcm, wav or mp3, or opus with stream: true",
     code: "InvalidRequest",
     param: "response_format",
     ask: (openai) =>
@@ -101,10 +101,31 @@ const refusals: Readonly<Record<string, Refusal>> = {
   },
   "an address that is not served": {
     status: 404,
-    message: "Not Found. The base URL of a client ends in /v1",
+    message: "Not Found. This server does not have that endpoint; /docs lists those that it has",
     code: null,
     param: null,
     ask: (openai) => openai.vectorStores.list(),
+  },
+  "a base URL without /v1": {
+    status: 404,
+    message: "Not Found. The base URL of a client ends in /v1",
+    code: null,
+    param: null,
+    ask: (openai) => openai.withOptions({ baseURL: node.base }).models.list(),
+  },
+  "a base URL with /v1 twice": {
+    status: 404,
+    message: "Not Found. The base URL of a client has /v1 once",
+    code: null,
+    param: null,
+    ask: (openai) => openai.withOptions({ baseURL: `${node.base}/v1/v1` }).models.list(),
+  },
+  "a model that is asked for by its name": {
+    status: 404,
+    message: "Model not loaded. This node has: fake, small, voice, llama",
+    code: "model_not_found",
+    param: "model",
+    ask: (openai) => openai.models.retrieve("gone"),
   },
 }
 

@@ -208,7 +208,7 @@ export class SynthesisFailed extends Schema.TaggedError<SynthesisFailed>()("Synt
     detail: () => "TTS backend error",
     headers: { "x-available-voices": { of: ({ voices }) => voiceList(voices) } },
     advice: ({ model, voices }) =>
-      voices === undefined ? undefined : `voice: ${model} has ${listed(voices)}`,
+      voices === undefined ? undefined : `${model} has no such voice; it has: ${listed(voices)}`,
     param: ({ field, voices }) => field ?? (voices === undefined ? "" : "voice"),
   }
 }

@@ -1,0 +1,113 @@
+// README's own lines, in order, but for the installation, which FirstMinutes.long.test.ts performs; its programs once more on another
+// Node where there is one. The table of models for people is computed again from the presets.
+import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { processBytes } from "#actors/model/MemoryClaim.ts"
+import { presetNamed } from "#weights/presets/Presets.ts"
+import { blocksOf, type GuideBlock, repository } from "../support/docs/GuideBlocks.ts"
+import { noOtherNode, otherNode, useNode } from "../support/docs/OtherNode.ts"
+import { type GuideRun, linkRepository, startGuide } from "../support/docs/RunGuide.ts"
+import { needs, onlyWhere } from "../support/groups/Needs.ts"
+import { uses } from "../support/groups/Uses.ts"
+import { temporaryDir } from "../support/nodes/TestNode.ts"
+
+const blocks = blocksOf("README.md").map((block) => ({
+  ...block,
+  text: block.text.replace("npm ci && npm start", "npm start"),
+}))
+const dir = temporaryDir()
+let guide: GuideRun
+beforeAll(async () => {
+  uses("weights", "the built-in weights, in a node of its own")
+  linkRepository(dir.path)
+  // A loudspeaker that keeps what it would play.
+  const bin = join(dir.path, "programs")
+  mkdirSync(bin)
+  writeFileSync(join(bin, "aplay"), "#!/bin/sh\ncat > played.raw\n")
+  chmodSync(join(bin, "aplay"), 0o755)
+  guide = await startGuide({ folder: dir.path, skips: (line) => line.startsWith("npm test") })
+  await guide.run({ language: "sh", file: undefined, line: 0, text: `export PATH=${bin}:$PATH` })
+})
+afterAll(async () => {
+  await guide.stop()
+  dir.remove()
+})
+
+/** The last line that a listener prints. */
+const heard = (output: string): string => output.trimEnd().split("\n").at(-1) ?? ""
+const sentence = /^please open the window\.?$/i
+const isStory = (output: string): void => {
+  expect(output.trim().split(/\s+/).length).toBeGreaterThan(10)
+}
+
+const checks: ReadonlyArray<readonly [inBlock: string, check: (output: string) => void]> = [
+  ["npm start", () => {}],
+  [
+    "edgewise -- speak",
+    (output) => {
+      const [spoken = "", text = "", ...story] = output.trim().split("\n")
+      expect(spoken).toMatch(/^hello\.wav: \d+ bytes of wav$/)
+      expect(text).toMatch(sentence)
+      isStory(story.join(" "))
+    },
+  ],
+  ["export KEY", () => {}],
+  ["import OpenAI", () => {}],
+  ["node chat.mjs", isStory],
+  // More than a second of 24 kHz.
+  ["aplay", () => expect(statSync(join(dir.path, "played.raw")).size).toBeGreaterThan(48_000)],
+  ["new WebSocket", () => {}],
+  ["node live.mjs", (output) => expect(heard(output)).toMatch(sentence)],
+  ["edgewise -- talk", () => expect(statSync(join(dir.path, "answer.wav")).size).toBeGreaterThan(48_000)],
+  ["edgewise -- bench", (output) => expect(output).toMatch(/, 0 failed;/)],
+]
+
+const checkOf = (block: GuideBlock) => {
+  const found = checks.find(([inBlock]) => block.text.includes(inBlock))
+  if (found === undefined) throw new Error(`no check for ${block.text}`)
+  return found[1]
+}
+
+describe("README", needs("curl"), () => {
+  it("has each block that is checked here, and no other", () => {
+    expect(blocks.map(checkOf)).toEqual(checks.map(([, check]) => check))
+  })
+
+  it.each(blocks.map((block) => [block.line, block] as const))(
+    "works in the block of line %i",
+    async (_, block) => checkOf(block)(await guide.run(block)),
+  )
+
+  it(
+    `works with ${otherNode?.version ?? "another Node"} too`,
+    onlyWhere(otherNode !== undefined, noOtherNode),
+    async () => {
+      await guide.run(useNode(otherNode!, dir.path))
+      for (const block of blocks.filter(({ text }) => text.startsWith("node "))) {
+        const version = await guide.run({ ...block, text: "node --version" })
+        expect(version.trim()).toBe(otherNode!.version)
+        checkOf(block)(await guide.run(block))
+      }
+    },
+  )
+})
+
+describe("the models for people", () => {
+  const rows = readFileSync(`${repository}/README.md`, "utf8")
+    .split("\n")
+    .filter((line) => /^\| \d+ GB \|/.test(line))
+    .map((line) => line.split("|").map((cell) => cell.trim().replaceAll("`", "")))
+
+  it("are presets, with the sizes of their files and the memory that a node sets aside", () => {
+    expect(rows).toHaveLength(3)
+    for (const [, machine = "", ears = "", text = "", voice = "", disk, memory] of rows) {
+      const sizes = [ears, text, voice].map((name) => presetNamed(name)?.sizeBytes ?? Number.NaN)
+      const bytes = sizes.reduce((sum, size) => sum + size, 0)
+      expect([machine, disk]).toEqual([machine, `${(bytes / 1e9).toFixed(1)} GB`])
+      expect([machine, memory]).toEqual([machine, `${((bytes + 3 * processBytes) / 1e9).toFixed(1)} GB`])
+      // Half of the machine is left to the contexts, the system and other programs.
+      expect((bytes + 3 * processBytes) / 1e9).toBeLessThan(Number.parseInt(machine, 10) / 2)
+    }
+  })
+})
