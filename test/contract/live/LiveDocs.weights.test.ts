@@ -11,7 +11,7 @@ import { clips, syncAnswer, wavOf } from "../../support/clients/LiveClient.ts"
 import { model, whisper } from "../../support/clients/TranscriptionClient.ts"
 import { noOtherNode, otherNode } from "../../support/docs/OtherNode.ts"
 import { onlyWhere } from "../../support/groups/Needs.ts"
-import { eventually, startNode } from "../../support/nodes/TestNode.ts"
+import { startNode, untilLoaded } from "../../support/nodes/TestNode.ts"
 
 const page = readFileSync(new URL("../../../docs/live.md", import.meta.url), "utf8")
 const blockWith = (start: string): string => {
@@ -24,8 +24,7 @@ const showsCaptions = async (program: string) => {
   const node = await startNode({ models: [whisper] })
   const folder = mkdtempSync(join(tmpdir(), "edgewise-live-docs-"))
   try {
-    const loaded = `edgewise_model_loaded{model="${model}"}`
-    await eventually(async () => (await node.metrics()).get(loaded) === 1, "the model is loaded")
+    await untilLoaded(node, model)
     const pcm = clips[0]!.subarray(0, 2.5 * 32_000)
     // The client's one package is found there.
     symlinkSync(
@@ -46,7 +45,8 @@ const showsCaptions = async (program: string) => {
     const lines = stdout.trim().split("\n")
     expect(lines.slice(-2)).toEqual([`transcript.text.done ${text}`, "closed 1000"])
     const captions = lines.filter((line) => line.startsWith("transcript.text.delta "))
-    expect(captions.length).toBe(2)
+    // One of each second, of which a busy machine leaves out those that a newer one has overtaken.
+    expect([1, 2]).toContain(captions.length)
   } finally {
     await node.stop()
     rmSync(folder, { recursive: true, force: true })

@@ -92,11 +92,10 @@ it("one that probes goes by what it measures, across borders only, and follows c
       metrics.get(`edgewise_region_round_trip_ms{region="${region}"}`) ?? Number.NaN
     await eventually(async () => {
       metrics = parseMetrics(await (await fetch(`${node.base.edge}/metrics`)).text())
-      return ["yto-01", "nyc-01", "sao-01"].every((region) => ms(region) >= 0)
+      return ms("yto-01") >= 0 && ms("nyc-01") < ms("sao-01")
     }, "every region is measured")
     expect(ms("yto-01")).toBeGreaterThan(290)
     expect(ms("sao-01")).toBeGreaterThan(145)
-    expect(ms("nyc-01")).toBeLessThan(ms("sao-01"))
     expect(metrics.get('edgewise_region_healthy{region="yto-01"}')).toBe(1)
 
     newYork.status = 503
