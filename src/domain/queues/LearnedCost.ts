@@ -2,7 +2,7 @@
 // forgotten: otherwise a machine that was busy once would refuse work that it could do, and so never measure again. Pure; the caller
 // passes the time.
 
-/** A measurement stands so long, milliseconds: longer than a pause of somebody who thinks. A guess. */
+/** A measurement stands so long, milliseconds: longer than the pauses of a person who thinks. A guess. */
 export const standsMs = 10_000
 
 /** After that, what it says beyond the usual cost halves in each of these times, milliseconds. A guess. */
