@@ -70,11 +70,12 @@ const generateKeys = (algorithm: Algorithm): Promise<Keys> =>
 
 const serial = (): string => `01${Buffer.from(webcrypto.getRandomValues(new Uint8Array(8))).toString("hex")}`
 
-export const makeAuthority = async (name = "Test authority"): Promise<Authority> => {
+/** Each has a name of its own: among trusted authorities of one name OpenSSL takes any for the issuer, and test files share a process. */
+export const makeAuthority = async (): Promise<Authority> => {
   const keys = await generateKeys(p256)
   const certificate = await X509CertificateGenerator.createSelfSigned({
     serialNumber: serial(),
-    name: [{ CN: [name] }],
+    name: [{ CN: [`Test authority ${serial()}`] }],
     notBefore: inDays(-1),
     notAfter: inDays(365),
     keys,
