@@ -406,7 +406,7 @@ def spoken(r, memory):
 TOPICS = {
     small_talk: 8, identity: 3, abilities: 2, sums: 13, capitals: 7, opposites: 4, colors: 3, animals: 3, facts: 6, definitions: 3,
     calendar: 4, units: 3, lists: 5, stories: 8, poems: 2.5, counting: 3, spelling: 4, repeating: 3, names: 7, remembered: 4, household: 6,
-    unknown: 3, everyday_talk: 27, refusals: 22, spoken: 8,
+    unknown: 3, everyday_talk: 27, refusals: 26, spoken: 11,
 }
 _SHORT = [
     ("What is ", "What's "), ("Who is ", "Who's "), ("I am ", "I'm "), ("Where is ", "Where's "), (" do not ", " don't "), (" cannot ", " can't "),
