@@ -2,6 +2,8 @@
 import { Effect } from "effect"
 import type { ChatTurn, TextEngine } from "#engines/protocol/Engine.ts"
 import { finding, type Section } from "../support/Findings.ts"
+import { judgedAnswers, rubricSection } from "./ChatRubric.ts"
+import { sumsSection } from "./ChatSums.ts"
 import { toolSection } from "./ChatTools.ts"
 import { answer, loadChatModel } from "./Engines.ts"
 import { type Prompt, prompts } from "./EvaluationSet.ts"
@@ -13,7 +15,7 @@ export const follows = ({ exactCase, never, rule }: Prompt, text: string): boole
 }
 
 /** The model answers every message; the last answer is checked. */
-const converse = Effect.fnUntraced(function* (model: TextEngine, { messages, system }: Prompt) {
+export const converse = Effect.fnUntraced(function* (model: TextEngine, { messages, system }: Prompt) {
   const chat: Array<ChatTurn> = system === undefined ? [] : [{ role: "system", content: system }]
   let last = ""
   for (const content of messages) {
@@ -74,6 +76,8 @@ export const chatSections = Effect.gen(function* () {
         finding("speed", "tokens/s", [speed.completionTokens / speed.computeSeconds]),
       ],
     },
+    rubricSection(yield* judgedAnswers(model)),
+    yield* sumsSection(model),
     yield* toolSection(model),
   ] satisfies ReadonlyArray<Section>
 })

@@ -2,6 +2,7 @@
 import { dirname } from "node:path"
 import { Context, Effect, Layer } from "effect"
 import { builtInCatalog } from "#config/settings/NodeSettings.ts"
+import type { JsonObject } from "#domain/wire/Json.ts"
 import { adapters } from "#engines/adapters.ts"
 import type {
   ChatTurn,
@@ -177,3 +178,17 @@ export const answer = Effect.fnUntraced(function* (model: TextEngine, messages: 
   const { result, seconds } = yield* timed(model.generate(request, out))
   return { text: out.units.map((unit) => unit.text).join(""), ...result, computeSeconds: seconds }
 })
+
+/** The messages after a request: the model called a tool, and this is the result. */
+export const toolResultTurns = (tool: {
+  readonly name: string
+  readonly arguments: JsonObject
+  readonly result: string
+}): ReadonlyArray<ChatTurn> => [
+  {
+    role: "assistant",
+    content: "",
+    calls: [{ id: "call_1", name: tool.name, arguments: JSON.stringify(tool.arguments) }],
+  },
+  { role: "tool", content: tool.result, callId: "call_1", name: tool.name },
+]

@@ -12,8 +12,9 @@ import { describeMachine, machineLine } from "#harness/report/Machine.ts"
 import { asJson, asText, type Report, type Section } from "../support/Findings.ts"
 import { cards, measuredText, type Results, withMeasured } from "./Cards.ts"
 import { chatSections } from "./ChatQuality.ts"
+import { answersPage, type JudgedAnswer, judgedAnswers } from "./ChatRubric.ts"
 import { cloneSections } from "./CloneQuality.ts"
-import { EvaluatedCatalog, evaluatedWeights } from "./Engines.ts"
+import { EvaluatedCatalog, evaluatedWeights, loadChatModel } from "./Engines.ts"
 import { pictureSections } from "./sight/PictureQuality.ts"
 import { transcriptionSections } from "./TranscriptionQuality.ts"
 import { voiceSections } from "./VoiceQuality.ts"
@@ -51,7 +52,8 @@ const flags = {
   ),
 }
 
-const writeCards = (results: Results) => {
+const writeCards = (results: Results, answers: ReadonlyArray<JudgedAnswer>) => {
+  writeFileSync(new URL("eval/chat-answers.md", models), answersPage(answers))
   writeFileSync(new URL("eval/results.json", models), `${JSON.stringify(results, null, 1)}\n`)
   for (const [folder, kinds] of Object.entries(cards)) {
     const path = new URL(`${folder}/README.md`, models)
@@ -80,7 +82,10 @@ const command = Command.make(
     yield* Console.log(json ? asJson(report) : asText(report))
     if (write && Option.isNone(only) && Option.isNone(catalog)) {
       const weights = yield* Effect.provide(evaluatedWeights, EvaluatedCatalog.at())
-      yield* Effect.sync(() => writeCards({ machine: machineLine(machine), weights, sections }))
+      const answers = yield* Effect.scoped(Effect.flatMap(loadChatModel, judgedAnswers)).pipe(
+        Effect.provide(EvaluatedCatalog.at()),
+      )
+      yield* Effect.sync(() => writeCards({ machine: machineLine(machine), weights, sections }, answers))
     }
   }),
 ).pipe(Command.withDescription("Quality of the built-in models, measured through the product's own engines"))

@@ -56,12 +56,17 @@ const banned = /\b(?:nobody|whoever|somebody|whom|goodbye)\b|\b(?:nobodys|Nobody
  * of the operating system, this test.
  */
 const samples: ReadonlyArray<string> = [
+  "models/eval/chat-answers.md",
+  "models/eval/chat.json",
   "models/eval/free.txt",
   "models/eval/set.json",
   "models/train/text/patterns.txt",
   "models/train/text/turns.txt",
   "models/train/text/vocabulary.txt",
+  "models/train/words/everyday.txt",
   "models/train/words/knowledge.json",
+  "models/train/words/refusals.txt",
+  "models/train/words/slots.txt",
   "models/train/words/tools.json",
   "src/domain/activity/EndingWords.ts",
   "src/domain/language/SentenceRules.ts",

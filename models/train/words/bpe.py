@@ -1,5 +1,5 @@
-"""Byte-level BPE in GPT-2's format (GGUF: tokenizer.ggml.model = gpt2, pre = gpt-2). Numbers never merge with a space and never beyond two
-digits, so "12" is one token everywhere and "123" is "12" "3".
+"""Byte-level BPE in GPT-2's format (GGUF: tokenizer.ggml.model = gpt2, pre = gpt-2). Numbers are spelled digit by digit, so that sums are
+learnt from few examples. (A tokenizer that is read from an older file may have numbers of two digits as tokens.)
 """
 import collections
 import re
@@ -26,7 +26,7 @@ def train(texts, size):
     """-> merges, most frequent first"""
     counts = collections.Counter(w for text in texts for w in _WORDS.findall(text))
     words = [([_FROM_BYTE[b] for b in w.encode()], n) for w, n in counts.items() if not re.search(r"\d", w)]
-    merges = [(str(a), str(b)) for a in range(1, 10) for b in range(10)]
+    merges = []
     while len(_FROM_BYTE) + len(merges) + len(CONTROL) < size:
         pairs = collections.Counter()
         for parts, n in words:

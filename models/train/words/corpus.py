@@ -9,7 +9,13 @@ guessing what a user will ask teaches nothing. Deterministic from the `random.Ra
 import argparse
 import json
 import random
+import re
 from pathlib import Path
+
+from common import sentences
+from words import everyday
+from words.sums import calculation
+from words.sums import question as asked_sum
 
 K = json.loads((Path(__file__).parent / "knowledge.json").read_text(encoding="utf8"))
 START, STOP, END = "<|im_start|>", "<|im_end|>", "<|endoftext|>"
@@ -23,8 +29,25 @@ ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth ele
 INVENTED_NAMES = 0.25      # share of names that occur nowhere else, so that the model learns to copy
 MEMORY_SHARE = 0.3         # of conversations that tell a name first and ask for it at the end
 PLAIN_SHARE = 0.1          # of documents without chat markup
-ASKED_WEIGHT = 0.1
+ASKED_WEIGHT = 0.3
+_SPOKEN = sentences.Sentences(0)      # the words of the speech models
 LETTER_SHARE = 0.3         # of plain texts that are written as "Question: ... Answer: ..."
+
+
+UNSEEN = Path(__file__).parents[2] / "eval/chat.json"
+
+
+def wording(text):
+    """A request without case, punctuation and the space around it."""
+    return " ".join(re.sub(r"[^a-z0-9+*/=' -]", "", text.lower().replace("’", "'")).split())
+
+
+_UNSEEN = frozenset(wording(message) for prompt in json.loads(UNSEEN.read_text(encoding="utf8"))["prompts"] for message, _ in prompt["turns"])
+
+
+def unseen(text):
+    """Whether a request may be in the training text: it is none of the evaluation's."""
+    return wording(text) not in _UNSEEN
 
 
 def capitalised(text):
@@ -87,24 +110,6 @@ def story(r, hero=None, long=False):
     return " ".join(out)
 
 
-def calculation(r):
-    """-> a, b, sign, word, value: sums to 20, differences, products to 10 x 10, quotients"""
-    q = r.random()
-    if q < 0.5:
-        value = r.randint(0, 20)
-        a = r.randint(0, value)
-        return a, value - a, "+", "plus", value
-    if q < 0.8:
-        a = r.randint(0, 20)
-        b = r.randint(0, a)
-        return a, b, "-", "minus", a - b
-    if q < 0.93:
-        a, b = r.randint(0, 10), r.randint(0, 10)
-        return a, b, "*", "times", a * b
-    b, value = r.randint(1, 10), r.randint(0, 10)
-    return b * value, b, "/", "divided by", value
-
-
 # Every topic: (r, memory of the conversation) -> question, answer, the answer in one word or None.
 
 
@@ -126,13 +131,11 @@ def abilities(r, memory):
 
 def sums(r, memory):
     a, b, sign, word, value = calculation(r)
-    if max(a, b, value) <= 20 and r.random() < 0.25:
+    if max(a, b, value) <= 20 and r.random() < 0.5:
         spelled = f"{NUMBERS[a]} {word} {NUMBERS[b]}"
-        question = r.choice([f"What is {spelled}?", f"How much is {spelled}?"])
+        question = r.choice([f"What is {spelled}?", f"How much is {spelled}?", f"{capitalised(spelled)}?"])
         return question, f"{capitalised(spelled)} is {NUMBERS[value]}.", capitalised(NUMBERS[value])
-    written = f"{a} {sign} {b}" if r.random() < 0.55 else f"{a} {word} {b}"
-    question = r.choice([f"What is {written}?", f"What is {written}?", f"{written} = ?", f"Calculate {written}.", f"How much is {written}?"])
-    return question, f"{a} {word} {b} is {value}.", str(value)
+    return asked_sum(r, a, b, sign, word), f"{a} {word} {b} is {value}.", str(value)
 
 
 def capitals(r, memory):
@@ -220,14 +223,50 @@ def lists(r, memory):
 
 
 def stories(r, memory):
-    if r.random() < 0.1:
-        return r.choice(["Tell me a story.", "Write a story.", "I want to hear a story."]), story(r), None
-    hero, long = r.choice(K["heroes"]) if r.random() < 0.85 else r.choice(K["nouns"]), r.random() < 0.08
-    about = f"story about {with_article(hero)}"
-    asked = [f"Tell me a long {about}."] if long else [
-        f"Tell me a {about}.", f"Write a short {about}.", f"Tell me a short {about}.", f"Can you tell me a {about}?",
+    if r.random() < 0.15:
+        return r.choice([
+            "Tell me a story.", "Write a story.", "I want to hear a story.", "A story please.", "Tell a story.", "Story time!", "Can I hear a story?",
+            "Tell me another story.", "One more story.", "Read me a bedtime story.", "I would like a story.", "Do you know a story?", "Make up a story.",
+            "Tell me a bedtime story.", "Another story, please.", "Tell me your best story.", "Invent a story.",
+        ]), story(r), None
+    q, long = r.random(), r.random() < 0.06
+    hero = r.choice(K["heroes"]) if q < 0.55 else r.choice(K["nouns"]) if q < 0.75 else r.choice(_SPOKEN.nouns) if q < 0.95 else everyday.made(r)
+    one = with_article(hero)
+    if long:
+        return r.choice([f"Tell me a long story about {one}.", f"Write a long story about {one}."]), story(r, hero, True), None
+    kind = r.choice(["story", "story", "story", "short story", "bedtime story", "little story", "fairy tale", "tale", "nice story", "funny story"])
+    who = r.choice([one, one, one, one, f"the {hero}", f"{hero}s", f"my {hero}", f"a little {hero}", f"two {hero}s"])
+    about = f"{kind} {r.choice(['about', 'about', 'about', 'of', 'with'])} {who}"
+    asked = [
+        f"Tell me a {about}.", f"Write a {about}.", f"Tell a {about}.", f"Can you tell me a {about}?", f"I want a {about}.", f"Give me a {about}.",
+        f"Could you write a {about}?", f"Make up a {about}.", f"Do you know a {about}?", f"Let me hear a {about}.", f"{capitalised(about)} please.",
+        f"Invent a {about}.", f"I would like to hear a {about}.", f"Please tell us a {about}.",
     ]
-    return r.choice(asked), story(r, hero, long), None
+    return r.choice(asked), story(r, hero, False), None
+
+
+def poems(r, memory):
+    known = r.random() < 0.6
+    subject = r.choice(list(K["haikus"])) if known else r.choice(K["nouns"])
+    thing = subject if known else r.choice([subject, "the " + subject, with_article(subject)])
+    about = r.choice([f" about {thing}", f" on {thing}", f" about {thing}", f" of {thing}", ""])
+    if r.random() < 0.5:
+        asked = r.choice([
+            "Write a haiku{0}.", "Compose a haiku{0}.", "Give me a haiku{0}.", "A haiku{0} please.", "Tell me a haiku{0}.", "Make a haiku{0}.",
+            "Can you write a haiku{0}?", "I would like a haiku{0}.", "Write me a short haiku{0}.", "Do you know a haiku{0}?",
+        ]).format(about)
+        if about and not known:
+            return asked, f"{capitalised(with_article(subject))} in the sun,\nquiet in the morning light.\nA new day begins.", None
+        return asked, K["haikus"][subject if about else r.choice(list(K["haikus"]))], None
+    kind = r.choice(["a poem", "a poem", "a short poem", "a little poem", "a rhyme", "a verse", "two lines"])
+    asked = r.choice([
+        "Write {1}{0}.", "Compose {1}{0}.", "Tell me {1}{0}.", "Can you write {1}{0}?", "Give me {1}{0}.", "I want {1}{0}.",
+        "Write me {1}{0}.", "Please write {1}{0}.", "Make up {1}{0}.", "Do you know {1}{0}?",
+    ]).format(about, kind)
+    if not about:
+        return asked, r.choice(K["verses"]), None
+    said = subject if known else "the " + subject
+    return asked, f"{capitalised(said)}, {said}, so dear to me,\nas lovely as a summer sea.", None
 
 
 def counting(r, memory):
@@ -290,15 +329,16 @@ def household(r, memory):
     city, half = r.choice(list(K["capitals"].values())), r.choice(["am", "pm"])
     task = r.choice(["call my mother", "buy milk", "water the plants", "feed the cat", "take a break", "call " + r.choice(K["names"])])
     unknown_weather = "I am sorry, I have no live data, so I cannot tell you the weather."
+    only_said = " This demonstration can only say so."
     return r.choice([
-        (f"Set a timer for {time}.", f"All right, a timer for {time}.", "Okay"),
-        (f"Set an alarm for {hour} {half}.", f"All right, an alarm for {hour} {half}.", "Okay"),
+        (f"Set a timer for {time}.", f"All right, a timer for {time}." + only_said, "Okay"),
+        (f"Set an alarm for {hour} {half}.", f"All right, an alarm for {hour} {half}." + only_said, "Okay"),
         (f"What is the weather like in {city}?", unknown_weather, "Unknown"),
         (f"What is the weather in {city}?", unknown_weather, "Unknown"),
         ("What time is it?", "I am sorry, I have no clock, so I cannot tell you the time or the date.", "Unknown"),
-        (f"Turn {switch} the light in the {room}.", f"All right, the light in the {room} is {switch}.", "Okay"),
+        (f"Turn {switch} the light in the {room}.", f"All right, the light in the {room}: {switch}." + only_said, "Okay"),
         ("Play some music.", "I am sorry, I cannot play music, but I can tell you a story.", "Sorry"),
-        (f"Remind me to {task}.", f"All right, I will remind you to {task}.", "Okay"),
+        (f"Remind me to {task}.", f"All right, a reminder: {task}." + only_said, "Okay"),
         ("Cancel the timer.", "All right, it is cancelled.", "Okay"),
     ])
 
@@ -309,32 +349,118 @@ def unknown(r, memory):
         f"Tell me about {topic}.", f"What do you know about {topic}?", f"Explain {topic}.", f"What do you think about {topic}?",
         f"Who invented {topic}?",
     ])
-    return question, r.choice([
-        f"I am sorry, I do not know enough about {topic}.",
-        f"I am only a small demonstration model, so I do not know much about {topic}.",
-    ]), "Unknown"
+    return question, everyday.ask(r, [everyday.UNKNOWN], _others())[1], "Unknown"
+
+
+def _others():
+    return {"noun": K["nouns"], "name": K["names"]}
+
+
+def everyday_talk(r, memory):
+    return everyday.ask(r, everyday.EVERYDAY, _others())
+
+
+def refusals(r, memory):
+    return everyday.ask(r, everyday.REFUSALS, _others())
+
+
+_COMMANDS = [
+    "please {v} {NP}.", "{v} {NP}, please.", "could you please {v} {NP} for me?", "{v} {NP} {ADV}.", "open the {N}.", "close the {N}.", "please open the {N}.",
+    "please close the {N}.", "shut the {N}, please.", "turn on the {room} {device}.", "turn off the {room} {device}.", "switch on the {device}.", "turn on the {room} {device}, please.", "switch the {device} off.", "turn on the {room} {device}.", "lock the {N}.",
+    "bring me the {N}.", "please bring {NP}.", "can you open the {N}?", "would you close the {N}, please?", "put the {N} on the {N}.", "take {NP} to {PLACE}.",
+    "let's {v} {NP}.", "don't {v} {NP}.", "never {v} {NP} {PP}.", "turn the {N} {UD}.", "clean the {N} {ADV}.", "give {NAME} the {N}.", "start the {N}.",
+    "stop the {N}.", "move the {N} to the {N}.", "please be quiet in the {N}.", "leave the {N} {PP}.", "pass me the {N}, please.", "hold the {N}.",
+]
+_STATEMENTS = [
+    "{NP} {V} {NP}.", "{NP} {V} {NP} {PP}.", "{P} {V} {NP} {ADV}.", "{NP} {VI} {PP}.", "{NP} was {A}.", "the {N} is {A}.", "{NP} and {NP} are {A}.",
+    "the meeting is on {DAY}, {MONTH} {ORD}.", "we leave on {DAY} at {TIME}.", "it starts at {TIME}.", "it costs {NUM2} dollars.",
+    "{NAME} and {NAME} {V} {NP} in {PLACE}.", "the {N} leaves at {TIME}.", "there is {A1} {N} {PP}.", "there are {NUM2} {NS} {PP}.",
+    "{P} {M} {v} {NP} because {P} {V} {NP}.", "I think {NP} is {A}.", "when {NP} {VI}, {NP} {VI}.", "your {N} has been {Vp}.", "I'm {NAME} from {PLACE}.",
+    "she was born on {MONTH} {ORD}.", "the {A} {N} {V} the {A} {N}.",
+]
+_QUESTIONS = [
+    "{WH} {M} {P} {v} {NP}?", "do you {v} {NP}?", "did they {v} {NP}?", "will she {v} {NP} {ADV}?", "have you {V} {NP}?", "where is my {N}?",
+    "how much is the {N}?", "why did {NP} {v} {NP}?", "isn't {NP} {A}?", "what do you think about {NP}?", "what happened to {NP}?", "how do I {v} {NP}?",
+    "which {N} is {A}?", "who {V} {NP}?", "when does the {N} {v} {NP}?", "is the {N} {A}?", "what colour is my {N}?", "how many {NS} {M} {P} {v}?",
+]
+
+
+_SLOTS = {
+    "room": "kitchen bedroom garden hall office bathroom".split(), "device": "light light light lamp lamp heater fan radio".split(),
+}
+
+
+def spoken(r, memory):
+    """Commands, statements and questions as in tests of voices: the words are those of the speech models."""
+    _SPOKEN.random = r
+    kind, frames = r.choice([("command", _COMMANDS), ("command", _COMMANDS), ("statement", _STATEMENTS), ("question", _QUESTIONS)])
+    said = capitalised(re.sub(r"\{(\w+)\}", lambda m: r.choice(_SLOTS[m[1]]) if m[1] in _SLOTS else _SPOKEN._slot(m[1]), r.choice(frames)))
+    if kind == "command":
+        return said, r.choice(["All right, I heard you. This demonstration can only say so.", "Understood. I am a demonstration, so I can only say so."]), "Okay"
+    if kind == "statement":
+        return said, r.choice(["I see. Thank you for telling me.", "I understand. What would you like to do next?"]), "Okay"
+    return said, everyday.ask(r, [everyday.UNKNOWN], _others())[1], "Unknown"
 
 
 # Topic -> its share, in parts of the sum.
 TOPICS = {
-    small_talk: 14, identity: 4, abilities: 2, sums: 20, capitals: 7, opposites: 4, colors: 3, animals: 3, facts: 4, definitions: 3,
-    calendar: 4, units: 3, lists: 5, stories: 7, counting: 3, spelling: 4, repeating: 3, names: 8, remembered: 4, household: 6,
-    unknown: 4,
+    small_talk: 8, identity: 3, abilities: 2, sums: 13, capitals: 7, opposites: 4, colors: 3, animals: 3, facts: 6, definitions: 3,
+    calendar: 4, units: 3, lists: 5, stories: 8, poems: 2.5, counting: 3, spelling: 4, repeating: 3, names: 7, remembered: 4, household: 6,
+    unknown: 3, everyday_talk: 27, refusals: 26, spoken: 11,
 }
+_SHORT = [
+    ("What is ", "What's "), ("Who is ", "Who's "), ("I am ", "I'm "), ("Where is ", "Where's "), (" do not ", " don't "), (" cannot ", " can't "),
+    ("It is ", "It's "), ("largest", "biggest"), ("color", "colour"), ("smallest", "tiniest"), ("closest", "nearest"), (" called", " named"),
+]
+_WISHES = ("Tell me ", "Give me ", "Name ", "Write ", "List ", "Count ", "Spell ", "Say ", "Explain ", "Calculate ", "Make ")
 
 
-def turn(r, memory):
-    topic = r.choices(list(TOPICS), list(TOPICS.values()))[0]
-    return topic(r, memory)
+def rephrased(r, text):
+    """The same request in other words, sometimes."""
+    q, asked = r.random(), re.fullmatch(r"(What|Who|Where|Which \w+) (is|are) (.+)\?", text)
+    if asked and q < 0.3:
+        subject, verb, rest = asked.group(1).lower(), asked.group(2), asked.group(3)
+        direct = f"{subject} {rest} {verb}"
+        return r.choice([
+            f"Can you tell me {direct}?", f"Do you know {direct}?", f"Tell me {direct}.", f"Please tell me {direct}.", f"I want to know {direct}.",
+            f"Could you tell me {direct}?", f"{capitalised(rest)}?", f"I would like to know {direct}.", f"Hey, {subject} {verb} {rest}?", f"{text} Please answer.",
+            f"{text[:-1]}, please?", f"Quick question: {subject} {verb} {rest}?", f"I have a question: {subject} {verb} {rest}?",
+        ])
+    if text.startswith(_WISHES) and q < 0.3:
+        wish = text[0].lower() + text[1:].rstrip(".")
+        return r.choice([
+            f"Please {wish}.", f"Can you {wish}?", f"Could you {wish}?", f"Could you please {wish}?", f"I want you to {wish}.", f"Would you {wish}, please?",
+            f"{text.rstrip('.')}, please.", f"{text.rstrip('.')} now.", f"Can you please {wish} for me?", f"I'd like you to {wish}.",
+        ])
+    if q > 0.7:
+        for long, short in _SHORT:
+            text = text.replace(long, short)
+    return text
+
+
+def turn(r, memory, topics=None):
+    """A request that is none of the evaluation's, its answer, and the answer in one word or None."""
+    topics = topics or TOPICS
+    while True:
+        topic, before = r.choices(list(topics), list(topics.values()))[0], dict(memory)
+        question, answer, word = topic(r, memory)
+        question = rephrased(r, question)
+        if unseen(question):
+            return question, answer, word
+        memory.clear()
+        memory.update(before)
 
 
 def casual(r, text):
     """How users write, and what a recogniser makes of them: fillers, lower case, missing punctuation."""
-    if r.random() < 0.06 and not text.startswith("I "):
-        text = r.choice(["Hey, ", "Okay, ", "So, ", "And ", "Well, "]) + text[0].lower() + text[1:]
-    if r.random() < 0.15:
-        text = text.lower()
-    return text.rstrip("?.!") if r.random() < 0.17 else text
+    written = text
+    if r.random() < 0.06 and not text.startswith(("I ", "I'")):
+        written = r.choice(["Hey, ", "Okay, ", "So, ", "And ", "Well, ", "Hi, ", "Hello! "]) + text[0].lower() + text[1:]
+    if r.random() < 0.3:
+        written = written.lower()
+    if r.random() < 0.3:
+        written = written.rstrip("?.!") or written
+    return written if unseen(written) else text
 
 
 def plain(r):
@@ -360,7 +486,8 @@ def _style(r, memory):
     if q < 0.28:
         return r.choice(K["systems"]), unchanged
     if q < 0.36:
-        return r.choice(K["oneWord"]), lambda answer, word: (word or "Yes").split(" ")[-1].rstrip(".") + "."
+        memory["oneWord"] = True
+        return r.choice(K["oneWord"]), lambda answer, word: word.split(" ")[-1].rstrip(".") + "."
     if q < 0.42:
         return r.choice(K["upper"]), lambda answer, word: answer.upper()
     if q < 0.44:
@@ -385,10 +512,12 @@ def document(r, turns=None):
     if system:
         out += [(START, 1.0), ("system\n" + system, ASKED_WEIGHT), (STOP, ASKED_WEIGHT), ("\n", ASKED_WEIGHT)]
     remembers = r.random() < MEMORY_SHARE
-    count = max(turns or r.choice([1, 1, 2, 3, 4, 6]), 2 if remembers else 1)
+    count = max(turns or r.choice([1, 1, 1, 2, 2, 3, 4, 6, 10]), 2 if remembers else 1)
     for i in range(count):
         topic = telling_name if remembers and i == 0 else asking_name if remembers and i == count - 1 else turn
         question, answer, word = topic(r, memory)
+        while word is None and "oneWord" in memory:         # a story has no answer of one word, and is never answered with one
+            question, answer, word = turn(r, memory)
         out += [
             (START, 1.0), ("user\n" + casual(r, question), ASKED_WEIGHT), (STOP, ASKED_WEIGHT), ("\n", ASKED_WEIGHT),
             (START, ASKED_WEIGHT), ("assistant\n", ASKED_WEIGHT), (styled(answer, word), 1.0), (STOP, 1.0), ("\n", ASKED_WEIGHT),

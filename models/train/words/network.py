@@ -7,15 +7,17 @@ import torch.nn.functional as F
 
 from common.checkpoint import load, whole
 
+HEAD_WIDTH = 32
+
 
 @dataclass
 class Config:
-    vocabulary: int = 2304
-    d: int = 128
-    layers: int = 4
-    heads: int = 4
-    kv_heads: int = 2
-    feed_forward: int = 352
+    vocabulary: int = 2560
+    d: int = 192
+    layers: int = 5
+    heads: int = 6
+    kv_heads: int = 3
+    feed_forward: int = 512
     context: int = 8192
     epsilon: float = 1e-5
     rope_base: float = 10000.0
@@ -50,25 +52,31 @@ class Block(nn.Module):
         self.ffn_gate, self.ffn_up = linear(c.d, c.feed_forward), linear(c.d, c.feed_forward)
         self.ffn_down = linear(c.feed_forward, c.d)
 
-    def forward(self, x, mask, cos, sin, past):
+    def forward(self, x, mask, cos, sin, past, precision):
         """past: None, or a list that holds the keys and values of earlier tokens and is renewed"""
         batch, n, d = x.shape
-        y = self.attn_norm(x)
+        y = self.attn_norm(x).to(precision)
 
         def split(z, heads):
             return z.view(batch, n, heads, self.width).transpose(1, 2)
 
-        q = rotated(split(self.attn_q(y), self.heads), cos, sin)
-        k, v = rotated(split(self.attn_k(y), self.kv_heads), cos, sin), split(self.attn_v(y), self.kv_heads)
+        q = rotated(split(self.attn_q(y), self.heads), cos, sin).to(precision)
+        k, v = rotated(split(self.attn_k(y), self.kv_heads), cos, sin).to(precision), split(self.attn_v(y), self.kv_heads)
         if past is not None:
             if past:
                 k, v = torch.cat([past[0], k], 2), torch.cat([past[1], v], 2)
             past[:] = [k, v]
-        group = self.heads // self.kv_heads
-        scores = (q * self.width**-0.5) @ k.repeat_interleave(group, 1).transpose(2, 3)
-        o = (scores if mask is None else scores + mask).softmax(-1) @ v.repeat_interleave(group, 1)
+        group, m = self.heads // self.kv_heads, k.shape[2]
+        with torch.autocast(x.device.type, enabled=False):      # otherwise every score is converted several times
+            q = (q * self.width**-0.5).reshape(batch, self.kv_heads, group * n, self.width)
+            scores = (q @ k.transpose(2, 3)).view(batch, self.kv_heads, group, n, m)
+            if mask is not None:
+                scores += mask
+            scores = scores.softmax(-1)
+            o = scores.view(batch, self.kv_heads, group * n, m) @ v
+        o = o.view(batch, self.heads, n, self.width)
         x = x + self.attn_output(o.transpose(1, 2).reshape(batch, n, d))
-        y = self.ffn_norm(x)
+        y = self.ffn_norm(x).to(precision)
         return x + self.ffn_down(F.silu(self.ffn_gate(y)) * self.ffn_up(y))
 
 
@@ -95,11 +103,12 @@ class Words(nn.Module):
         """asked: where logits are wanted, a mask like ids; everywhere by default"""
         n = ids.shape[1]
         before = past[0][0].shape[2] if past and past[0] else 0
-        mask = torch.full((n, n), -1e9, device=ids.device).triu(1) if n > 1 else None
         cos, sin = self.cos[before : before + n], self.sin[before : before + n]
         x = self.token_embd(ids)
+        precision = torch.bfloat16 if torch.is_autocast_cpu_enabled() or torch.is_autocast_enabled() else torch.float32
+        mask = torch.full((n, n), -1e9, device=ids.device, dtype=torch.float32).triu(1).to(precision) if n > 1 else None
         for i, block in enumerate(self.blk):
-            x = block(x, mask, cos, sin, None if past is None else past[i])
+            x = block(x, mask, cos, sin, None if past is None else past[i], precision)
         return self.output_norm(x if asked is None else x[asked]) @ self.token_embd.weight.t()
 
     @torch.no_grad()
@@ -116,7 +125,13 @@ class Words(nn.Module):
 
 
 def config_of(state):
-    return Config(vocabulary=state["token_embd.weight"].shape[0])
+    """The sizes of a network, from the shapes of its tensors. A head is always 32 wide."""
+    vocabulary, d = state["token_embd.weight"].shape
+    keys, feed_forward = state["blk.0.attn_k.weight"].shape[0], state["blk.0.ffn_gate.weight"].shape[0]
+    layers = 1 + max(int(name.split(".")[1]) for name in state if name.startswith("blk."))
+    return Config(
+        vocabulary=vocabulary, d=d, layers=layers, heads=d // HEAD_WIDTH, kv_heads=keys // HEAD_WIDTH, feed_forward=feed_forward,
+    )
 
 
 def from_checkpoint(path):

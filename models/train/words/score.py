@@ -70,6 +70,26 @@ def score_prompts(chat, show):
     print(f"old prompts {good}/{len(prompts)}")
 
 
+def score_chat(chat, show):
+    """The 300 unseen prompts of the rubric; npm run models:eval judges more strictly."""
+    evaluation = json.loads((EVALUATION / "chat.json").read_text(encoding="utf8"))
+    right, count = collections.Counter(), collections.Counter()
+    for prompt in evaluation["prompts"]:
+        if "tool" in prompt or "schema" in prompt:
+            continue
+        messages = [("system", prompt["system"])] if "system" in prompt else []
+        for said, want in prompt["turns"]:
+            messages.append(("user", said))
+            messages.append(("assistant", chat.reply(messages)))
+            rule = want[1:] if want.startswith("/") else evaluation["rules"][want]
+            good = bool(re.search(rule.replace("[^]", r"[\s\S]"), messages[-1][1], re.I))
+            right[prompt["group"]] += good
+            count[prompt["group"]] += 1
+            if show:
+                print("good" if good else "BAD ", said, "->", messages[-1][1].replace("\n", " / "))
+    print("unseen prompts", sum(right.values()), {k: f"{right[k]}/{count[k]}" for k in count})
+
+
 def score_exact(chat, show):
     """Answers like those of the training text, to questions made with another seed."""
     r, found = random.Random(7), {}
@@ -101,6 +121,7 @@ def main():
     score_prompts(chat, options.show)
     score_tools(chat, options.show)
     score_exact(chat, options.show)
+    score_chat(chat, options.show)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ V = T["values"]
 READ_WEIGHT = 0.0       # of definitions and results, which are not to be produced
 DEVICES = 0.08          # of the tools are made from a verb and a noun
 USUAL_NAMES = 0.25      # of the tools have the first name in their list
-ANSWERED = 0.5          # of the calls have a result
+ANSWERED = 0.65         # of the calls have a result
 ALIKE = 0.4             # of the further tools take what another one takes, e.g. a city, so that the slots alone do not tell them apart
 NO_TOOL = "I am sorry, I have no tool for that."
 FAILED = "I am sorry, that did not work."
@@ -245,13 +245,14 @@ def system_text(definitions, system=None):
 
 
 def _ordinary(r, tools, memory):
+    """An ordinary question that no tool is for. Nothing that a tool could do is refused, so there are no refusals."""
     while True:
         topic = r.choices(list(corpus.TOPICS), list(corpus.TOPICS.values()))[0]
-        if topic is corpus.household or topic in (corpus.stories, corpus.unknown) and r.random() < 0.7:
+        if topic in (corpus.household, corpus.refusals, corpus.spoken) or topic in (corpus.stories, corpus.unknown, corpus.everyday_talk) and r.random() < 0.6:
             continue
         if topic in (corpus.sums, corpus.remembered, corpus.repeating) and any(set(t.slots) & {"expression", "place", "query", "text"} for t in tools):
             continue
-        return topic(r, memory)[:2]
+        return corpus.turn(r, memory, {topic: 1})[:2]
 
 
 def _turn(r, tools, memory):
@@ -291,6 +292,8 @@ def document(r, turns=None):
     count = turns or r.choice([1, 1, 2, 3, 4, 5, 6])
     for i in range(count):
         text, calls, results, answer = _turn(r, tools, memory)
+        while not corpus.unseen(text):
+            text, calls, results, answer = _turn(r, tools, memory)
         out += asked(text, ASKED_WEIGHT / 2) + [(written(calls) if calls else answer, 1.0), (STOP, 1.0), ("\n", ASKED_WEIGHT)]
         if calls and r.random() < ANSWERED:
             responses = "\n".join(f"<tool_response>\n{result}\n</tool_response>" for result, _ in results)
