@@ -5,8 +5,11 @@ import { wantsErrorObject } from "./RequestContext.ts"
 
 export type KnownPaths = Readonly<Record<string, ReadonlyArray<string>>>
 
-/** Request headers that a page of another origin may send; `*` does not cover Authorization. */
-const allowedHeaders = "Authorization, Content-Type, Idempotency-Key, X-Request-Id"
+/**
+ * Request headers that a page of another origin may send: any, because clients add headers of their own (X-Stainless-… of OpenAI's packages)
+ * and no cookie counts here. `*` does not cover Authorization; the others are named for browsers that do not know it.
+ */
+const allowedHeaders = "Authorization, Content-Type, Idempotency-Key, X-Request-Id, *"
 
 /** Preflight answers may be kept for a day; browsers cap it lower. */
 const preflightAgeSeconds = 86_400
