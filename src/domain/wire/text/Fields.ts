@@ -1,5 +1,5 @@
 // Kinds of fields that several request schemas use. `null` counts as absent, as OpenAI's clients send it for "not set".
-import { Schema } from "effect"
+import { Schema, SchemaAST } from "effect"
 
 export const range = (minimum: number, maximum: number) =>
   Schema.isBetween({ minimum, maximum }, { message: `must be between ${minimum} and ${maximum}` })
@@ -12,7 +12,12 @@ export const textUpTo = (most: number) =>
   text.check(Schema.isMaxLength(most, { message: `must be at most ${most} characters` }))
 export const flag = Schema.Boolean.annotate({ message: "must be true or false" })
 
-export const optional = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
+/** A value of another type is refused in the words of the schema, if it has some. */
+export const optional = <S extends Schema.Top>(schema: S) => {
+  const orNull = Schema.NullOr(schema)
+  const message = SchemaAST.resolve(schema.ast)?.message
+  return Schema.optionalKey(typeof message === "string" ? orNull.annotate({ message }) : orNull)
+}
 
 export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
