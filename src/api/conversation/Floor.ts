@@ -63,6 +63,7 @@ export class Floor {
   private lastSpoken: string | undefined
   /** Transcripts of the user's turns that are being made. */
   private readonly transcripts = new Map<string, Deferred.Deferred<string | undefined>>()
+  /** Answers the newest turn that has ended, once it is understood. */
   private waiting: Fiber.Fiber<void, SocketError> | undefined
   /** Waits for the user to say something after an answer. */
   private silence: Fiber.Fiber<void, unknown> | undefined
@@ -166,8 +167,12 @@ export class Floor {
         yield* this.preparation.discard
         yield* this.start({}, cause)
       }).pipe(Effect.catch((error) => tellError(this.terms.tell, error, null)))
-      this.waiting = yield* Effect.forkIn(this.terms.guard(start), this.terms.scope, {
+      const waiting = yield* Effect.forkIn(this.terms.guard(start), this.terms.scope, {
         startImmediately: true,
+      })
+      this.waiting = waiting
+      waiting.addObserver(() => {
+        if (this.waiting === waiting) this.waiting = undefined
       })
     })
 
@@ -343,7 +348,10 @@ export class Floor {
       return answer.cancel("client_cancelled")
     })
 
-  /** `conversation.item.truncate`: the client knows how much of an answer was played. A position beyond its end, or beyond that of an earlier cut, is that end. */
+  /**
+   * `conversation.item.truncate`: the client knows how much of an answer was played. A position beyond its end, or beyond that of an
+   * earlier cut, is that end.
+   */
   readonly truncate = (id: string, endMs: number): Effect.Effect<number, ProtocolError | SocketError> =>
     Effect.gen({ self: this }, function* (this: Floor) {
       const spoken = this.terms.history.spoken(id)
