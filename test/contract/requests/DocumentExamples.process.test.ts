@@ -8,25 +8,11 @@ import { chirp, wavBytes } from "../../support/audio/AudioFiles.ts"
 import { fakeClone, fakeVoice } from "../../support/nodes/SpeechNode.ts"
 import { fakeModel } from "../../support/nodes/TestCatalog.ts"
 import { startNode, type TestNode } from "../../support/nodes/TestNode.ts"
+import { embeds, hears } from "./DocumentedNode.ts"
 
 let node: TestNode
 let operatorKey = ""
 beforeAll(async () => {
-  const hears = {
-    ...fakeModel,
-    id: "hears",
-    kind: "transcription",
-    adapter: "fake-transcription",
-    options: { scripted: false },
-    price: { perMinute: 1_000 },
-  }
-  const embeds = {
-    ...fakeModel,
-    id: "embeds",
-    kind: "embedding",
-    adapter: "fake-embedding",
-    price: { inputPerMillionTokens: 1_000 },
-  }
   node = await startNode({ models: [fakeModel, fakeClone, fakeVoice, hears, embeds] })
   const made = Effect.flatMap(Accounts, (accounts) =>
     accounts.createKey({ org: "operators", scope: "superadmin" }),

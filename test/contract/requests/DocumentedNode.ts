@@ -16,6 +16,22 @@ export interface DocumentedNode {
   readonly stop: () => Promise<void>
 }
 
+export const hears = {
+  ...fakeModel,
+  id: "hears",
+  kind: "transcription",
+  adapter: "fake-transcription",
+  options: { scripted: false },
+  price: { perMinute: 1_000 },
+}
+export const embeds = {
+  ...fakeModel,
+  id: "embeds",
+  kind: "embedding",
+  adapter: "fake-embedding",
+  price: { inputPerMillionTokens: 1_000 },
+}
+
 const models = [
   // Few tokens, so that replies are short.
   { ...fakeModel, options: { slots: 4, contextTokens: 64 } },
@@ -26,21 +42,8 @@ const models = [
   },
   fakeVoice,
   fakeClone,
-  {
-    ...fakeModel,
-    id: "hears",
-    kind: "transcription",
-    adapter: "fake-transcription",
-    options: { scripted: false },
-    price: { perMinute: 1_000 },
-  },
-  {
-    ...fakeModel,
-    id: "embeds",
-    kind: "embedding",
-    adapter: "fake-embedding",
-    price: { inputPerMillionTokens: 1_000 },
-  },
+  hears,
+  embeds,
 ]
 
 /** A PNG of one red pixel. */
