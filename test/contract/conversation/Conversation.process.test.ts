@@ -344,10 +344,12 @@ describe("turns", () => {
         input: { turn_detection: { type: "server_vad", silence_duration_ms: 300 } },
       },
     })
-    await client.speak(Buffer.concat([voice(2), silence(1)]))
+    // One stretch of speech: longer speech of this voice has a pause of half a second, which ends a turn, and what follows interrupts the answer.
+    await client.speak(Buffer.concat([voice(1), silence(1)]))
     const { response } = await client.nth("response.done")
     expect(response.status).toBe("completed")
     const types = client.types
+    expect(client.of("input_audio_buffer.speech_started")).toHaveLength(1)
     const order = [
       "input_audio_buffer.speech_started",
       "input_audio_buffer.speech_stopped",
