@@ -29,12 +29,14 @@ const alsoIn: Partial<Record<Group, ReadonlyArray<string>>> = {
   long: oneTransport ? [] : fullerFiles(),
 }
 
+/** Files that load native code into their own worker, not into a process of an engine. */
+const inWorker = ["test/engines/**/*.weights.test.ts"]
+
 const excluded: Partial<Record<Group, ReadonlyArray<string>>> = {
   fast: [...otherGroups, filesOf("long")],
+  weights: inWorker,
   process: oneTransport ? [] : onNode,
 }
-
-const sharing: ReadonlyArray<Group> = ["fast", "process"]
 
 const project = (group: Group) => ({
   extends: true as const,
@@ -43,10 +45,21 @@ const project = (group: Group) => ({
     include: [filesOf(group), ...(alsoIn[group] ?? [])],
     exclude: [...configDefaults.exclude, ...(excluded[group] ?? [])],
     provide: { group },
-    // Files of these groups share workers: they import the same modules, which takes a second, and none leaves anything behind.
-    isolate: !sharing.includes(group),
+    // Files share workers: they import the same modules, which takes two seconds, and none leaves anything behind.
+    isolate: false,
   },
 })
+
+/** The rest of the group `weights`. Each file has a worker of its own: the guard sees native code only when it is loaded. */
+const engines = {
+  extends: true as const,
+  test: {
+    name: "engines",
+    include: inWorker,
+    provide: { group: "weights" as const },
+    isolate: true,
+  },
+}
 
 const nodeTransport = {
   extends: true as const,
@@ -63,7 +76,7 @@ const secondTransport = oneTransport ? [] : [nodeTransport]
 
 export default defineConfig({
   test: {
-    projects: [...groups.map(project), ...secondTransport],
+    projects: [...groups.map(project), engines, ...secondTransport],
     globalSetup: "test/support/process/OneTemporaryFolder.ts",
     // Catalogs of tests name the fake adapters.
     env: { EDGEWISE_FAKE_ENGINES: "true" },

@@ -4,14 +4,13 @@ import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { readResult } from "#harness/report/Result.ts"
 import { paced, type ScriptedServer, scriptedServer } from "../../harness/ScriptedServer.ts"
-import { edgewise, oneAfterTheOther } from "../../support/nodes/NodeProcess.ts"
+import { edgewise, edgewiseProcess } from "../../support/nodes/NodeProcess.ts"
 import { temporaryDir } from "../../support/process/TemporaryDir.ts"
 
 const dir = temporaryDir()
 let server: ScriptedServer
 let closed: ScriptedServer
 let asked = ""
-const commands = oneAfterTheOther()
 
 beforeAll(async () => {
   server = await scriptedServer({
@@ -30,13 +29,12 @@ beforeAll(async () => {
   await closed.close()
 })
 afterAll(async () => {
-  commands.stop()
   await server.close()
   dir.remove()
 })
 
 const bench = (...args: ReadonlyArray<string>) =>
-  edgewise(["bench", ...args], { EDGEWISE_DATA_DIR: join(dir.path, "none") })
+  edgewiseProcess(["bench", ...args], { EDGEWISE_DATA_DIR: join(dir.path, "none") })
 const short = ["--duration", "1", "--warmup", "0.2"]
 
 it("measures a stock server without a key, and compares results", async () => {
@@ -89,7 +87,7 @@ describe("a server that limits requests", () => {
     })
   const run = async (title: string, ...load: ReadonlyArray<string>) => {
     const target = await limited(title)
-    const ran = await commands.edgewise(["bench", "text", "--target", target.url, ...short, ...load])
+    const ran = await edgewise(["bench", "text", "--target", target.url, ...short, ...load])
     await target.close()
     expect(ran.status).toBe(0)
     return ran.stderr
@@ -111,7 +109,7 @@ describe("a server that limits requests", () => {
 
 /** Without a process for each. */
 const mistaken = (...args: ReadonlyArray<string>) =>
-  commands.edgewise(["bench", ...args], { EDGEWISE_DATA_DIR: join(dir.path, "none") })
+  edgewise(["bench", ...args], { EDGEWISE_DATA_DIR: join(dir.path, "none") })
 
 describe("one sentence, and exit status 2 for", () => {
   const target = () => ["--target", server.url]

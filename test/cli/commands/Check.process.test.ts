@@ -5,7 +5,7 @@ import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { oneAfterTheOther } from "../../support/nodes/NodeProcess.ts"
+import { edgewise } from "../../support/nodes/NodeProcess.ts"
 import { catalogText, withWeights } from "../mistakes/World.ts"
 
 const dir = mkdtempSync(join(tmpdir(), "edgewise-check-"))
@@ -17,15 +17,13 @@ beforeAll(async () => {
   const address = taken.address()
   port = typeof address === "object" && address !== null ? address.port : 0
 })
-const commands = oneAfterTheOther()
 afterAll(() => {
-  commands.stop()
   taken.close()
   rmSync(dir, { recursive: true, force: true })
 })
 
 const check = (args: ReadonlyArray<string>, env: Readonly<Record<string, string>> = {}) =>
-  commands.edgewise(["check", ...args], {
+  edgewise(["check", ...args], {
     EDGEWISE_DATA_DIR: join(dir, "data", "of", "a", "node"),
     EDGEWISE_CATALOG: catalog,
     EDGEWISE_PORT: "0",

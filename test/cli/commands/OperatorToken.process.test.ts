@@ -5,14 +5,8 @@ import { join } from "node:path"
 import { Effect, Option } from "effect"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { operatorAccess } from "#cli/shared/NodeClient.ts"
-import {
-  type NodeProcess,
-  oneAfterTheOther,
-  processLoaded,
-  startProcess,
-} from "../../support/nodes/NodeProcess.ts"
+import { edgewise, type NodeProcess, processLoaded, startProcess } from "../../support/nodes/NodeProcess.ts"
 
-const { edgewise, stop } = oneAfterTheOther()
 let node: NodeProcess
 let env: Readonly<Record<string, string>>
 let file: string
@@ -27,10 +21,7 @@ beforeAll(async () => {
     EDGEWISE_PORT: String(node.port),
   }
 })
-afterAll(async () => {
-  stop()
-  await node.dispose()
-})
+afterAll(() => node.dispose())
 
 it.each([
   [["tree"], /models/],

@@ -18,7 +18,7 @@ import {
   uploads,
   whisper,
 } from "../../support/clients/TranscriptionClient.ts"
-import { edgewise, oneAfterTheOther, startCommand } from "../../support/nodes/NodeProcess.ts"
+import { edgewise, edgewiseProcess, startCommand } from "../../support/nodes/NodeProcess.ts"
 import { fakeVoice, presetModel } from "../../support/nodes/SpeechNode.ts"
 import { eventually, startNode, type TestNode } from "../../support/nodes/TestNode.ts"
 
@@ -29,7 +29,6 @@ let node: TestNode
 let heard = ""
 /** Flags that find the node, and a directory without a key. */
 let there: ReadonlyArray<string> = []
-const commands = oneAfterTheOther()
 const nowhere = { EDGEWISE_DATA_DIR: join(folder, "nowhere") }
 
 beforeAll(async () => {
@@ -41,18 +40,17 @@ beforeAll(async () => {
   heard = ((await response.json()) as { text: string }).text
 })
 afterAll(async () => {
-  commands.stop()
   await node.stop()
   rmSync(folder, { recursive: true, force: true })
 })
 
 const ran = (args: ReadonlyArray<string>, env: Readonly<Record<string, string>> = nowhere) =>
-  commands.edgewise(args, env)
+  edgewise(args, env)
 
 describe("edgewise transcribe", () => {
   it("prints the text and nothing else, and leaves nothing on the node", async () => {
     const right = { status: 0, stdout: `${heard}\n`, stderr: "" }
-    expect(await edgewise(["transcribe", file, ...there], nowhere)).toEqual(right)
+    expect(await edgewiseProcess(["transcribe", file, ...there], nowhere)).toEqual(right)
     await untilNoUploads(node.dataDir)
   })
 

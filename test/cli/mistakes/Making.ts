@@ -8,7 +8,7 @@ import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { mountNeedsRoot, onlyWhere } from "../../support/groups/Needs.ts"
 import { runs } from "../../support/groups/Runs.ts"
-import { edgewise, oneAfterTheOther, startCommand } from "../../support/nodes/NodeProcess.ts"
+import { edgewise, edgewiseProcess, startCommand } from "../../support/nodes/NodeProcess.ts"
 import { eventually } from "../../support/nodes/TestNode.ts"
 import { databasePassword, type PostgresServer } from "../../support/servers/PostgresServer.ts"
 import { catalogText, type OperatorMistake, type World, writeCatalogText } from "./World.ts"
@@ -27,7 +27,6 @@ interface Outcome {
   /** Lines of standard error, with DIR and PORT for what differs between machines. */
   readonly lines: ReadonlyArray<string>
 }
-const commands = oneAfterTheOther()
 const outcomes = new Map<OperatorMistake, Outcome>()
 
 const canBeMade = ({ needs }: OperatorMistake): boolean => needs !== "a full disk" || mounted
@@ -85,7 +84,7 @@ const outcomeOf = async (mistake: OperatorMistake, index: number, own: boolean):
     ...env,
   }
   if (mistake.status !== "serves") {
-    const { status, stderr, stdout } = await (own ? edgewise : commands.edgewise)(args, variables)
+    const { status, stderr, stdout } = await (own ? edgewiseProcess : edgewise)(args, variables)
     return { status, stdout, lines: masked(stderr, world) }
   }
   const running = startCommand(args, variables)
@@ -130,7 +129,6 @@ export const testMistakes = (
     await makeAll(mistakes)
   }, 600_000)
   afterAll(async () => {
-    commands.stop()
     taken.close()
     await postgres?.remove()
     if (mounted) spawnSync("umount", ["-l", fullDisk])

@@ -9,7 +9,7 @@ import { wavBytes } from "../../support/audio/AudioFiles.ts"
 import { clipBytes, clips } from "../../support/audio/SpeechClips.ts"
 import { wordErrorRate } from "../../support/audio/WordErrorRate.ts"
 import { transcribe } from "../../support/clients/TranscriptionClient.ts"
-import { type NodeProcess, oneAfterTheOther, startProcess } from "../../support/nodes/NodeProcess.ts"
+import { edgewise, type NodeProcess, startProcess } from "../../support/nodes/NodeProcess.ts"
 import { startNode, type TestNode } from "../../support/nodes/TestNode.ts"
 import { dataUrl } from "../../support/pictures/PictureFiles.ts"
 import { cohereSamples, cohereText, commit, type HubOfFamilies, startHubOfFamilies } from "./HubOfFamilies.ts"
@@ -49,9 +49,7 @@ beforeAll(async () => {
   })
   node = await startProcess({ env: { EDGEWISE_CATALOG: builtInCatalog } })
 })
-const commands = oneAfterTheOther()
 afterAll(async () => {
-  commands.stop()
   // Not killed: its engines would still write into the data directory while that is removed.
   node?.signal("SIGTERM")
   await node?.exited
@@ -60,7 +58,7 @@ afterAll(async () => {
 })
 
 const models = (...args: ReadonlyArray<string>) =>
-  commands.edgewise(["models", ...args], {
+  edgewise(["models", ...args], {
     EDGEWISE_DATA_DIR: node.dataDir,
     EDGEWISE_PORT: String(node.port),
     HF_ENDPOINT: families.hub.endpoint,

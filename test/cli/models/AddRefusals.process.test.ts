@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync, statSync, truncateSync, writeFileS
 import { join } from "node:path"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { writeToyLlama } from "../../support/engines/ToyGguf.ts"
-import { edgewise, type Finished, oneAfterTheOther, startCommand } from "../../support/nodes/NodeProcess.ts"
+import { edgewise, edgewiseProcess, type Finished, startCommand } from "../../support/nodes/NodeProcess.ts"
 import { fakeModel, llamaModel, writeCatalog } from "../../support/nodes/TestCatalog.ts"
 import { eventually, temporaryDir } from "../../support/nodes/TestNode.ts"
 import { type FakeHub, type Seen, sha256, startHub } from "../../support/servers/FakeHub.ts"
@@ -18,7 +18,6 @@ let hub: FakeHub
 let toy: Buffer
 /** A port where nothing listens. */
 const nowhere = "1"
-const commands = oneAfterTheOther()
 let runs = 0
 let dataDir = ""
 const added = () => join(dataDir, "models.jsonc")
@@ -47,7 +46,6 @@ beforeAll(async () => {
   })
 })
 afterAll(async () => {
-  commands.stop()
   await hub.stop()
   dir.remove()
 })
@@ -63,7 +61,7 @@ const environment = () => ({
 })
 
 const models = (args: ReadonlyArray<string>, env: Readonly<Record<string, string>> = {}) =>
-  commands.edgewise(["models", ...args], { ...environment(), ...env })
+  edgewise(["models", ...args], { ...environment(), ...env })
 
 const refused = ({ status, stderr, stdout }: Finished, ...words: ReadonlyArray<string>) => {
   const lines = stderr
@@ -207,7 +205,7 @@ describe("while it is pulled", () => {
   it("two at once write both entries; the same one twice is added once", async () => {
     const both = await Promise.all(
       ["one", "two", "two"].map((id) =>
-        edgewise(["models", "add", `hf:${repo}`, "--id", id, "--json"], environment()),
+        edgewiseProcess(["models", "add", `hf:${repo}`, "--id", id, "--json"], environment()),
       ),
     )
     const right = both.filter(({ status }) => status === 0)

@@ -38,7 +38,7 @@ const listed = async (at: TestNode): Promise<ReadonlyArray<string>> => {
 const isRunning = (pid: number | undefined) => childrenRunning("engineMain").includes(pid ?? 0)
 const claimedBytes = Effect.map(Device, (device) => device.host().claimedBytes)
 
-const edits = runs(8, 20)
+const edits = runs(4, 20)
 
 it(`${edits} edits under load of 8 clients: nothing of models that stay fails, and they keep their processes`, async () => {
   const edition = (n: number): ReadonlyArray<TestModel> => [

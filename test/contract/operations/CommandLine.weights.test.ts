@@ -9,7 +9,7 @@ import { BadSetting } from "#config/BadSetting.ts"
 import { load } from "#config/Config.ts"
 import { settings } from "#config/Settings.ts"
 import { deployments } from "#weights/ModelFiles.ts"
-import { edgewise, type Finished, oneAfterTheOther } from "../../support/nodes/NodeProcess.ts"
+import { edgewise, edgewiseProcess, type Finished } from "../../support/nodes/NodeProcess.ts"
 import { fakeModel, llamaModel, writeCatalog } from "../../support/nodes/TestCatalog.ts"
 import { temporaryDir } from "../../support/nodes/TestNode.ts"
 
@@ -17,9 +17,7 @@ const dir = temporaryDir()
 const catalog = join(dir.path, "catalog.json")
 const dataDir = join(dir.path, "data")
 beforeAll(() => writeCatalog(catalog, [fakeModel, llamaModel]))
-const commands = oneAfterTheOther()
 afterAll(() => {
-  commands.stop()
   dir.remove()
 })
 
@@ -36,7 +34,7 @@ const expectFailure = (
   expect(stderr).not.toMatch(/ {4}at |\{"message"/)
 }
 const serve = (args: ReadonlyArray<string>, env: Readonly<Record<string, string>> = {}) =>
-  edgewise(["serve", ...args], {
+  edgewiseProcess(["serve", ...args], {
     EDGEWISE_DATA_DIR: dataDir,
     EDGEWISE_CATALOG: catalog,
     EDGEWISE_PORT: "0",
@@ -138,16 +136,16 @@ describe("wrong usage", () => {
   it("is 2", async () => {
     const env = { EDGEWISE_DATA_DIR: dataDir }
     const wrong = [["serve", "--nonsense", "1"], ["dance"], ["models", "dance"]]
-    for (const finished of await Promise.all(wrong.map((args) => commands.edgewise(args, env))))
+    for (const finished of await Promise.all(wrong.map((args) => edgewise(args, env))))
       expectFailure(finished, 2, ["--help"])
   })
 
   it("help and version are 0, on standard output", async () => {
-    const help = await commands.edgewise(["serve", "--help"])
+    const help = await edgewise(["serve", "--help"])
     expect([help.status, help.stderr]).toEqual([0, ""])
     for (const variable of ["EDGEWISE_PORT", "EDGEWISE_DATA_DIR", "EDGEWISE_RATE_LIMIT"])
       expect(help.stdout).toContain(variable)
-    const version = await edgewise(["--version"])
+    const version = await edgewiseProcess(["--version"])
     expect([version.status, version.stderr]).toEqual([0, ""])
     expect(version.stdout).toMatch(/\d+\.\d+\.\d+/)
   })
@@ -155,7 +153,7 @@ describe("wrong usage", () => {
 
 describe("models list", () => {
   const list = (args: ReadonlyArray<string>, env: Readonly<Record<string, string>>) =>
-    commands.edgewise(["models", "list", ...args], { EDGEWISE_DATA_DIR: dataDir, ...env })
+    edgewise(["models", "list", ...args], { EDGEWISE_DATA_DIR: dataDir, ...env })
 
   it("is a table, or one JSON document and nothing else", async () => {
     const table = await list([], { EDGEWISE_CATALOG: catalog })

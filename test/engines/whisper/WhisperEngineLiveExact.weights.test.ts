@@ -11,6 +11,7 @@ import type { Segment, TranscribeRequest, TranscriptionEngine } from "#engines/p
 import { whisperHfOnnx } from "#engines/whisper/WhisperEngine.ts"
 import { inMemory, memoryAudio } from "../../support/audio/MemoryAudio.ts"
 import { stubModel } from "../../support/engines/StubModel.ts"
+import { isLong } from "../../support/groups/Runs.ts"
 import { clips, collector, demoSpec, samplesOf } from "./support/demoModel.ts"
 
 const speech = clips.map(samplesOf)
@@ -94,9 +95,12 @@ const liveText = Effect.fnUntraced(function* (
 /** As many as fit into a test's time; the bench runs hundreds more. */
 const CLIPS = 40
 
+/** The one with many clips takes minutes. */
+const inPieces = ["in pieces, as deployed", { variableLength: true, pieceSeconds: 8 }, CLIPS] as const
+
 describe.each([
-  ["in pieces, as deployed", { variableLength: true, pieceSeconds: 8 }, CLIPS],
-  ["in whole windows, as published weights", { variableLength: true }, Math.ceil(CLIPS / 4)],
+  ...(isLong ? [inPieces] : []),
+  ["in whole windows, as published weights", { variableLength: true }, Math.ceil(CLIPS / 4)] as const,
 ])("live hearing %s", (_, options, numRuns) => {
   it.effect(
     "ends in the file's text",

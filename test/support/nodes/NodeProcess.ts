@@ -62,21 +62,35 @@ export const startCommand = (
   return { finished, signal: (signal) => void child.kill(signal), stdout, stderr }
 }
 
-/** Runs one command line to its end. */
-export const edgewise = (
+/** Runs one command line to its end, in a process of its own. */
+export const edgewiseProcess = (
   args: ReadonlyArray<string>,
   env: Readonly<Record<string, string>> = {},
 ): Promise<Finished> => startCommand(args, env).finished
 
-/** Command lines one after the other in one process, which saves the second that each start takes (CommandHost.ts). */
-export const oneAfterTheOther = (): {
-  readonly edgewise: typeof edgewise
-  readonly stop: () => void
-} => {
-  const host = new CommandHost(environmentOf({}))
-  return {
-    edgewise: (args, env = {}) => host.run({ args, env: environmentOf(env) }),
-    stop: () => host.stop(),
+/** Processes for the commands of this worker's tests. They end with the worker. */
+const hosts: Array<{ readonly host: CommandHost; running: number }> = []
+/** Two commands can run at the same time. */
+const mostHosts = 2
+
+/**
+ * Runs one command line to its end, in a process that keeps the product's modules for the next one (CommandHost.ts), because starting
+ * one takes a second. For a command that does not end by itself, for signals and for standard input there is `startCommand`.
+ */
+export const edgewise = async (
+  args: ReadonlyArray<string>,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Finished> => {
+  const idle = hosts.find(({ running }) => running === 0)
+  const fresh =
+    hosts.length < mostHosts ? { host: new CommandHost(environmentOf({})), running: 0 } : undefined
+  if (idle === undefined && fresh !== undefined) hosts.push(fresh)
+  const chosen = idle ?? fresh ?? hosts.reduce((one, other) => (other.running < one.running ? other : one))
+  chosen.running++
+  try {
+    return await chosen.host.run({ args, env: environmentOf(env) })
+  } finally {
+    chosen.running--
   }
 }
 

@@ -1,6 +1,6 @@
 // Command lines in one process that keeps the product's modules: a process of its own takes a second of a processor for each, nearly
-// all of it for loading them. For commands that end by themselves, of which many are tried with different mistakes; what is about
-// processes (signals, two commands at once, standard input) needs `edgewise` or `startCommand` of NodeProcess.ts.
+// all of it for loading them. For commands that end by themselves; what is about processes (signals, standard input) needs
+// `startCommand` of NodeProcess.ts.
 import { type ChildProcess, fork } from "node:child_process"
 import { fileURLToPath } from "node:url"
 
@@ -52,17 +52,12 @@ export class CommandHost {
   }
 
   private start(): ChildProcess {
+    // It ends when the channel to it closes, which is when the process of the tests ends.
     this.child ??= fork(fileURLToPath(new URL("./commandHostMain.ts", import.meta.url)), [], {
       execArgv: ["--disable-warning=ExperimentalWarning"],
       env: this.environment,
       stdio: ["ignore", "ignore", "inherit", "ipc"],
     })
     return this.child
-  }
-
-  /** Ends the process; another one is started for a later command. */
-  stop(): void {
-    this.child?.disconnect()
-    this.child = undefined
   }
 }

@@ -14,7 +14,7 @@ import { longestRun, piecesOf } from "#engines/llama/prompt/PromptPieces.ts"
 import { safeTokenizer } from "#engines/llama/prompt/SafeTokenizer.ts"
 import { generateText, openText, textRequest } from "../../../support/engines/EngineHarness.ts"
 import { repadded } from "../../../support/engines/RepadGguf.ts"
-import { runs } from "../../../support/groups/Runs.ts"
+import { isLong, runs } from "../../../support/groups/Runs.ts"
 import { growthOfTime } from "../../../support/process/GrowthOfTime.ts"
 
 const weights = fileURLToPath(import.meta.resolve("../../../../models/llama-demo/llama-demo-Q8_0.gguf"))
@@ -73,8 +73,10 @@ describe("pieces of a text", () => {
   })
 })
 
-/** One pre-tokenizer that recurses, and two that do not. */
-const pretokenizers = ["gpt-4o", "tekken", "deepseek-llm", "deepseek-v3", "falcon", "llama-bpe", "qwen2"]
+/** In `npm test` one pre-tokenizer that recurses, and one that does not. */
+const pretokenizers = isLong
+  ? ["gpt-4o", "tekken", "deepseek-llm", "deepseek-v3", "falcon", "llama-bpe", "qwen2"]
+  : ["gpt-4o", "qwen2"]
 
 describe.each(pretokenizers)("the tokenizer of a vocabulary like %s", (pre) => {
   // As many for the first two in `npm test`, because recursion ends a process only where a text is long enough.

@@ -5,15 +5,14 @@ import { afterAll, beforeAll, expect, it } from "vitest"
 import { residentBytesOf } from "#actors/device/ResidentMemory.ts"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import { toyFiles } from "../engines/llama/vision/Toys.ts"
-import { runs } from "../support/groups/Runs.ts"
 import { builtInModel } from "../support/nodes/BuiltInModels.ts"
 import { startNode, type TestNode } from "../support/nodes/TestNode.ts"
 import { temporaryDir } from "../support/process/TemporaryDir.ts"
 
 const demand = { runtime: { load: "demand" } }
 /** Cycles by model: the text models are the quickest to load. */
-const builtIn = { "llm-3.5-27b": runs(4, 12), "tts-82m": runs(3, 4), "stt-large-v3-turbo": runs(3, 4) }
-const cycles = { ...builtIn, seeing: runs(4, 12) }
+const builtIn = { "llm-3.5-27b": 12, "tts-82m": 4, "stt-large-v3-turbo": 4 }
+const cycles = { ...builtIn, seeing: 12 }
 
 const folder = temporaryDir()
 

@@ -7,18 +7,14 @@ import type { Target } from "../../bench/support/Connection.ts"
 import { startGateway } from "../../bench/support/Gateway.ts"
 import { hostileSchemas, schemaForms } from "../support/clients/HostileSchemas.ts"
 import { type StreamReader, startStreamReader } from "../support/clients/StreamReader.ts"
-import { runs } from "../support/groups/Runs.ts"
-import { uses } from "../support/groups/Uses.ts"
 import { llamaModel } from "../support/nodes/TestCatalog.ts"
 import { eventually } from "../support/nodes/TestNode.ts"
 import { stepMs } from "../support/process/StepTime.ts"
 
 const attackers = 4
-const seconds = runs(4, 8)
+const seconds = 8
 /** How many times slower than in the quiet run. A guess: 2.7 times was measured on two busy cores. */
 const mostSlower = 8
-
-uses("weights", "a model's weights")
 
 const entry = { kind: "text", adapter: "fake", ownedBy: "test", created: 1, files: {}, price: {} }
 
