@@ -12,6 +12,7 @@ import {
   type ScriptedConversation,
   scriptedConversation,
 } from "../../harness/conversation/ScriptedConversation.ts"
+import { edgewise } from "../../support/nodes/NodeProcess.ts"
 import { temporaryDir } from "../../support/nodes/TestNode.ts"
 
 const main = fileURLToPath(new URL("../../../src/main.ts", import.meta.url))
@@ -35,17 +36,22 @@ interface Ended {
   readonly stderr: string
 }
 
-const talk = async (args: ReadonlyArray<string>, input?: Uint8Array): Promise<Ended> => {
-  const env = { PATH: process.env.PATH, EDGEWISE_API_KEY: "k", EDGEWISE_DATA_DIR: dir.path }
+const settings = { EDGEWISE_API_KEY: "k", EDGEWISE_DATA_DIR: dir.path }
+
+const commandLine = (args: ReadonlyArray<string>): ReadonlyArray<string> => {
   const given = (flag: string) => args.includes(flag)
   const usual = [
     ...(given("--url") ? [] : ["--url", server.url]),
     ...(given("--silence") ? [] : ["--silence", "200"]),
   ]
+  return ["talk", ...usual, ...args]
+}
+
+const talk = async (args: ReadonlyArray<string>, input?: Uint8Array): Promise<Ended> => {
   const child = spawn(
     process.execPath,
-    ["--disable-warning=ExperimentalWarning", main, "talk", ...usual, ...args],
-    { env },
+    ["--disable-warning=ExperimentalWarning", main, ...commandLine(args)],
+    { env: { PATH: process.env.PATH, ...settings } },
   )
   const out: Array<Buffer> = []
   let stderr = ""
@@ -128,7 +134,8 @@ describe.concurrent("one sentence, and exit status", () => {
     ["1 for a folder that is not there", [file, "--out", "/none/out.wav"], 1, /no such file/],
     ["1 for a server that is not there", ["--url", "http://127.0.0.1:9", file], 1, /ECONNREFUSED/],
   ] as const)("%s", async (_, args, status, why) => {
-    const ended = await talk(args)
+    // These need no sound on standard input, and so no process of their own.
+    const ended = await edgewise(commandLine(args), settings)
     expect(ended.status).toBe(status)
     expect(ended.stderr).toMatch(why)
     expect(ended.stderr.trim().split("\n")).toHaveLength(1)

@@ -17,6 +17,9 @@ import { leaving, reload } from "../../support/nodes/Reloading.ts"
 import { fakeModel } from "../../support/nodes/TestCatalog.ts"
 import { eventually, startNode, type TestNode, untilLoaded } from "../../support/nodes/TestNode.ts"
 
+/** A model that stays. No test asks it anything, so its engine is not started. */
+const other = { ...fakeModel, runtime: { load: "demand" } }
+
 let node: TestNode | undefined
 afterEach(async () => {
   await node?.stop()
@@ -24,7 +27,7 @@ afterEach(async () => {
 })
 
 const start = async (model: ReturnType<typeof listener>): Promise<TestNode> => {
-  node = await startNode({ models: [fakeModel, model] })
+  node = await startNode({ models: [other, model] })
   await untilLoaded(node, "listener")
   return node
 }
@@ -41,7 +44,7 @@ it("a live session ends on the engine that it began on; the next one has the new
   speak(client, pcm.subarray(0, 64_000))
   await client.until(() => deltas(client).length > 0)
   // Pieces of another length: another engine would transcribe other words.
-  expect(await reload(at, [fakeModel, listener({ pieceSeconds: 1 })])).toMatchObject({
+  expect(await reload(at, [other, listener({ pieceSeconds: 1 })])).toMatchObject({
     changed: ["listener"],
   })
   await untilLoaded(at, "listener")
@@ -61,7 +64,7 @@ it("a live session of a removed model goes on; a new one is refused", async () =
   const at = await start(listener())
   const pcm = noise(2)
   const client = await openLive(at, { model: "listener", window_s: "0.5" })
-  expect(await reload(at, [fakeModel])).toMatchObject({ removed: ["listener"] })
+  expect(await reload(at, [other])).toMatchObject({ removed: ["listener"] })
   await expect(openLive(at, { model: "listener" })).rejects.toThrow("404")
   // Longer than the interval at which the use of the old engine is checked.
   await new Promise((resolve) => setTimeout(resolve, 300))
@@ -91,19 +94,19 @@ it("an open realtime connection does not keep a replaced engine, and takes its n
   }
   const words = expect.stringMatching(/[a-z]{4} [a-z]{4}/)
   expect(await say(noise(6))).toEqual(words)
-  await reload(at, [fakeModel, listener({ pieceSeconds: 1 })])
+  await reload(at, [other, listener({ pieceSeconds: 1 })])
   await gone(at)
   expect(await say(noise(6))).toEqual(words)
   expect(client.frames.filter(({ type }) => type === "error")).toEqual([])
   // A model that was removed is an error of the next item; the connection goes on.
-  await reload(at, [fakeModel])
+  await reload(at, [other])
   await gone(at)
   client.send({ type: "input_audio_buffer.append", audio: noise(1).toString("base64") })
   await client.until((frames) => frames.some(({ type }) => type === "error"))
   expect(client.frames.find(({ type }) => type === "error")).toMatchObject({
     error: { code: "ModelNotLoaded", message: "Model not loaded" },
   })
-  await reload(at, [fakeModel, listener()])
+  await reload(at, [other, listener()])
   expect(await say(noise(6))).toEqual(words)
 })
 
@@ -115,7 +118,7 @@ it("a file that is answered at once is transcribed to its end on a removed model
   ).json()) as object
   const answer = post(at, file, { query: { model: "listener", sync: "true" } })
   await eventually(() => at.gauges("listener").open > 0, "it is at it")
-  await reload(at, [fakeModel])
+  await reload(at, [other])
   const reply = await answer
   expect([reply.status, await reply.json()]).toEqual([200, whole])
   expect((await post(at, file, { query: { model: "listener", sync: "true" } })).status).toBe(404)
@@ -128,7 +131,7 @@ it("a job goes on with the new engine, and waits for a model that comes back", a
   const job = await submit(target, wavOf(noise(120)), { model: "listener" })
   await eventually(() => at.gauges("listener").open > 0, "it is at it")
   const { pid } = at.gauges("listener")
-  await reload(at, [fakeModel, listener({ callMs: 10 })])
+  await reload(at, [other, listener({ callMs: 10 })])
   // The old engine does not wait for the whole file.
   await gone(at)
   await untilLoaded(at, "listener")
@@ -137,12 +140,12 @@ it("a job goes on with the new engine, and waits for a model that comes back", a
 
   const second = await submit(target, wavOf(noise(10)), { model: "listener" })
   expect((await untilDone(target, second)).status).toBe(200)
-  await reload(at, [fakeModel, listener({ callMs: 200 })])
+  await reload(at, [other, listener({ callMs: 200 })])
   await untilLoaded(at, "listener")
   const waits = await submit(target, wavOf(noise(120)), { model: "listener" })
   await eventually(() => at.gauges("listener").open > 0, "it is at it")
-  await reload(at, [fakeModel])
-  await reload(at, [fakeModel, listener()])
+  await reload(at, [other])
+  await reload(at, [other, listener()])
   expect((await untilDone(target, waits)).status).toBe(200)
   expect((await poll(target, waits)).body).toMatchObject({ status: "completed" })
 })

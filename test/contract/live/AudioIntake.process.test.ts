@@ -7,7 +7,7 @@ import { lastWord, listener, noise, openLive, speak } from "../../support/client
 import { SocketClient } from "../../support/clients/SocketClient.ts"
 import { runs } from "../../support/groups/Runs.ts"
 import { fakeVoice } from "../../support/nodes/SpeechNode.ts"
-import { fakeModel } from "../../support/nodes/TestCatalog.ts"
+import { fakeModel, type TestModel } from "../../support/nodes/TestCatalog.ts"
 import { startNode, type TestNode, untilLoaded } from "../../support/nodes/TestNode.ts"
 
 const pcmBytesPerSecond = 48_000
@@ -18,9 +18,9 @@ const append = (audio: Buffer) => ({ type: "input_audio_buffer.append", audio: a
 
 /** A node of its own: what a test has sent counts for the next one's sockets of the same user. */
 let node: TestNode
-const start = async () => {
-  node = await startNode({ models: [listener(), fakeModel, fakeVoice], rateLimit: 100_000 })
-  await untilLoaded(node, "listener", "fake", "fake-voice")
+const start = async (...more: ReadonlyArray<TestModel>) => {
+  node = await startNode({ models: [listener(), ...more], rateLimit: 100_000 })
+  await untilLoaded(node, "listener", ...more.map(({ id }) => id))
 }
 const transcribe = async (): Promise<SocketClient> => {
   const client = await SocketClient.open(
@@ -35,7 +35,7 @@ const transcribe = async (): Promise<SocketClient> => {
 }
 
 describe("silence", () => {
-  beforeAll(start)
+  beforeAll(() => start(fakeModel, fakeVoice))
   afterAll(() => node.stop())
 
   it("of more than two minutes, sent at once, is heard to its end", async () => {
@@ -53,7 +53,7 @@ describe("silence", () => {
 })
 
 describe("one event", () => {
-  beforeAll(start)
+  beforeAll(() => start())
   afterAll(() => node.stop())
 
   it("of a minute is taken in slices: another socket is heard meanwhile", async () => {
@@ -106,7 +106,7 @@ const sendFast = async (client: SocketClient, pcm: Buffer, times: number): Promi
 }
 
 describe("sockets in turn", () => {
-  beforeAll(start)
+  beforeAll(() => start())
   afterAll(() => node.stop())
 
   // In `npm test` two, of which the second waits for 2 s. In `npm run test:long` ten of two minutes.
@@ -125,7 +125,7 @@ describe("sockets in turn", () => {
 })
 
 describe("speakers on one key", () => {
-  beforeAll(start)
+  beforeAll(() => start())
   afterAll(() => node.stop())
 
   it("20 in real time: all are heard to the end", { timeout: 120_000 }, async () => {

@@ -4,7 +4,7 @@ import { mp3Frames, mp3Recording } from "../../support/audio/Mp3Frames.ts"
 import { decodeOggOpus, parseOggOpus } from "../../support/audio/OggPages.ts"
 import { headerOf, jsonOf, type RawResponse } from "../../support/clients/RawHttp.ts"
 import { cloneModel, languages, presetModel, speak } from "../../support/nodes/SpeechNode.ts"
-import { startNode, type TestNode, untilIdle } from "../../support/nodes/TestNode.ts"
+import { eventually, startNode, type TestNode, untilIdle } from "../../support/nodes/TestNode.ts"
 
 let node: TestNode
 beforeAll(async () => {
@@ -269,11 +269,14 @@ describe("tts-3b-ml", () => {
 
 /** An engine that was just killed may still fail the request. */
 const untilServed = async (ask: () => Promise<RawResponse>): Promise<RawResponse> => {
-  for (let tries = 0; ; tries++) {
-    const reply = await ask()
-    if (reply.status === 200 || tries === 5) return reply
+  let reply = await ask()
+  await eventually(async () => {
+    if (reply.status === 200) return true
     expect([502, 503]).toContain(reply.status)
-  }
+    reply = await ask()
+    return false
+  }, "the engine serves again")
+  return reply
 }
 
 describe("text", () => {

@@ -150,7 +150,8 @@ describe("a batch reply of pcm is written while it is made, and costs what was w
   })
 
   it("when its client leaves: the work ends, and what was on its way is charged as well", async () => {
-    const connection = await open(fake({ pieces: 2_000, samples: 2_400, pieceMs: 5 }))
+    // Twice as fast as it is played: the two seconds below are one in which the node has to notice.
+    const connection = await open(fake({ pieces: 2_000, samples: 2_400, pieceMs: 50 }))
     await connection.bytes(40_000)
     const receivedMs = connection.unread.length / 48
     connection.destroy()
@@ -215,7 +216,7 @@ describe("a stream costs what was written of it", () => {
 
   it.each(["pcm", "opus"])("%s, when its client leaves", async (response_format) => {
     const connection = await open(
-      fake({ pieces: 2_000, samples: 2_400, pieceMs: 5 }, { stream: true, response_format }),
+      fake({ pieces: 2_000, samples: 2_400, pieceMs: 50 }, { stream: true, response_format }),
     )
     await connection.bytes(response_format === "pcm" ? 40_000 : 6_000)
     const receivedBytes = connection.unread.length

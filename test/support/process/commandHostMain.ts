@@ -1,5 +1,6 @@
 // A process that runs command lines one after the other, each as `src/main.ts` with its arguments and its environment, and sends
 // what each has printed and its exit status. Only the modules are kept between them. Started by CommandHost.ts.
+import { flushCompileCache } from "node:module"
 import { ConfigProvider } from "effect"
 import { type CommandLine, type Finished, mainFile } from "./CommandHost.ts"
 
@@ -32,6 +33,8 @@ const run = async ({ args, env }: CommandLine): Promise<Finished> => {
     // Another address is evaluated again; what it imports is not.
     import(`${mainFile}?${++commands}`).catch(reject)
   })
+  // Node writes its compile cache at the end of a process, and this one is to serve others from now on.
+  flushCompileCache()
   // A command listens until its process ends.
   for (const stream of [process.stdout, process.stderr]) stream.removeAllListeners("error")
   process.removeAllListeners("SIGINT").removeAllListeners("SIGTERM").removeAllListeners("SIGHUP")

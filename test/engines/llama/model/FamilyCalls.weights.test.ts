@@ -6,6 +6,7 @@ import { Effect } from "effect"
 import type { Tool, ToolUse } from "#engines/protocol/Text.ts"
 import { generateText, textRequest } from "../../../support/engines/EngineHarness.ts"
 import { openToy } from "../../../support/engines/ToyEngine.ts"
+import { isLong } from "../../../support/groups/Runs.ts"
 import { syntaxes } from "../tools/Calls.ts"
 import { templates } from "../tools/Templates.ts"
 import { callsOf, contentOf } from "./Calls.ts"
@@ -49,7 +50,10 @@ const choices: ReadonlyArray<Pick<ToolUse, "choice" | "parallel">> = [
   { choice: { name: "send" }, parallel: true },
 ]
 
-it.live.each(syntaxes)("%s: forced calls are valid and leave nothing in the content", ([name, syntax]) =>
+/** In `npm test` every third family. */
+const families = syntaxes.filter((_, at) => isLong || at % 3 === 0)
+
+it.live.each(families)("%s: forced calls are valid and leave nothing in the content", ([name, syntax]) =>
   Effect.gen(function* () {
     const toy = { seed: 5, chatTemplate: templates[name] ?? null, special: syntax.markers }
     const engine = yield* openToy("llama", toy, { slots: 8, contextTokens: 4096 })

@@ -1,6 +1,6 @@
 // kill -9 of the whole node at random points while it takes, decodes and transcribes jobs: after the last restart every
 // accepted job has been done, once, with the text of an undisturbed run, and the ledger holds its decoded time, once.
-// `npm run test:long` kills it more often than `npm test`; CHAOS_KILLS and CHAOS_JOBS set how often.
+// CHAOS_KILLS and CHAOS_JOBS set how often.
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { afterAll, describe, expect, it } from "vitest"
@@ -14,14 +14,13 @@ import {
   untilNoUploads,
   whisper,
 } from "../support/clients/TranscriptionClient.ts"
-import { runs } from "../support/groups/Runs.ts"
 import { type NodeProcess, startProcess } from "../support/nodes/NodeProcess.ts"
 import { fakeModel } from "../support/nodes/TestCatalog.ts"
 import { temporaryDir } from "../support/nodes/TestNode.ts"
 
 type Bytes = Uint8Array<ArrayBuffer>
-const kills = Number(process.env.CHAOS_KILLS ?? runs(3, 10))
-const jobCount = Number(process.env.CHAOS_JOBS ?? runs(4, 8))
+const kills = Number(process.env.CHAOS_KILLS ?? 10)
+const jobCount = Number(process.env.CHAOS_JOBS ?? 8)
 /** The moment from which the delay of a kill counts: the node listens, or it works at a job. A window takes some 50 ms. */
 const longestRestMs = 400
 const seed = Number(process.env.CHAOS_SEED ?? Date.now() % 1_000_000)

@@ -10,13 +10,10 @@ import type { Target } from "../../bench/support/Connection.ts"
 import { startGateway } from "../../bench/support/Gateway.ts"
 import { toyFiles } from "../engines/llama/vision/Toys.ts"
 import { startStreamReader } from "../support/clients/StreamReader.ts"
-import { uses } from "../support/groups/Uses.ts"
 import { eventually } from "../support/nodes/TestNode.ts"
 import { dataUrl, plain, png, pngChunk, quarters } from "../support/pictures/PictureFiles.ts"
 import { stepMs } from "../support/process/StepTime.ts"
 import { temporaryDir } from "../support/process/TemporaryDir.ts"
-
-uses("weights", "a model's weights")
 
 const folder = temporaryDir()
 afterAll(folder.remove)
