@@ -8,6 +8,7 @@ import { type Child, type ChildFailed, startChild } from "../support/Child.ts"
 import { finding, type Section } from "../support/Findings.ts"
 import { type Gateway, startGateway } from "../support/Gateway.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
+import { type Suite, suite } from "../support/Suite.ts"
 import { generated } from "../transcription/Sized.ts"
 import type { BareEngineCommands } from "./bareEngineMain.ts"
 import { kokoroEntry, sentence, speechPath, textOf, voice } from "./Models.ts"
@@ -152,29 +153,29 @@ const defaults = (
     }
   })
 
-export const sizedSpeechSuite = (options: {
-  readonly size: KokoroSize
-  readonly quick: boolean
-  /** Threads of the engine alone and in the catalog; absent: all cores, and the node chooses. */
-  readonly threads: number | undefined
-  readonly profileDir: string | undefined
-}): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
-  Effect.gen(function* () {
-    const { profileDir, size, threads: catalogThreads } = options
-    const threads = catalogThreads ?? availableParallelism()
-    const plan = options.quick ? quick : full
-    const files = yield* generated(() => kokoroFiles(size))
-    const bare = yield* startChild<BareEngineCommands>({
-      name: "bare engine",
-      entry: new URL("./bareEngineMain.ts", import.meta.url),
-    })
-    yield* bare.ask("open", { files, threads, spins: catalogThreads === undefined })
-    const gateway = yield* startGateway({ models: [kokoroEntry(files, catalogThreads)], profileDir })
-    yield* bare.ask("once", sentence)
-    yield* timedReply(gateway, sentence, true)
-    return [
-      yield* firstAudio(gateway, bare, plan.first),
-      yield* speed(gateway, bare, plan.speed),
-      yield* defaults(gateway, files, catalogThreads, threads, plan.defaults),
-    ]
+/** Without `--threads` the engine alone has all cores, and the node chooses. */
+export const sizedSpeechSuite = (size: KokoroSize): Suite =>
+  suite({
+    name: "speech",
+    plans: { full, quick },
+    start: ({ profileDir, threads: catalogThreads }) =>
+      Effect.gen(function* () {
+        const threads = catalogThreads ?? availableParallelism()
+        const files = yield* generated(() => kokoroFiles(size))
+        const bare = yield* startChild<BareEngineCommands>({
+          name: "bare engine",
+          entry: new URL("./bareEngineMain.ts", import.meta.url),
+        })
+        yield* bare.ask("open", { files, threads, spins: catalogThreads === undefined })
+        const gateway = yield* startGateway({ models: [kokoroEntry(files, catalogThreads)], profileDir })
+        yield* bare.ask("once", sentence)
+        yield* timedReply(gateway, sentence, true)
+        return { gateway, bare, files, catalogThreads, threads }
+      }),
+    sections: {
+      first: ({ bare, gateway }, plan) => firstAudio(gateway, bare, plan.first),
+      speed: ({ bare, gateway }, plan) => speed(gateway, bare, plan.speed),
+      defaults: ({ catalogThreads, files, gateway, threads }, plan) =>
+        defaults(gateway, files, catalogThreads, threads, plan.defaults),
+    },
   })
