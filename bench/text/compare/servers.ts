@@ -5,9 +5,11 @@
 //
 // Both listen on 127.0.0.1.
 import { Effect } from "effect"
+import { ChatReply, streamed } from "#harness/client/TextRequest.ts"
 import { median } from "#harness/figures/Statistics.ts"
 import { describeMachine, machineLine } from "#harness/report/Machine.ts"
 import { textWeights } from "../../sizes/text/TextWeights.ts"
+import { neverAborted, serverOf } from "../../support/Ask.ts"
 import type { Target } from "../../support/Connection.ts"
 import { number } from "../../support/Findings.ts"
 import { startGateway } from "../../support/Gateway.ts"
@@ -28,24 +30,14 @@ interface Reply {
 }
 
 /** One streamed completion, from the request to its end. Only llama-server knows `min_p`, which is set to cut nothing. */
-const stream = async ({ key, port }: Target, prompt: string): Promise<Reply> => {
-  const request = { ...sizedCompletion(prompt, replyTokens), ...(key === "" ? { min_p: 0 } : {}) }
+const stream = async (target: Target, prompt: string): Promise<Reply> => {
+  const fields = { ...sizedCompletion(prompt, replyTokens), ...(target.key === "" ? { min_p: 0 } : {}) }
   const startedMs = performance.now()
-  const response = await fetch(`http://127.0.0.1:${port}${completionsPath}`, {
-    method: "POST",
-    headers: { "content-type": "application/json", authorization: `Bearer ${key}` },
-    body: JSON.stringify(request),
-  })
-  if (!response.ok || response.body === null) throw new Error(`answered ${response.status}`)
-  let firstTokenMs = Number.NaN
-  let text = ""
-  for await (const piece of response.body.pipeThrough(new TextDecoderStream())) {
-    text += piece
-    if (Number.isNaN(firstTokenMs) && /"text":"[^"]/.test(text)) firstTokenMs = performance.now() - startedMs
-  }
-  const tokens = Number(/"completion_tokens":(\d+)/.exec(text)?.[1])
+  const reply = new ChatReply()
+  const endMs = await streamed(serverOf(target), { path: completionsPath, fields }, reply, neverAborted)
+  const { completionTokens: tokens = 0, pieces } = reply
   if (tokens !== replyTokens) throw new Error(`a reply of ${tokens} tokens instead of ${replyTokens}`)
-  return { firstTokenMs, tokens }
+  return { firstTokenMs: (pieces[0] ?? endMs) - startedMs, tokens }
 }
 
 interface Reading {

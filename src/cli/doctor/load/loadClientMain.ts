@@ -1,9 +1,11 @@
 // Entry of the load client's thread: runs the tasks of LoadClient.ts. A thread of its own, so that sending and
 // receiving do not block the event loop of the measured node.
 import { parentPort, workerData } from "node:worker_threads"
+import type { Target } from "#harness/client/Exchange.ts"
+import { isUnfinished, RequestFailed } from "#harness/client/Failures.ts"
 import { runAdmission, runLive, runTranscribe } from "./Listening.ts"
 import { runPlay, runSpeak } from "./Speech.ts"
-import type { Answered, Asked, Results, Target, Task } from "./Tasks.ts"
+import type { Answered, Asked, Results, Task } from "./Tasks.ts"
 import { runPrompts, runReplies, runReply } from "./Text.ts"
 
 const target = workerData as Target
@@ -29,14 +31,17 @@ const run = (task: Task): Promise<Results[Task["kind"]]> => {
   }
 }
 
+const problemOf = (error: unknown, { deadlineMs }: Task): string => {
+  if (isUnfinished(error)) return `not finished within ${(deadlineMs / 1000).toFixed(1)} s`
+  if (!(error instanceof RequestFailed)) return error instanceof Error ? error.message : String(error)
+  return /^\d+$/.test(error.key) ? `the node answered ${error.key}: ${error.message}` : error.message
+}
+
 parentPort?.on("message", ({ id, task }: Asked) => {
   run(task).then(
     (result) => parentPort?.postMessage({ id, result } satisfies Answered),
     (error: unknown) => {
-      const isLate = error instanceof Error && (error.name === "TimeoutError" || error.name === "AbortError")
-      const words = error instanceof Error ? error.message : String(error)
-      const problem = isLate ? `not finished within ${(task.deadlineMs / 1000).toFixed(1)} s` : words
-      parentPort?.postMessage({ id, problem } satisfies Answered)
+      parentPort?.postMessage({ id, problem: problemOf(error, task) } satisfies Answered)
     },
   )
 })
