@@ -854,6 +854,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/cli/setup",
       "src/config",
       "src/confine",
+      "src/harness/figures",
       "src/transport",
       "src/transport/server",
     ],
