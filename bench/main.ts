@@ -6,13 +6,14 @@ import { Command, Flag } from "effect/cli"
 import { runCommandLine } from "#cli/shared/CommandLine.ts"
 import { version } from "#cli/shared/Version.ts"
 import { hostileSuite } from "./hostile/Suite.ts"
+import { modelsSuite, writeAnswers } from "./models/Suite.ts"
 import { runSuite } from "./run/Run.ts"
 import { hostileDefaults, type SuiteCommand, suites } from "./run/Suites.ts"
 import { sizesCommand } from "./sizes/Command.ts"
 import type { Suite } from "./support/Suite.ts"
 import { turnsSuite } from "./turns/Suite.ts"
 
-const { hostile, turns, ...plain } = suites
+const { hostile, models, turns, ...plain } = suites
 
 const atLeast = (least: number, most: number) =>
   Flag.filter(
@@ -70,9 +71,11 @@ interface Chosen {
   readonly threads?: Option.Option<number>
 }
 
-const measure = (name: string, suite: Suite, chosen: Chosen) =>
+const measure = (name: string, suite: Suite, chosen: Chosen, keep = true) =>
   runSuite(suite, {
     suite: name,
+    // A short run is a look, a profiled one is slower than its program.
+    keep: keep && !chosen.quick && Option.isNone(chosen.profileDir),
     quick: chosen.quick,
     json: chosen.json,
     profileDir: Option.getOrUndefined(chosen.profileDir),
@@ -164,6 +167,28 @@ const hostileCommand = Command.make(
     ),
 ).pipe(Command.withDescription(hostile.about))
 
+const modelsCommand = Command.make(
+  "models",
+  {
+    ...common,
+    section: sectionFlag(models.suite, []),
+    catalog: Flag.String("catalog").pipe(
+      Flag.withDescription(
+        "Evaluate the models of this catalog instead of the built-in ones; leaves no file",
+      ),
+      Flag.optional,
+    ),
+    answers: Flag.Boolean("answers").pipe(
+      Flag.withDescription("Then write the judged answers of the chat model to models/eval/chat-answers.md"),
+      Flag.withDefault(false),
+    ),
+  },
+  ({ answers, catalog, ...chosen }) =>
+    measure("models", modelsSuite(Option.getOrUndefined(catalog)), chosen, Option.isNone(catalog)).pipe(
+      Effect.andThen(answers ? writeAnswers : Effect.void),
+    ),
+).pipe(Command.withDescription(models.about))
+
 const list = Command.make("list", {}, () =>
   Effect.forEach(Object.entries<SuiteCommand>(suites), ([name, { sized, suite }]) => {
     const bySize = sized === undefined ? "" : `; with --size: ${sized.of(sized.sizes[0]).sections.join(", ")}`
@@ -176,6 +201,7 @@ const bench = Command.make("bench").pipe(
   Command.withSubcommands([
     ...Object.entries<SuiteCommand>(plain).map(commandOf),
     hostileCommand,
+    modelsCommand,
     turnsCommand,
     sizesCommand,
     list,

@@ -38,7 +38,6 @@ const table = ({ figures, method, title }: Part): ReadonlyArray<string> =>
       ]
 
 const commandOf = ({ beside, sections, size, suite, threads }: Result): string => {
-  if (suite === "models") return "npm run models:eval"
   const flags = [
     ...(size === undefined ? [] : [`--size ${size}`]),
     ...(threads === undefined ? [] : [`--threads ${threads}`]),

@@ -17,6 +17,8 @@ export interface RunOptions extends SuiteOptions {
   /** One section alone. */
   readonly section: string | undefined
   readonly json: boolean
+  /** Whether the results stay in bench/results. */
+  readonly keep: boolean
   readonly beside: BesideOptions
 }
 
@@ -34,7 +36,7 @@ const transport = Effect.orDie(
 )
 
 export const runSuite = Effect.fnUntraced(function* (suite: Suite, options: RunOptions) {
-  const { json, profileDir, quick, size, threads } = options
+  const { json, keep, quick, size, threads } = options
   const startedMs = yield* Clock.currentTimeMillis
   const machine = describeMachine(new Date(startedMs))
   const revision = commit()
@@ -45,6 +47,7 @@ export const runSuite = Effect.fnUntraced(function* (suite: Suite, options: RunO
   const report = (failure: string | undefined) =>
     Effect.gen(function* () {
       if (failure !== undefined && measured.length === 0) return
+      const weights = yield* suite.weights ?? Effect.undefined
       const facts: RunFacts = {
         suite: options.suite,
         ...(size === undefined ? {} : { size }),
@@ -56,11 +59,11 @@ export const runSuite = Effect.fnUntraced(function* (suite: Suite, options: RunO
         ...(beside === undefined ? {} : { beside }),
         elapsedSeconds: Math.round(((yield* Clock.currentTimeMillis) - startedMs) / 1000),
         ...(failure === undefined ? {} : { failure }),
+        ...(weights === undefined ? {} : { weights }),
       }
       const result = resultOf(facts, measured)
       yield* Console.log(json ? JSON.stringify(result, null, 2) : asText(facts, measured))
-      // A short run is a look, a profiled one is slower than its program.
-      if (quick || profileDir !== undefined) return
+      if (!keep) return
       const names = keepResult(result)
       if (!json) yield* Console.log(`\nbench/results: ${names.join(", ")}`)
     })

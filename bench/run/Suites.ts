@@ -6,6 +6,7 @@ import { conversationSuite } from "../conversation/Suite.ts"
 import { type HostileOptions, hostileSuite } from "../hostile/Suite.ts"
 import { liveSizes, sizedLiveSuite } from "../live/Sized.ts"
 import { liveSuite } from "../live/Suite.ts"
+import { modelsSuite } from "../models/Suite.ts"
 import { controlSuite, cyclesSuite, restartSuite, slowClientsSuite } from "../operations/Suite.ts"
 import { picturesSuite } from "../pictures/Suite.ts"
 import { kokoroSizes } from "../sizes/kokoro/Kokoro.ts"
@@ -56,6 +57,7 @@ export const suites = {
     suite: liveSuite,
     sized: bySize(liveSizes, sizedLiveSuite),
   },
+  models: { about: "Quality of the built-in models, by the product's own engines", suite: modelsSuite() },
   pictures: { about: "Chats with pictures: first tokens, replies beside them, memory", suite: picturesSuite },
   restart: { about: "A gateway that is killed: how soon the node serves again", suite: restartSuite },
   "slow-clients": {

@@ -39,6 +39,8 @@ export interface Measured {
 }
 
 export interface Suite {
+  /** The weights that it is about, by file, with their SHA-256. */
+  readonly weights?: Effect.Effect<Readonly<Record<string, string>>, ChildFailed>
   /** All sections. */
   readonly sections: ReadonlyArray<string>
   /** Those that run without `--section`. */
