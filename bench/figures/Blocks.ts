@@ -17,7 +17,9 @@ export class WrongBlock extends Error {}
 const BEGIN = /^<!-- figures: ([^;>]+?)(?:; only: ([^>]+?))? -->/m
 const END = "<!-- end of figures -->"
 
-const shown = (value: number | null): string => number(value ?? Number.NaN)
+/** A whole number is a count, or exact. */
+const shown = (value: number | null): string =>
+  Number.isInteger(value) ? String(value) : number(value ?? Number.NaN)
 
 const row = ({ goal, high, low, median, met, name, readings, unit }: Figure): string => {
   const range = readings > 1 ? `${shown(low)} to ${shown(high)}` : ""
