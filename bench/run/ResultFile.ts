@@ -56,9 +56,9 @@ export interface Result extends RunFacts {
   readonly sections: ReadonlyArray<{ readonly name: string; readonly parts: ReadonlyArray<Part> }>
 }
 
-/** JSON has no NaN. Four significant digits: no figure is more exact. */
+/** JSON has no NaN. Six significant digits: more than any figure has, so that a page's three are rounded once. */
 const rounded = (value: number): number | null =>
-  Number.isFinite(value) ? Number(value.toPrecision(4)) : null
+  Number.isFinite(value) ? Number(value.toPrecision(6)) : null
 
 const figureOf = (found: Finding, name: string): Figure => {
   const { goal, spread, unit } = found
