@@ -1,6 +1,6 @@
 // The live suite: its sections, their order and their duration.
-import { readFileSync } from "node:fs"
 import { Effect } from "effect"
+import { builtInModels, fakeModel } from "../operations/Models.ts"
 import { startChild } from "../support/Child.ts"
 import type { Commands } from "../support/CommandChannel.ts"
 import { startGateway } from "../support/Gateway.ts"
@@ -53,36 +53,12 @@ const quickPlan: Plan = {
   frames: { rounds: 1, withinMs: 0, sessions: 10, frames: 200 },
 }
 
-interface Entry {
-  readonly id: string
-  readonly files: Readonly<Record<string, { readonly source: string }>>
-}
-
-/** The built-in transcription model as in the catalog, and a fake one without cost. */
-const models = (): ReadonlyArray<Readonly<Record<string, unknown>>> => {
-  const catalog = new URL("../../models/catalog.json", import.meta.url)
-  const { models: entries } = JSON.parse(readFileSync(catalog, "utf8")) as {
-    readonly models: ReadonlyArray<Entry>
-  }
-  const recogniser = entries.find(({ id }) => id === listenModel)
-  if (recogniser === undefined) throw new Error("the built-in catalog has no recogniser")
-  const files = Object.fromEntries(
-    Object.entries(recogniser.files).map(([role, { source }]) => [
-      role,
-      { source: new URL(source, catalog).pathname },
-    ]),
-  )
-  const listener = {
-    id: idleModel,
-    kind: "transcription",
-    adapter: "fake-transcription",
-    ownedBy: "bench",
-    created: 1,
-    files: {},
-    price: {},
-    runtime: { load: "start" },
-  }
-  return [{ ...recogniser, files }, listener]
+/** The built-in transcription model, and a fake one without cost. */
+const models = async (): Promise<ReadonlyArray<Readonly<Record<string, unknown>>>> => {
+  const runtime = { load: "start" }
+  const builtIn = (await builtInModels()).filter(({ id }) => id === listenModel)
+  const idle = { ...fakeModel, id: idleModel, kind: "transcription", adapter: "fake-transcription" }
+  return [...builtIn.map((entry) => ({ ...entry, runtime })), idle]
 }
 
 const child = <Served extends Commands>(name: string, file: string) =>
@@ -96,7 +72,7 @@ export const liveSuite = suite({
     Effect.all({
       hearing: child<HearingCommands>("hearing", "./hearingMain.ts"),
       echo: child<EchoCommands>("echo", "./echoMain.ts"),
-      gateway: startGateway({ models: models(), profileDir }),
+      gateway: Effect.flatMap(Effect.promise(models), (found) => startGateway({ models: found, profileDir })),
     }),
   died: ({ echo, gateway, hearing }) => Effect.raceAllFirst([hearing.died, echo.died, gateway.child.died]),
   sections: {

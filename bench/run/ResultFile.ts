@@ -110,12 +110,26 @@ export const fileNameOf = (
   return `${parts.join(".")}.json`
 }
 
+/** Indented JSON with a line for each figure, so that the files are short to read and to compare. */
+export const fileText = (result: Result): string => {
+  const figures: Array<string> = []
+  const outline = JSON.stringify(
+    result,
+    (key, value: unknown) => (key === "figures" ? (value as Part["figures"]).map(placeOf) : value),
+    1,
+  )
+  function placeOf(figure: Figure): string {
+    return `figure ${figures.push(JSON.stringify(figure)) - 1}`
+  }
+  return `${outline.replaceAll(/"figure (\d+)"/g, (_, at: string) => figures[Number(at)] ?? "")}\n`
+}
+
 /** Writes a file for each section, in place of that of an earlier run. Returns their names. */
 export const keepResult = (result: Result): ReadonlyArray<string> => {
   mkdirSync(folder, { recursive: true })
   return result.sections.map((section) => {
     const name = fileNameOf(result, section.name)
-    writeFileSync(new URL(name, folder), `${JSON.stringify({ ...result, sections: [section] }, null, 1)}\n`)
+    writeFileSync(new URL(name, folder), fileText({ ...result, sections: [section] }))
     return name
   })
 }

@@ -3,7 +3,7 @@ import { expect, it } from "vitest"
 import { describeMachine } from "#harness/report/Machine.ts"
 import { unmarked, withFigures } from "../../bench/figures/Blocks.ts"
 import { pages } from "../../bench/figures/Pages.ts"
-import { fileNameOf, keptResults, type Result, resultOf } from "../../bench/run/ResultFile.ts"
+import { fileNameOf, fileText, keptResults, type Result, resultOf } from "../../bench/run/ResultFile.ts"
 import { finding } from "../../bench/support/Findings.ts"
 
 const facts = {
@@ -71,6 +71,12 @@ it("a result has median, spread, readings, goal and verdict; what JSON cannot sa
     },
     { name: "engine", unit: "us", median: null, low: null, high: null, readings: 1 },
   ])
+})
+
+it("a file has a line for each figure, and is read as what was written", () => {
+  const text = fileText(result)
+  expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify(result)))
+  expect(text.split("\n").filter((line) => line.includes('"median"'))).toHaveLength(3)
 })
 
 it("a block is written from its file, and written again is the same", () => {
