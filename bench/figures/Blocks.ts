@@ -50,11 +50,12 @@ const commandOf = ({ beside, sections, size, suite, threads }: Result): string =
 }
 
 const origin = (file: string, result: Result): string => {
-  const { beside, machine, revision } = result
+  const { beside, failure, machine, revision } = result
   const facts = [
     machineLine(machine),
     ...(beside === undefined ? [] : [besideLine(beside)]),
     `revision ${revision}`,
+    ...(failure === undefined ? [] : [`PARTIAL: ${failure}`]),
   ]
   return `\`${commandOf(result)}\`: ${facts.join(" · ")} · \`bench/results/${file}\`.`
 }

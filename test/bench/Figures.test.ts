@@ -90,6 +90,15 @@ it("a block is written from its file, and written again is the same", () => {
   expect(withFigures(page.replace("1.25 x", "1.15 x"), results)).toBe(page)
 })
 
+it("a block says what ran beside, and that its run did not come to its end", () => {
+  const beside = { processes: 2, nice: 10, cores: 1.2 }
+  const partial = resultOf({ ...facts, beside, failure: "interrupted" }, measured)
+  const page = withFigures(place, new Map([["text.latency.json", partial]]))
+  expect(page).toContain("--section latency --beside 2 --beside-nice 10`")
+  expect(page).toContain("beside 2 busy processes at nice 10, which used 1.2 cores")
+  expect(page).toContain("PARTIAL: interrupted")
+})
+
 it("a block may show some figures only; a file or a figure that is not there is an error", () => {
   const only = (names: string) => place.replace(".json", `.json; only: ${names}`)
   expect(withFigures(only("engine"), results)).not.toContain("gateway")
