@@ -10,26 +10,18 @@ import { runPrompts, runReplies, runReply } from "./Text.ts"
 
 const target = workerData as Target
 
-const run = (task: Task): Promise<Results[Task["kind"]]> => {
-  switch (task.kind) {
-    case "prompts":
-      return runPrompts(target, task)
-    case "replies":
-      return runReplies(target, task)
-    case "reply":
-      return runReply(target, task)
-    case "speak":
-      return runSpeak(target, task)
-    case "play":
-      return runPlay(target, task)
-    case "transcribe":
-      return runTranscribe(target, task)
-    case "live":
-      return runLive(target, task)
-    case "admission":
-      return runAdmission(target, task)
-  }
+const tasks = {
+  prompts: runPrompts,
+  replies: runReplies,
+  reply: runReply,
+  speak: runSpeak,
+  play: runPlay,
+  transcribe: runTranscribe,
+  live: runLive,
+  admission: runAdmission,
 }
+
+const run = (task: Task): Promise<Results[Task["kind"]]> => tasks[task.kind](target, task as never)
 
 const problemOf = (error: unknown, { deadlineMs }: Task): string => {
   if (isUnfinished(error)) return `not finished within ${(deadlineMs / 1000).toFixed(1)} s`
