@@ -1,7 +1,6 @@
 // The access suite: the cost of authentication and of routing.
-import { Effect, type Scope } from "effect"
-import type { ChildFailed } from "../support/Child.ts"
-import type { Section } from "../support/Findings.ts"
+import { Effect } from "effect"
+import { suite } from "../support/Suite.ts"
 import { type RoutePlan, routing } from "./Routing.ts"
 import { type VerificationPlan, verification } from "./Verification.ts"
 
@@ -22,10 +21,12 @@ const quick: Plan = {
   verification: { fresh: 300, cached: 20_000, users: 200_000, rounds: 2, withinMs: 6_000 },
 }
 
-export const accessSuite = (options: {
-  readonly quick: boolean
-}): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
-  Effect.gen(function* () {
-    const plan = options.quick ? quick : full
-    return [yield* routing(plan.routing), yield* verification(plan.verification)]
-  })
+export const accessSuite = suite({
+  name: "access",
+  plans: { full, quick },
+  start: () => Effect.void,
+  sections: {
+    routing: (_, plan) => routing(plan.routing),
+    verification: (_, plan) => verification(plan.verification),
+  },
+})

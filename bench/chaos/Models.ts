@@ -1,8 +1,10 @@
 // The models and requests of the chaos suite: the demonstration weights of every kind as catalog entries, and for each kind
 // a short request (of a bystander) and a long one (of a victim). No I/O.
+
+import { wavOf } from "#harness/data/Clip.ts"
 import { demoFiles as speechFiles } from "../speech/Models.ts"
 import { demoWeights } from "../text/Models.ts"
-import { demoOptions, demoFiles as earFiles, spokenWav } from "../transcription/Models.ts"
+import { demoOptions, demoFiles as earFiles, spokenSamples } from "../transcription/Models.ts"
 
 export const kinds = ["text", "speech", "transcription"] as const
 export type Kind = (typeof kinds)[number]
@@ -61,7 +63,7 @@ const upload = (seconds: number): Call => ({
   contentType: `multipart/form-data; boundary=${boundary}`,
   body: Buffer.concat([
     Buffer.from(`--${boundary}\r\ncontent-disposition: form-data; name="file"; filename="a"\r\n\r\n`),
-    spokenWav(seconds),
+    wavOf(spokenSamples(seconds), 16_000),
     Buffer.from(`\r\n--${boundary}--\r\n`),
   ]),
 })

@@ -1,5 +1,6 @@
 // The processes of the chaos suite, started once: a node with an engine of every kind, and the clients.
 import { Effect, type Scope } from "effect"
+import { ask, asked } from "../support/Ask.ts"
 import { type Child, ChildFailed, startChild } from "../support/Child.ts"
 import type { Target } from "../support/Connection.ts"
 import { type Gateway, startGateway } from "../support/Gateway.ts"
@@ -13,20 +14,8 @@ export interface Stage {
   readonly operator: Target
 }
 
-const call = (target: Target, path: string, body?: unknown): Effect.Effect<unknown, ChildFailed> =>
-  Effect.tryPromise({
-    try: async () => {
-      const response = await fetch(`http://127.0.0.1:${target.port}${path}`, {
-        method: body === undefined ? "GET" : "POST",
-        headers: { authorization: `Bearer ${target.key}`, "content-type": "application/json" },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      })
-      const answer = (await response.json()) as unknown
-      if (response.status !== 200) throw new Error(`${path}: ${response.status} ${JSON.stringify(answer)}`)
-      return answer
-    },
-    catch: (cause) => new ChildFailed({ child: "edgewise serve", detail: String(cause) }),
-  })
+const call = <A = void>(target: Target, path: string, body?: object): Effect.Effect<A, ChildFailed> =>
+  asked(() => ask<A>(target, path, body))
 
 /** Unloads and loads a model as an operator does, which also resets its count of restarts. Milliseconds. */
 export const reload = ({ operator }: Stage, kind: Kind): Effect.Effect<number, ChildFailed> =>
@@ -37,12 +26,13 @@ export const reload = ({ operator }: Stage, kind: Kind): Effect.Effect<number, C
     return performance.now() - beganMs
   })
 
+interface Status {
+  readonly processes: ReadonlyArray<{ readonly pid: number; readonly name: string }>
+}
+
 /** Process id of a model's engine, from the operators' endpoints. */
 export const enginePid = ({ operator }: Stage, kind: Kind): Effect.Effect<number, ChildFailed> =>
-  Effect.flatMap(call(operator, "/v1/gpu/status"), (status) => {
-    const { processes } = status as {
-      readonly processes: ReadonlyArray<{ readonly pid: number; readonly name: string }>
-    }
+  Effect.flatMap(call<Status>(operator, "/v1/gpu/status"), ({ processes }) => {
     const pid = processes.find(({ name }) => name === `engine ${kind}`)?.pid
     if (pid !== undefined) return Effect.succeed(pid)
     return Effect.fail(new ChildFailed({ child: `engine ${kind}`, detail: "has no process" }))

@@ -1,7 +1,5 @@
 // The chaos suite: how often each engine process is harmed, and for how long.
-import { Effect, type Scope } from "effect"
-import type { ChildFailed } from "../support/Child.ts"
-import type { Section } from "../support/Findings.ts"
+import { suite } from "../support/Suite.ts"
 import { startStage } from "./Stage.ts"
 import { everyHarm, type TrialsPlan, trials } from "./Trials.ts"
 
@@ -14,11 +12,9 @@ const full: TrialsPlan = { harms: everyHarm, rounds: 50, withinMs: 45 * 60_000, 
  */
 const quick: TrialsPlan = { harms: everyHarm, rounds: 1, withinMs: 0, quietMs: 1_500 }
 
-export const chaosSuite = (options: {
-  readonly quick: boolean
-  readonly profileDir: string | undefined
-}): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
-  Effect.gen(function* () {
-    const stage = yield* startStage(options.profileDir)
-    return yield* trials(stage, options.quick ? quick : full)
-  })
+export const chaosSuite = suite({
+  name: "chaos",
+  plans: { full, quick },
+  start: ({ profileDir }) => startStage(profileDir),
+  sections: { faults: trials },
+})

@@ -1,12 +1,14 @@
 // The conversation suite: what a node needs from the end of a turn to the first audio of the answer, beside the sum of the times
 // of its three engines alone for the same turn.
 import { availableParallelism } from "node:os"
-import { Effect, type Scope } from "effect"
+import { Effect } from "effect"
 import { pairedRatios } from "#harness/figures/Statistics.ts"
 import { type Child, ChildFailed, startChild } from "../support/Child.ts"
 import { type Finding, finding, type Section } from "../support/Findings.ts"
 import { type Gateway, startGateway } from "../support/Gateway.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
+import { type Suite, suite } from "../support/Suite.ts"
+import { generated } from "../transcription/Sized.ts"
 import type { BareCommands, BareTimes } from "./bareMain.ts"
 import { type ConversationSize, catalogOf, engineWeights, spokenClips } from "./Models.ts"
 import { type NodeTurn, turnAt } from "./Turns.ts"
@@ -54,8 +56,7 @@ const beyond = (readings: ReadonlyArray<Reading>, ms: (turn: NodeTurn) => number
 
 /** Rounds of one turn through the node and the same turn with the engines alone. */
 const readingsOf = (
-  gateway: Gateway,
-  bare: Child<BareCommands>,
+  { bare, gateway }: Stage,
   plan: RoundsPlan,
   silenceMs: number | undefined,
 ): Effect.Effect<ReadonlyArray<Reading>, ChildFailed> => {
@@ -149,34 +150,40 @@ const voiced = (readings: ReadonlyArray<Reading>, silenceMs: number, extraMs: nu
 /** Silence after which a node can begin to prepare an answer, milliseconds. */
 const preparedAfterMs = 80
 
-export const conversationSuite = (options: {
-  readonly quick: boolean
-  readonly profileDir: string | undefined
-  readonly size: ConversationSize | undefined
-  readonly threads: number | undefined
-}): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
-  Effect.gen(function* () {
-    const { profileDir, quick: short, size } = options
-    const plan = short ? quick : full
-    const threads = options.threads ?? (size === undefined ? 1 : availableParallelism())
-    const weights = yield* Effect.tryPromise({
-      try: () => engineWeights(size, threads),
-      catch: (cause) => new ChildFailed({ child: "generated weights", detail: String(cause) }),
-    })
-    const bare = yield* startChild<BareCommands>({
-      name: "bare engines",
-      entry: new URL("./bareMain.ts", import.meta.url),
-    })
-    yield* bare.ask("open", weights)
-    const gateway = yield* startGateway({ models: catalogOf(weights), profileDir })
-    const extraMs = size === undefined ? allowedMs.demonstration : allowedMs.generated
-    const sections = Effect.gen(function* () {
-      // Until the code of both is compiled.
-      yield* readingsOf(gateway, bare, { rounds: short ? 1 : 3, withinMs: 15_000 }, undefined)
-      const found = [committed(yield* readingsOf(gateway, bare, plan.turns, undefined), extraMs)]
-      for (const silenceMs of plan.silences)
-        found.push(voiced(yield* readingsOf(gateway, bare, plan.turns, silenceMs), silenceMs, extraMs))
-      return found
-    })
-    return yield* Effect.raceAllFirst([sections, bare.died, gateway.child.died])
+interface Stage {
+  readonly gateway: Gateway
+  readonly bare: Child<BareCommands>
+}
+
+/** On the weights of a size; undefined for the demonstration weights. */
+export const conversationSuite = (size?: ConversationSize): Suite => {
+  const extraMs = size === undefined ? allowedMs.demonstration : allowedMs.generated
+  return suite<Stage, Plan>({
+    name: "conversation",
+    plans: { full, quick },
+    start: ({ profileDir, quick: short, threads = size === undefined ? 1 : availableParallelism() }) =>
+      Effect.gen(function* () {
+        const weights = yield* generated(() => engineWeights(size, threads))
+        const bare = yield* startChild<BareCommands>({
+          name: "bare engines",
+          entry: new URL("./bareMain.ts", import.meta.url),
+        })
+        yield* bare.ask("open", weights)
+        const gateway = yield* startGateway({ models: catalogOf(weights), profileDir })
+        // Until the code of both is compiled.
+        yield* readingsOf({ gateway, bare }, { rounds: short ? 1 : 3, withinMs: 15_000 }, undefined)
+        return { gateway, bare }
+      }),
+    died: ({ bare, gateway }) => Effect.raceFirst(bare.died, gateway.child.died),
+    sections: {
+      commit: (stage, plan) =>
+        Effect.map(readingsOf(stage, plan.turns, undefined), (readings) => committed(readings, extraMs)),
+      silences: (stage, plan) =>
+        Effect.forEach(plan.silences, (silenceMs) =>
+          Effect.map(readingsOf(stage, plan.turns, silenceMs), (readings) =>
+            voiced(readings, silenceMs, extraMs),
+          ),
+        ),
+    },
   })
+}

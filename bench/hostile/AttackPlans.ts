@@ -1,7 +1,7 @@
 // The attacks of docs/security.md as plans: what a connection sends, how many connections and how often. Each is bounded in
 // rate and comes from one client. Pure.
 import { boastingTables } from "../../test/support/audio/HostileMp4.ts"
-import { speech, wavOf } from "../live/Speech.ts"
+import { speech, wavFile } from "../live/Speech.ts"
 import type { Target } from "../support/Connection.ts"
 import { withKey } from "./Placeholder.ts"
 import { chunked, multipartType, post, upload } from "./Requests.ts"
@@ -200,7 +200,7 @@ const plans: Readonly<Record<AttackName, (clipPort: number) => AttackPlan>> = {
     closesOnAnswer: false,
   }),
   "H4 long files": () => {
-    const first = file(wavOf(speech(600)), { model: "whisper", stream: "true" })
+    const first = file(wavFile(speech(600)), { model: "whisper", stream: "true" })
     return { connectionsPerSecond: 4, mostConnections: 4, first, closesOnAnswer: false }
   },
   "H5 one word of 35,000 letters": () => {

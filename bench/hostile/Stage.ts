@@ -3,6 +3,7 @@
 import { readFile, writeFile } from "node:fs/promises"
 import { Effect, type Scope } from "effect"
 import { childrenRunning } from "../../test/support/process/ChildProcesses.ts"
+import { asked, askText } from "../support/Ask.ts"
 import { type Child, ChildFailed, startChild } from "../support/Child.ts"
 import type { Target } from "../support/Connection.ts"
 import { type Gateway, startGateway } from "../support/Gateway.ts"
@@ -65,20 +66,8 @@ export const startStage = (
     return { gateway, attacker, honest }
   })
 
-const get = (gateway: Gateway, path: string): Effect.Effect<string, ChildFailed> =>
-  Effect.tryPromise({
-    try: async () => {
-      const headers = { authorization: `Bearer ${gateway.target.key}` }
-      const response = await fetch(`http://127.0.0.1:${gateway.target.port}${path}`, {
-        headers,
-        signal: AbortSignal.timeout(10_000),
-      })
-      const text = await response.text()
-      if (response.status !== 200) throw new Error(`${path}: ${response.status} ${text.slice(0, 500)}`)
-      return text
-    },
-    catch: (cause) => new ChildFailed({ child: "edgewise serve", detail: String(cause) }),
-  })
+const get = ({ target }: Gateway, path: string): Effect.Effect<string, ChildFailed> =>
+  asked(() => askText(target, path, undefined, 10_000))
 
 /** Whether the same process still answers /health with 200. */
 export const isHealthy = (gateway: Gateway): Effect.Effect<boolean> =>

@@ -1,7 +1,7 @@
 // The hostile suite: mutated inputs, and the attacks of docs/security.md.
-import { Effect, type Scope } from "effect"
+import { Effect } from "effect"
 import { ChildFailed } from "../support/Child.ts"
-import type { Section } from "../support/Findings.ts"
+import { type Suite, suite } from "../support/Suite.ts"
 import { type AttacksPlan, attacks } from "./Attacks.ts"
 import { type FloodsPlan, floods } from "./Floods.ts"
 import { type FuzzPlan, fuzz, replay } from "./Fuzz.ts"
@@ -36,38 +36,37 @@ const quickAttacks: AttacksPlan = { rounds: 1, seconds: 3 }
 const seeds = 1_000_000
 
 export interface HostileOptions {
-  readonly quick: boolean
   readonly seed: number | undefined
   /** Index of the one input to send. */
   readonly only: number | undefined
-  readonly attacks: boolean
   /** Only attacks whose name begins with this. */
   readonly attack: string | undefined
-  /** All attacks on conversations at once, with a small heap. */
-  readonly floods: FloodsPlan | undefined
-  readonly profileDir: string | undefined
+  readonly floods: FloodsPlan
 }
 
-export const hostileSuite = ({
-  attack,
-  attacks: isAttacks,
-  floods: floodsPlan,
-  only,
-  profileDir,
-  quick: isQuick,
-  seed,
-}: HostileOptions): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> => {
-  if (floodsPlan !== undefined) return floods(floodsPlan)
-  if (isAttacks || attack !== undefined) {
-    return attacks({ ...(isQuick ? quickAttacks : fullAttacks), named: attack }, profileDir)
-  }
-  if (only === undefined) {
-    return fuzz({ ...(isQuick ? quick : full), seed: seed ?? Math.floor(Math.random() * seeds) })
-  }
-  if (seed === undefined) {
-    return Effect.fail(
-      new ChildFailed({ child: "bench hostile", detail: "--only wants the --seed of the run" }),
-    )
-  }
-  return replay(seed, only)
+interface Plan {
+  readonly inputs: Size
+  readonly attacks: AttacksPlan
 }
+
+/** The mutated inputs, or one of them. */
+const inputs = (size: Size, { only, seed }: HostileOptions) => {
+  if (only === undefined) return fuzz({ ...size, seed: seed ?? Math.floor(Math.random() * seeds) })
+  if (seed !== undefined) return replay(seed, only)
+  return Effect.fail(
+    new ChildFailed({ child: "bench hostile", detail: "--only wants the --seed of the run" }),
+  )
+}
+
+export const hostileSuite = (options: HostileOptions): Suite =>
+  suite<string | undefined, Plan>({
+    name: "hostile",
+    plans: { full: { inputs: full, attacks: fullAttacks }, quick: { inputs: quick, attacks: quickAttacks } },
+    start: ({ profileDir }) => Effect.succeed(profileDir),
+    sections: {
+      inputs: (_, plan) => inputs(plan.inputs, options),
+      attacks: (profileDir, plan) => attacks({ ...plan.attacks, named: options.attack }, profileDir),
+      floods: () => floods(options.floods),
+    },
+    onlyNamed: ["attacks", "floods"],
+  })

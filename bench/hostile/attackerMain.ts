@@ -3,6 +3,7 @@
 import { createServer } from "node:http"
 import { type AddressInfo, connect, type Socket } from "node:net"
 import { setPriority } from "node:os"
+import { ask } from "../support/Ask.ts"
 import { serveCommands } from "../support/CommandChannel.ts"
 import type { Target } from "../support/Connection.ts"
 import { type AttackName, type AttackPlan, attackPlan } from "./AttackPlans.ts"
@@ -87,14 +88,8 @@ class Attack {
 }
 
 /** A client secret of the key with these limits. */
-const secretOf = async ({ key, port }: Target, limits: AttackPlan["secret"]): Promise<string> => {
-  const response = await fetch(`http://127.0.0.1:${port}/v1/realtime/client_secrets`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-    body: JSON.stringify({ limits }),
-  })
-  return ((await response.json()) as { readonly value: string }).value
-}
+const secretOf = async (target: Target, limits: AttackPlan["secret"]): Promise<string> =>
+  (await ask<{ readonly value: string }>(target, "/v1/realtime/client_secrets", { limits })).value
 
 let attack: Attack | undefined
 

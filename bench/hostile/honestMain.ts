@@ -1,11 +1,13 @@
 // The honest clients of the hostile suite, a process of their own: authenticated chat many times a second, and once a second each the
 // beginning of a conversation and, where asked for, a speech request, a transcription and a live session. Counts failures and times
 // the chat.
-import { Agent, request } from "node:http"
 import { setTimeout as sleep } from "node:timers/promises"
+import { exchangeText } from "#harness/client/Exchange.ts"
+import { openSocket, socketUrl } from "#harness/client/Socket.ts"
 import { Latencies, type Percentiles } from "#harness/figures/Latencies.ts"
 import { NoSession, Speaker } from "../live/Speaker.ts"
-import { speech, wavOf } from "../live/Speech.ts"
+import { speech, wavFile } from "../live/Speech.ts"
+import { neverAborted, serverOf } from "../support/Ask.ts"
 import { serveCommands } from "../support/CommandChannel.ts"
 import type { Target } from "../support/Connection.ts"
 import { multipartType, upload } from "./Requests.ts"
@@ -48,46 +50,15 @@ export interface HonestSeen {
   readonly reasons: ReadonlyArray<string>
 }
 
-/**
- * The node closes a connection that is idle for 10 s, and resets it if the next request has just arrived unread. So a client gives
- * up its idle connections earlier; 5 s is the default of Node's own agent.
- */
-const idleMs = 5_000
-const agent = new Agent({ keepAlive: true, maxSockets: 64, timeout: idleMs })
+/** Bytes of a reply, at most: more than any of these requests is answered with. */
+const mostBytes = 16 * 2 ** 20
 
-/** One POST. Rejects for any status but 200. */
-const post = ({ key, port }: Target, path: string, contentType: string, body: Buffer): Promise<void> =>
-  new Promise((resolve, reject) => {
-    const outgoing = request(
-      {
-        agent,
-        host: "127.0.0.1",
-        port,
-        path,
-        method: "POST",
-        timeout: patienceMs,
-        headers: {
-          authorization: `Bearer ${key}`,
-          "content-type": contentType,
-          "content-length": body.length,
-        },
-      },
-      (incoming) => {
-        let text = ""
-        incoming.setEncoding("latin1").on("data", (more: string) => {
-          if (text.length < 200) text += more.slice(0, 200)
-        })
-        incoming.on("error", reject)
-        incoming.on("end", () => {
-          if (incoming.statusCode === 200 && text.length > 0) resolve()
-          else reject(new Error(`${incoming.statusCode} ${text}`))
-        })
-      },
-    )
-    outgoing.on("timeout", () => outgoing.destroy(new Error(`no answer in ${patienceMs} ms`)))
-    outgoing.on("error", reject)
-    outgoing.end(body)
-  })
+/** One POST. Rejects for any status but 200, and for an empty reply. */
+const post = async (target: Target, path: string, type: string, body: Uint8Array): Promise<void> => {
+  const outgoing = { path, type, body, signal: neverAborted }
+  const text = await exchangeText(serverOf(target, patienceMs), outgoing, mostBytes)
+  if (text === "") throw new Error("an empty reply")
+}
 
 const json = (target: Target, path: string, body: unknown): Promise<void> =>
   post(target, path, "application/json", Buffer.from(JSON.stringify(body)))
@@ -119,7 +90,7 @@ const said = (target: Target) =>
   })
 
 const samples = speech(1)
-const clip = upload(wavOf(samples), "a.wav", { model: "ear", sync: "true" })
+const clip = upload(wavFile(samples), "a.wav", { model: "ear", sync: "true" })
 const transcribed = (target: Target) => post(target, "/v1/audio/transcriptions", multipartType, clip)
 
 const transcription = async (target: Target): Promise<void> => {
@@ -134,18 +105,19 @@ const transcription = async (target: Target): Promise<void> => {
 }
 
 /** A conversation that begins and is closed. Refused only where its organization has no place. */
-const conversation = ({ key, port }: Target): Promise<void> =>
-  new Promise((resolve, reject) => {
-    const socket = new WebSocket(`ws://127.0.0.1:${port}/v1/realtime?model=fake&token=${key}`)
-    const end = (settle: () => void) => {
-      clearTimeout(timer)
-      socket.close()
-      settle()
-    }
-    const timer = setTimeout(() => end(() => reject(new Error("no session"))), patienceMs)
-    socket.addEventListener("message", () => end(resolve))
-    socket.addEventListener("error", () => end(() => reject(new Error("refused"))))
-  })
+const conversation = async (target: Target): Promise<void> => {
+  const server = serverOf(target, patienceMs)
+  const begun = Promise.withResolvers<void>()
+  const socket = await openSocket(socketUrl(server, "/v1/realtime?model=fake"), server, () => begun.resolve())
+  const timer = setTimeout(() => begun.reject(new Error("no session")), patienceMs)
+  socket.once("close", () => begun.reject(new Error("closed without an event")))
+  try {
+    await begun.promise
+  } finally {
+    clearTimeout(timer)
+    socket.close()
+  }
+}
 
 class Clients {
   readonly #target: Target

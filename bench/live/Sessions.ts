@@ -1,14 +1,17 @@
 // Live sessions of a whole node: the time from `stop` to the final result, the lag of captions behind the audio,
 // whether the final result equals a file's transcript, and how many sessions are served before one is refused.
 import { Effect } from "effect"
+import { transcriptOf } from "#harness/client/TranscriptionRequest.ts"
+import { makeClip } from "#harness/data/Clip.ts"
 import { pairedRatios, percentile } from "#harness/figures/Statistics.ts"
+import { neverAborted, serverOf } from "../support/Ask.ts"
 import { type Child, ChildFailed } from "../support/Child.ts"
 import { type Finding, finding, type Goal, type Section } from "../support/Findings.ts"
 import type { Gateway } from "../support/Gateway.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import type { HearingCommands } from "./hearingMain.ts"
 import { NoSession, Speaker } from "./Speaker.ts"
-import { madeUp, rateHz, speech, wavOf } from "./Speech.ts"
+import { madeUp, rateHz, speech } from "./Speech.ts"
 
 export const listenModel = "stt-large-v3-turbo"
 
@@ -88,17 +91,10 @@ export const lastWordSection = (
   })
 
 /** The transcript of the same samples as a file (`sync=true`). */
-const fileText = async ({ target: { key, port } }: Gateway, samples: Int16Array): Promise<string> => {
-  const form = new FormData()
-  form.append("file", new File([wavOf(samples)], "speech.wav"))
-  const query = new URLSearchParams({ sync: "true", model: listenModel })
-  const response = await fetch(`http://127.0.0.1:${port}/v1/audio/transcriptions?${query}`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${key}` },
-    body: form,
-  })
-  if (response.status !== 200) throw new Error(`sync=true: ${response.status}`)
-  return ((await response.json()) as { readonly text: string }).text
+const fileText = async ({ target }: Gateway, samples: Int16Array): Promise<string> => {
+  const clip = makeClip("speech", samples, "")
+  const ask = { model: listenModel, clip, language: undefined, stream: false, fields: { sync: true } }
+  return (await transcriptOf(serverOf(target), ask, neverAborted)).text
 }
 
 /** An admitted session; undefined if the busy node refuses it. */

@@ -1,10 +1,12 @@
 // The live suite on generated weights of real size: the time from `stop` to the final text, how many sessions
 // are admitted, and the lag of their captions. For weights whose encoder is too large for captions it names a draft.
-import { Effect, type Scope } from "effect"
+import { availableParallelism } from "node:os"
+import { Effect } from "effect"
 import { type WhisperSize, whisperFiles } from "../sizes/whisper/Whisper.ts"
-import { type ChildFailed, startChild } from "../support/Child.ts"
-import type { Goal, Section } from "../support/Findings.ts"
+import { startChild } from "../support/Child.ts"
+import type { Goal } from "../support/Findings.ts"
 import { startGateway } from "../support/Gateway.ts"
+import { type Suite, suite } from "../support/Suite.ts"
 import { entryOf } from "../transcription/Models.ts"
 import { generated } from "../transcription/Sized.ts"
 import type { HearingCommands } from "./hearingMain.ts"
@@ -63,39 +65,38 @@ const quick: Plan = {
   capacity: { most: 8, everyMs: 4_000, watchedMs: 8_000 },
 }
 
-export const sizedLiveSuite = (options: {
-  readonly size: LiveSize
-  readonly quick: boolean
-  readonly threads: number
-  readonly profileDir: string | undefined
-}): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
-  Effect.gen(function* () {
-    const { profileDir, quick: short, size, threads } = options
-    const plan = short ? quick : full
-    const { draft, goals: wanted, weights }: Sizes = parts[size]
-    const files = yield* generated(() => whisperFiles(weights))
-    const entry = { ...entryOf({ files, options: {}, catalogThreads: threads }), id: listenModel }
-    const draftEntry =
-      draft === undefined
-        ? undefined
-        : entryOf({
-            files: yield* generated(() => whisperFiles(draft)),
-            options: {},
-            catalogThreads: threads,
-          })
-    const models =
-      draftEntry === undefined ? [entry] : [{ ...entry, transcription: { draft: draftEntry.id } }, draftEntry]
-    const hearing = yield* startChild<HearingCommands>({
-      name: "hearing",
-      entry: new URL("./hearingMain.ts", import.meta.url),
-    })
-    yield* hearing.ask("open", { files, options: {}, threads })
-    const gateway = yield* startGateway({ models, profileDir })
-    const sections = Effect.gen(function* () {
-      return [
-        yield* lastWordSection(gateway, hearing, plan.lastWord),
-        yield* capacitySection(gateway, plan.capacity, wanted),
-      ]
-    })
-    return yield* Effect.raceAllFirst([sections, hearing.died, gateway.child.died])
+export const sizedLiveSuite = (size: LiveSize): Suite => {
+  const { draft, goals: wanted, weights }: Sizes = parts[size]
+  return suite({
+    name: "live",
+    plans: { full, quick },
+    start: ({ profileDir, threads = availableParallelism() }) =>
+      Effect.gen(function* () {
+        const files = yield* generated(() => whisperFiles(weights))
+        const entry = { ...entryOf({ files, options: {}, catalogThreads: threads }), id: listenModel }
+        const draftEntry =
+          draft === undefined
+            ? undefined
+            : entryOf({
+                files: yield* generated(() => whisperFiles(draft)),
+                options: {},
+                catalogThreads: threads,
+              })
+        const models =
+          draftEntry === undefined
+            ? [entry]
+            : [{ ...entry, transcription: { draft: draftEntry.id } }, draftEntry]
+        const hearing = yield* startChild<HearingCommands>({
+          name: "hearing",
+          entry: new URL("./hearingMain.ts", import.meta.url),
+        })
+        yield* hearing.ask("open", { files, options: {}, threads })
+        return { hearing, gateway: yield* startGateway({ models, profileDir }) }
+      }),
+    died: ({ gateway, hearing }) => Effect.raceFirst(hearing.died, gateway.child.died),
+    sections: {
+      final: ({ gateway, hearing }, plan) => lastWordSection(gateway, hearing, plan.lastWord),
+      capacity: ({ gateway }, plan) => capacitySection(gateway, plan.capacity, wanted),
+    },
   })
+}

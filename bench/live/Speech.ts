@@ -1,7 +1,8 @@
 // Speech for the live bench: the evaluation clips of the built-in model, and any number of other clips, made of their
 // parts with pauses, noise and other loudness. 16 kHz s16 mono; the same for the same seed.
 import { readFileSync } from "node:fs"
-import { bytesToS16, s16ToBytes } from "#domain/audio/Audio.ts"
+import { bytesToS16 } from "#domain/audio/Audio.ts"
+import { wavOf } from "#harness/data/Clip.ts"
 
 const folder = new URL("../../models/whisper-demo-en/eval/", import.meta.url)
 const wavHeadBytes = 44
@@ -51,23 +52,4 @@ export const madeUp = (seed: number): Int16Array => {
 }
 
 /** As a WAV file. */
-export const wavOf = (samples: Int16Array): Buffer<ArrayBuffer> => {
-  const pcm = s16ToBytes(samples)
-  const head = Buffer.alloc(wavHeadBytes)
-  head.write("RIFF", 0)
-  head.writeUInt32LE(wavHeadBytes - 8 + pcm.length, 4)
-  head.write("WAVEfmt ", 8)
-  const bytesPerSample = 2
-  const pcmFormat = 1
-  const channels = 1
-  head.writeUInt32LE(16, 16)
-  head.writeUInt16LE(pcmFormat, 20)
-  head.writeUInt16LE(channels, 22)
-  head.writeUInt32LE(rateHz, 24)
-  head.writeUInt32LE(rateHz * bytesPerSample, 28)
-  head.writeUInt16LE(bytesPerSample, 32)
-  head.writeUInt16LE(8 * bytesPerSample, 34)
-  head.write("data", 36)
-  head.writeUInt32LE(pcm.length, 40)
-  return Buffer.concat([head, pcm])
-}
+export const wavFile = (samples: Int16Array): Buffer => Buffer.from(wavOf(samples, rateHz))

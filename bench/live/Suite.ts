@@ -1,11 +1,11 @@
 // The live suite: its sections, their order and their duration.
-import { readFileSync } from "node:fs"
-import { availableParallelism } from "node:os"
-import { Effect, type Scope } from "effect"
-import { type ChildFailed, startChild } from "../support/Child.ts"
-import type { Section } from "../support/Findings.ts"
+import { Effect } from "effect"
+import { builtInModels, fakeModel } from "../operations/Models.ts"
+import { startChild } from "../support/Child.ts"
+import type { Commands } from "../support/CommandChannel.ts"
 import { startGateway } from "../support/Gateway.ts"
 import type { RoundsPlan } from "../support/Rounds.ts"
+import { suite } from "../support/Suite.ts"
 import type { EchoCommands } from "./echoMain.ts"
 import { type FramePlan, frameSection, idleModel, memorySection } from "./Gateway.ts"
 import { type HearingPlan, hearingSection } from "./Hearing.ts"
@@ -20,7 +20,6 @@ import {
   lastWordSection,
   listenModel,
 } from "./Sessions.ts"
-import { type LiveSize, sizedLiveSuite } from "./Sized.ts"
 
 interface Plan {
   readonly hearing: HearingPlan
@@ -54,79 +53,35 @@ const quickPlan: Plan = {
   frames: { rounds: 1, withinMs: 0, sessions: 10, frames: 200 },
 }
 
-interface Entry {
-  readonly id: string
-  readonly files: Readonly<Record<string, { readonly source: string }>>
+/** The built-in transcription model, and a fake one without cost. */
+const models = async (): Promise<ReadonlyArray<Readonly<Record<string, unknown>>>> => {
+  const runtime = { load: "start" }
+  const builtIn = (await builtInModels()).filter(({ id }) => id === listenModel)
+  const idle = { ...fakeModel, id: idleModel, kind: "transcription", adapter: "fake-transcription" }
+  return [...builtIn.map((entry) => ({ ...entry, runtime })), idle]
 }
 
-/** The built-in transcription model as in the catalog, and a fake one without cost. */
-const models = (): ReadonlyArray<Readonly<Record<string, unknown>>> => {
-  const catalog = new URL("../../models/catalog.json", import.meta.url)
-  const { models: entries } = JSON.parse(readFileSync(catalog, "utf8")) as {
-    readonly models: ReadonlyArray<Entry>
-  }
-  const recogniser = entries.find(({ id }) => id === listenModel)
-  if (recogniser === undefined) throw new Error("the built-in catalog has no recogniser")
-  const files = Object.fromEntries(
-    Object.entries(recogniser.files).map(([role, { source }]) => [
-      role,
-      { source: new URL(source, catalog).pathname },
-    ]),
-  )
-  const listener = {
-    id: idleModel,
-    kind: "transcription",
-    adapter: "fake-transcription",
-    ownedBy: "bench",
-    created: 1,
-    files: {},
-    price: {},
-    runtime: { load: "start" },
-  }
-  return [{ ...recogniser, files }, listener]
-}
+const child = <Served extends Commands>(name: string, file: string) =>
+  startChild<Served>({ name, entry: new URL(file, import.meta.url) })
 
-interface LiveSuiteOptions {
-  readonly quick: boolean
-  readonly profileDir: string | undefined
-  /** Undefined for the built-in model. */
-  readonly size: LiveSize | undefined
-  readonly threads: number | undefined
-}
-
-export const liveSuite = ({
-  profileDir,
-  quick,
-  size,
-  threads,
-}: LiveSuiteOptions): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
-  size === undefined
-    ? builtInSuite({ quick, profileDir })
-    : sizedLiveSuite({ quick, profileDir, size, threads: threads ?? availableParallelism() })
-
-const builtInSuite = (options: {
-  readonly quick: boolean
-  readonly profileDir: string | undefined
-}): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
-  Effect.gen(function* () {
-    const plan = options.quick ? quickPlan : fullPlan
-    const entryOf = (file: string) => new URL(file, import.meta.url)
-    const hearing = yield* startChild<HearingCommands>({
-      name: "hearing",
-      entry: entryOf("./hearingMain.ts"),
-    })
-    const echo = yield* startChild<EchoCommands>({ name: "echo", entry: entryOf("./echoMain.ts") })
-    const gateway = yield* startGateway({ models: models(), profileDir: options.profileDir })
-    const sections = Effect.gen(function* () {
-      return [
-        yield* hearingSection(hearing, plan.hearing),
-        yield* lastWordSection(gateway, hearing, plan.lastWord),
-        yield* lagSection(gateway, plan.lag),
-        yield* clipsSection(gateway, plan.clips),
-        yield* capacitySection(gateway, plan.capacity),
-        yield* memorySection(gateway, plan.idleSessions),
-        yield* frameSection(gateway, echo, plan.frames),
-      ]
-    })
-    return yield* Effect.raceAllFirst([sections, hearing.died, echo.died, gateway.child.died])
-  })
+/** On the built-in model. */
+export const liveSuite = suite({
+  name: "live",
+  plans: { full: fullPlan, quick: quickPlan },
+  start: ({ profileDir }) =>
+    Effect.all({
+      hearing: child<HearingCommands>("hearing", "./hearingMain.ts"),
+      echo: child<EchoCommands>("echo", "./echoMain.ts"),
+      gateway: Effect.flatMap(Effect.promise(models), (found) => startGateway({ models: found, profileDir })),
+    }),
+  died: ({ echo, gateway, hearing }) => Effect.raceAllFirst([hearing.died, echo.died, gateway.child.died]),
+  sections: {
+    hearing: ({ hearing }, plan) => hearingSection(hearing, plan.hearing),
+    final: ({ gateway, hearing }, plan) => lastWordSection(gateway, hearing, plan.lastWord),
+    lag: ({ gateway }, plan) => lagSection(gateway, plan.lag),
+    clips: ({ gateway }, plan) => clipsSection(gateway, plan.clips),
+    capacity: ({ gateway }, plan) => capacitySection(gateway, plan.capacity),
+    memory: ({ gateway }, plan) => memorySection(gateway, plan.idleSessions),
+    frames: ({ echo, gateway }, plan) => frameSection(gateway, echo, plan.frames),
+  },
+})

@@ -179,7 +179,7 @@ export const answersPage = (judged: ReadonlyArray<JudgedAnswer>): string =>
   [
     "# Answers of llama-demo to 300 unseen prompts",
     "",
-    "Written by `npm run models:eval -- --write`: decoded greedily, judged by the rubric in [its model card](../llama-demo/README.md). The prompts and their rules are in [chat.json](chat.json).",
+    "Written by `npm run models:eval -- --answers`: decoded greedily, judged by the rubric in [its model card](../llama-demo/README.md). The prompts and their rules are in [chat.json](chat.json).",
     ...Object.entries(rubricGroups).flatMap(([group, about]) => [
       "",
       `## ${about[0]!.toUpperCase()}${about.slice(1)}`,

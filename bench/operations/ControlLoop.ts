@@ -1,5 +1,7 @@
 // The effect of operators' requests on the node's event loop: models loaded, unloaded and purged beside sixteen streams.
 import { Effect, type Scope } from "effect"
+import { exchange } from "#harness/client/Exchange.ts"
+import { serverOf } from "../support/Ask.ts"
 import type { ChildFailed } from "../support/Child.ts"
 import { finding, type Section } from "../support/Findings.ts"
 import { type Gateway, startGateway } from "../support/Gateway.ts"
@@ -10,29 +12,25 @@ const streams = 16
 /** Real engines: their weights are read, their processes forked and ended. */
 const loaded = ["llm-3.5-27b", "tts-82m"]
 
-/** Streams with a token every 10 ms, until the signal aborts. */
+/** Streams with a token every 10 ms, until the signal aborts. Resolves when each has begun. */
 const openStreams = async ({ target }: Gateway, signal: AbortSignal): Promise<() => number> => {
   let bytes = 0
   const script = `fake:${JSON.stringify({ tokens: 4_000, tokenMs: 10 })}`
-  const body = {
+  const body = JSON.stringify({
     model: fakeModel.id,
     stream: true,
     max_tokens: 4_096,
     messages: [{ role: "user", content: script }],
-  }
+  })
+  const outgoing = { path: "/v1/chat/completions", type: "application/json", body, signal }
   for (let i = 0; i < streams; i++) {
-    const response = await fetch(`http://127.0.0.1:${target.port}/v1/chat/completions`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${target.key}`, "content-type": "application/json" },
-      body: JSON.stringify(body),
-      signal,
+    await new Promise<void>((begun, reject) => {
+      const onChunk = (chunk: Buffer) => {
+        bytes += chunk.length
+      }
+      // A stream that has begun ends with the purge.
+      exchange(serverOf(target), outgoing, { onHead: () => begun(), onChunk }).catch(reject)
     })
-    if (response.status !== 200 || response.body === null) throw new Error(`stream: ${response.status}`)
-    const read = async () => {
-      for await (const chunk of response.body ?? []) bytes += (chunk as Uint8Array).length
-    }
-    // The stream ends with the purge.
-    read().catch(() => {})
   }
   return () => bytes
 }

@@ -2,15 +2,18 @@
 // alone, and the node's default threads beside numbers that a catalog names.
 import { availableParallelism } from "node:os"
 import { Effect, type Scope } from "effect"
+import { speak } from "#harness/client/SpeechRequest.ts"
 import { median, pairedRatios } from "#harness/figures/Statistics.ts"
 import { type KokoroSize, kokoroFiles } from "../sizes/kokoro/Kokoro.ts"
+import { asked, neverAborted, serverOf } from "../support/Ask.ts"
 import { type Child, type ChildFailed, startChild } from "../support/Child.ts"
 import { finding, type Section } from "../support/Findings.ts"
 import { type Gateway, startGateway } from "../support/Gateway.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
+import { type Suite, suite } from "../support/Suite.ts"
 import { generated } from "../transcription/Sized.ts"
 import type { BareEngineCommands } from "./bareEngineMain.ts"
-import { kokoroEntry, sentence, speechPath, textOf, voice } from "./Models.ts"
+import { kokoroEntry, sentence, textOf, voice } from "./Models.ts"
 
 interface Plan {
   readonly first: RoundsPlan
@@ -30,9 +33,6 @@ const quick: Plan = {
 }
 
 const text = textOf(300)
-const samplesAMs = 24
-const bytesASample = 2
-
 interface Heard {
   readonly firstMs: number
   readonly allMs: number
@@ -40,23 +40,18 @@ interface Heard {
 }
 
 /** One request in the bench's own process: it reads bytes and records two times. */
-const timedReply = ({ target }: Gateway, input: string, stream: boolean): Effect.Effect<Heard> =>
-  Effect.promise(async () => {
+const timedReply = ({ target }: Gateway, input: string, stream: boolean): Effect.Effect<Heard, ChildFailed> =>
+  asked(async () => {
+    const request = { model: "demo", voice, input, format: "pcm", rateHz: 24_000, playerBufferMs: 0 } as const
     const beganMs = performance.now()
-    const response = await fetch(`http://127.0.0.1:${target.port}${speechPath}`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${target.key}`, "content-type": "application/json" },
-      body: JSON.stringify({ model: "demo", voice, input, response_format: "pcm", stream }),
-    })
-    if (response.status !== 200 || response.body === null)
-      throw new Error(`speech answered ${response.status}`)
-    let firstMs = Number.NaN
-    let bytes = 0
-    for await (const chunk of response.body) {
-      if (Number.isNaN(firstMs)) firstMs = performance.now() - beganMs
-      bytes += chunk.length
-    }
-    return { firstMs, allMs: performance.now() - beganMs, audioMs: bytes / bytesASample / samplesAMs }
+    const { figures } = await speak(
+      serverOf(target),
+      { ...request, fields: { stream } },
+      beganMs,
+      neverAborted,
+    )
+    const { audio = Number.NaN, e2e = Number.NaN, first_byte: firstMs = Number.NaN } = figures
+    return { firstMs, allMs: e2e, audioMs: 1000 * audio }
   })
 
 /** The goal: at most this times the bare engine's first piece, plus 5 ms. */
@@ -152,29 +147,29 @@ const defaults = (
     }
   })
 
-export const sizedSpeechSuite = (options: {
-  readonly size: KokoroSize
-  readonly quick: boolean
-  /** Threads of the engine alone and in the catalog; absent: all cores, and the node chooses. */
-  readonly threads: number | undefined
-  readonly profileDir: string | undefined
-}): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
-  Effect.gen(function* () {
-    const { profileDir, size, threads: catalogThreads } = options
-    const threads = catalogThreads ?? availableParallelism()
-    const plan = options.quick ? quick : full
-    const files = yield* generated(() => kokoroFiles(size))
-    const bare = yield* startChild<BareEngineCommands>({
-      name: "bare engine",
-      entry: new URL("./bareEngineMain.ts", import.meta.url),
-    })
-    yield* bare.ask("open", { files, threads, spins: catalogThreads === undefined })
-    const gateway = yield* startGateway({ models: [kokoroEntry(files, catalogThreads)], profileDir })
-    yield* bare.ask("once", sentence)
-    yield* timedReply(gateway, sentence, true)
-    return [
-      yield* firstAudio(gateway, bare, plan.first),
-      yield* speed(gateway, bare, plan.speed),
-      yield* defaults(gateway, files, catalogThreads, threads, plan.defaults),
-    ]
+/** Without `--threads` the engine alone has all cores, and the node chooses. */
+export const sizedSpeechSuite = (size: KokoroSize): Suite =>
+  suite({
+    name: "speech",
+    plans: { full, quick },
+    start: ({ profileDir, threads: catalogThreads }) =>
+      Effect.gen(function* () {
+        const threads = catalogThreads ?? availableParallelism()
+        const files = yield* generated(() => kokoroFiles(size))
+        const bare = yield* startChild<BareEngineCommands>({
+          name: "bare engine",
+          entry: new URL("./bareEngineMain.ts", import.meta.url),
+        })
+        yield* bare.ask("open", { files, threads, spins: catalogThreads === undefined })
+        const gateway = yield* startGateway({ models: [kokoroEntry(files, catalogThreads)], profileDir })
+        yield* bare.ask("once", sentence)
+        yield* timedReply(gateway, sentence, true)
+        return { gateway, bare, files, catalogThreads, threads }
+      }),
+    sections: {
+      first: ({ bare, gateway }, plan) => firstAudio(gateway, bare, plan.first),
+      speed: ({ bare, gateway }, plan) => speed(gateway, bare, plan.speed),
+      defaults: ({ catalogThreads, files, gateway, threads }, plan) =>
+        defaults(gateway, files, catalogThreads, threads, plan.defaults),
+    },
   })

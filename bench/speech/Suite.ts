@@ -1,11 +1,7 @@
 // The speech suite: its sections, their order and their duration.
-import { Effect, type Scope } from "effect"
-import type { KokoroSize } from "../sizes/kokoro/Kokoro.ts"
-import type { ChildFailed } from "../support/Child.ts"
-import type { Section } from "../support/Findings.ts"
+import { suite } from "../support/Suite.ts"
 import { type CostPlan, cost } from "./Cost.ts"
 import { type FirstAudioPlan, firstAudio } from "./FirstAudio.ts"
-import { sizedSpeechSuite } from "./Sized.ts"
 import { startStage } from "./Stage.ts"
 import { type UnderrunPlan, underruns } from "./Underruns.ts"
 
@@ -29,34 +25,14 @@ const quickPlan: Plan = {
   cost: { seconds: 20, rounds: 2, withinMs: 8_000 },
 }
 
-interface SpeechSuiteOptions {
-  readonly quick: boolean
-  readonly profileDir: string | undefined
-  /** Undefined for the demonstration weights. */
-  readonly size: KokoroSize | undefined
-  readonly threads: number | undefined
-}
-
-export const speechSuite = ({
-  profileDir,
-  quick,
-  size,
-  threads,
-}: SpeechSuiteOptions): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
-  size === undefined
-    ? demonstrationSuite({ quick, profileDir })
-    : sizedSpeechSuite({ quick, profileDir, size, threads })
-
-const demonstrationSuite = (options: {
-  readonly quick: boolean
-  readonly profileDir: string | undefined
-}): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
-  Effect.gen(function* () {
-    const plan = options.quick ? quickPlan : fullPlan
-    const stage = yield* startStage(options.profileDir)
-    return [
-      yield* firstAudio(stage, plan.firstAudio),
-      yield* underruns(stage, plan.underruns),
-      yield* cost(stage, plan.cost),
-    ]
-  })
+/** On the demonstration weights. */
+export const speechSuite = suite({
+  name: "speech",
+  plans: { full: fullPlan, quick: quickPlan },
+  start: ({ profileDir }) => startStage(profileDir),
+  sections: {
+    first: (stage, plan) => firstAudio(stage, plan.firstAudio),
+    underruns: (stage, plan) => underruns(stage, plan.underruns),
+    cost: (stage, plan) => cost(stage, plan.cost),
+  },
+})

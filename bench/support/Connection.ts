@@ -86,8 +86,13 @@ export class Connection {
   send(request: Buffer, onRead: OnRead): number {
     this.scanner.reset()
     this.#onRead = onRead
-    this.#busy = true
     const atMs = performance.now()
+    if (this.#closed) {
+      // No event of the socket follows.
+      setImmediate(() => this.#onRead(0, performance.now(), true))
+      return atMs
+    }
+    this.#busy = true
     this.#socket.write(request)
     return atMs
   }

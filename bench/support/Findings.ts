@@ -1,8 +1,9 @@
-// The results of a suite and how they are printed: a section for each question, a row for each quantity, as a table or
-// as JSON. Pure.
+// What a suite found and how it is printed: a section for each question, a row for each quantity. Pure.
 
 import { type Spread, spreadOf } from "#harness/figures/Statistics.ts"
-import { type Machine, machineLine } from "#harness/report/Machine.ts"
+import { machineLine } from "#harness/report/Machine.ts"
+import type { Beside } from "../run/Beside.ts"
+import type { RunFacts } from "../run/ResultFile.ts"
 
 export interface Goal {
   readonly is: "at most" | "at least"
@@ -22,16 +23,6 @@ export interface Section {
   readonly title: string
   readonly method: string
   readonly findings: ReadonlyArray<Finding>
-}
-
-export interface Report {
-  readonly suite: string
-  readonly quick: boolean
-  readonly machine: Machine
-  /** The setting EDGEWISE_TRANSPORT of the nodes that were measured; absent if there were none. */
-  readonly transport?: string
-  readonly elapsedSeconds: number
-  readonly sections: ReadonlyArray<Section>
 }
 
 export const finding = (what: string, unit: string, values: ReadonlyArray<number>, goal?: Goal): Finding => ({
@@ -85,16 +76,24 @@ const aligned = (rows: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArray<stri
   )
 }
 
-export const asText = (report: Report): string => {
+export const asText = (
+  facts: RunFacts,
+  measured: ReadonlyArray<{ readonly found: ReadonlyArray<Section> }>,
+): string => {
+  const { beside, elapsedSeconds = 0, failure, machine, quick, size, suite, transport } = facts
+  const sized = size === undefined ? "" : ` --size ${size}`
   const lines = [
-    `edgewise bench ${report.suite}${report.quick ? " --quick" : ""}, ${report.elapsedSeconds.toFixed(0)} s`,
-    machineLine(report.machine),
-    ...(report.transport === undefined ? [] : [report.transport]),
+    `edgewise bench ${suite}${sized}${quick ? " --quick" : ""}, ${elapsedSeconds.toFixed(0)} s`,
+    machineLine(machine),
+    ...(transport === undefined ? [] : [transport]),
+    ...(beside === undefined ? [] : [besideLine(beside)]),
+    ...(failure === undefined ? [] : [`PARTIAL: ${failure}`]),
   ]
   // Column widths are the same in the whole report, so that values can be compared down a column.
-  const rows = aligned([heading, ...report.sections.flatMap(({ findings }) => findings.map(cells))])
+  const sections = measured.flatMap(({ found }) => found)
+  const rows = aligned([heading, ...sections.flatMap(({ findings }) => findings.map(cells))])
   let next = 1
-  for (const { findings, method, title } of report.sections) {
+  for (const { findings, method, title } of sections) {
     lines.push("", title, `  ${method}`, `  ${rows[0]}`)
     for (const row of rows.slice(next, next + findings.length)) lines.push(`  ${row}`)
     next += findings.length
@@ -102,16 +101,5 @@ export const asText = (report: Report): string => {
   return lines.join("\n")
 }
 
-export const asJson = (report: Report): string =>
-  JSON.stringify(
-    {
-      ...report,
-      sections: report.sections.map((section) => ({
-        ...section,
-        findings: section.findings.map((found) => ({ ...found, met: isMet(found) ?? null })),
-      })),
-    },
-    // JSON has no NaN; a quantity that could not be read becomes null.
-    (_key, value: unknown) => (typeof value === "number" && !Number.isFinite(value) ? null : value),
-    2,
-  )
+export const besideLine = ({ cores, nice, processes }: Beside): string =>
+  `beside ${processes} busy processes at nice ${nice}, which used ${cores} cores`

@@ -7,19 +7,19 @@ import { ChildFailed } from "./Child.ts"
 
 const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url))
 
+type Scope = "read-write" | "superadmin"
+
 /** Creates a key in the store of `dataDir`, and the organization if it does not exist. */
-export const createKey = (
-  dataDir: string,
-  org: string,
-  scope: "read-write" | "superadmin",
-): Effect.Effect<string, ChildFailed> =>
+export const madeKey = async (dataDir: string, org: string, scope: Scope): Promise<string> => {
+  const args = ["keys", "create", "--org", org, "--scope", scope, "--json"]
+  const env = { PATH: process.env.PATH, EDGEWISE_DATA_DIR: dataDir }
+  const flags = ["--disable-warning=ExperimentalWarning", main]
+  const { stdout } = await promisify(execFile)(process.execPath, [...flags, ...args], { env })
+  return (JSON.parse(stdout) as { readonly api_key: string }).api_key
+}
+
+export const createKey = (dataDir: string, org: string, scope: Scope): Effect.Effect<string, ChildFailed> =>
   Effect.tryPromise({
-    try: async () => {
-      const args = ["keys", "create", "--org", org, "--scope", scope, "--json"]
-      const env = { PATH: process.env.PATH, EDGEWISE_DATA_DIR: dataDir }
-      const flags = ["--disable-warning=ExperimentalWarning", main]
-      const { stdout } = await promisify(execFile)(process.execPath, [...flags, ...args], { env })
-      return (JSON.parse(stdout) as { readonly api_key: string }).api_key
-    },
+    try: () => madeKey(dataDir, org, scope),
     catch: (cause) => new ChildFailed({ child: "edgewise keys create", detail: String(cause) }),
   })

@@ -36,6 +36,11 @@ export interface Once {
   readonly body: unknown
 }
 
+export interface Sequence extends Once {
+  readonly count: number
+  readonly withinMs: number
+}
+
 export interface OnceReply {
   readonly status: number
   readonly firstEventMs: number
@@ -206,17 +211,13 @@ const commands = {
   window: (): Window => group.window(),
   stop: (): void => group.stop(),
 
-  /** Sends `count` requests, each after the answer to the one before. Milliseconds of each. */
-  sequence: async ({
-    body,
-    count,
-    path,
-    target,
-  }: Once & { readonly count: number }): Promise<Float64Array> => {
-    const connection = await keptConnection(target)
+  /** Sends up to `count` requests for `withinMs`, each after the answer to the one before. Milliseconds of each. */
+  sequence: async ({ body, count, path, target, withinMs }: Sequence): Promise<ReadonlyArray<number>> => {
     const request = postBytes(target, path, body)
-    const latencies = new Float64Array(count)
-    for (let at = 0; at < count; at++) latencies[at] = await exchange(connection, request)
+    const latencies: Array<number> = []
+    const untilMs = performance.now() + withinMs
+    while (latencies.length < count && (latencies.length === 0 || performance.now() < untilMs))
+      latencies.push(await exchange(await keptConnection(target), request))
     return latencies
   },
 

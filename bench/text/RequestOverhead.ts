@@ -12,6 +12,8 @@ import { type Stage, teachFloors } from "./Stage.ts"
 export interface OverheadPlan extends RoundsPlan {
   /** Requests before the measurement: V8 continues to compile the path for some thousands. */
   readonly warmUp: number
+  /** Longest time of a block, milliseconds: a machine that is busy with other work answers a hundred times slower. */
+  readonly blockMs: number
   /** Sequential requests of one block. */
   readonly requests: number
 }
@@ -27,10 +29,11 @@ export const latencyBlock = (
   target: Target,
   model: string,
   count: number,
+  withinMs: number,
 ): Effect.Effect<Block, ChildFailed> =>
   Effect.gen(function* () {
     const body = scriptedChat(model, false, { tokens: 1 })
-    const latencies = [...(yield* client.ask("sequence", { target, path: chatPath, body, count }))]
+    const latencies = yield* client.ask("sequence", { target, path: chatPath, body, count, withinMs })
     return {
       p50: percentile(latencies, 0.5),
       p95: percentile(latencies, 0.95),
@@ -51,7 +54,7 @@ export const requestOverhead = (stage: Stage, plan: OverheadPlan): Effect.Effect
       { target: gateway.target, model: "fake-thread" },
     ]
     const blocks = (count: number) =>
-      Effect.forEach(subjects, ({ model, target }) => latencyBlock(stage, target, model, count))
+      Effect.forEach(subjects, ({ model, target }) => latencyBlock(stage, target, model, count, plan.blockMs))
     yield* blocks(plan.warmUp)
     const rounds = yield* repeatRounds(plan, () => blocks(plan.requests))
     const of = (at: number) => rounds.flatMap((round) => round[at] ?? [])

@@ -28,7 +28,7 @@ export const transports = (
       Effect.forEach(gateways, (gateway) =>
         Effect.all({
           load: readCost(stage, gateway, cost.connections, forMs),
-          alone: latencyBlock(stage, gateway.target, "fake-process", requests),
+          alone: latencyBlock(stage, gateway.target, "fake-process", requests, overhead.blockMs),
         }),
       )
     yield* round(cost.warmUpMs, overhead.warmUp)

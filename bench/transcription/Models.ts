@@ -78,22 +78,3 @@ export const spokenSamples = (seconds: number): Int16Array => {
   const once = new Int16Array(joined.buffer.slice(joined.byteOffset, joined.byteOffset + joined.byteLength))
   return Int16Array.from({ length: seconds * rateHz }, (_, i) => once[i % once.length]!)
 }
-
-/** The same as a file. */
-export const spokenWav = (seconds: number): Buffer => {
-  const samples = spokenSamples(seconds)
-  const head = Buffer.alloc(headerBytes)
-  head.write("RIFF", 0)
-  head.writeUInt32LE(36 + samples.byteLength, 4)
-  head.write("WAVEfmt ", 8)
-  head.writeUInt32LE(16, 16)
-  head.writeUInt16LE(1, 20)
-  head.writeUInt16LE(1, 22)
-  head.writeUInt32LE(rateHz, 24)
-  head.writeUInt32LE(rateHz * 2, 28)
-  head.writeUInt16LE(2, 32)
-  head.writeUInt16LE(16, 34)
-  head.write("data", 36)
-  head.writeUInt32LE(samples.byteLength, 40)
-  return Buffer.concat([head, Buffer.from(samples.buffer)])
-}

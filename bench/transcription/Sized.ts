@@ -8,6 +8,7 @@ import { ChildFailed } from "../support/Child.ts"
 import { type Finding, finding, type Goal, type Section } from "../support/Findings.ts"
 import { startGateway } from "../support/Gateway.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
+import { type Suite, suite } from "../support/Suite.ts"
 import { entryOf, type Recogniser } from "./Models.ts"
 import { type Stage, startStage } from "./Stage.ts"
 
@@ -137,35 +138,37 @@ export const generated = <A>(make: () => Promise<A>): Effect.Effect<A, ChildFail
     catch: (cause) => new ChildFailed({ child: "generated weights", detail: String(cause) }),
   })
 
-export const sizedTranscriptionSuite = (options: {
-  readonly size: WhisperSize
-  readonly quick: boolean
-  /** Threads of the floor and in the catalog; absent: all cores, and the node chooses. */
-  readonly threads: number | undefined
-  readonly profileDir: string | undefined
-}): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
-  Effect.gen(function* () {
-    const { profileDir, size, threads: catalogThreads } = options
-    const threads = catalogThreads ?? availableParallelism()
-    const plan = options.quick ? quick : full
-    const files = yield* generated(() => whisperFiles(size))
-    const recogniser: Recogniser = { files, options: {}, threads, catalogThreads }
-    const stage = yield* startStage({ recogniser, profileDir, warmUps: 2 })
-    return [
-      yield* compared(stage, threads, plan.window, {
-        title: "One window, 30 s",
-        seconds: windowSeconds,
-        name: "time of the node over the native calls alone",
-        ratio: (calls, node) => pairedRatios(node, calls),
-        goal: { is: "at most", value: 1.1 },
+const windowComparison: Comparison = {
+  title: "One window, 30 s",
+  seconds: windowSeconds,
+  name: "time of the node over the native calls alone",
+  ratio: (calls, node) => pairedRatios(node, calls),
+  goal: { is: "at most", value: 1.1 },
+}
+
+const fileComparison: Comparison = {
+  title: `A file of ${fileSeconds} s`,
+  seconds: fileSeconds,
+  name: "speed of the node over the native calls alone",
+  ratio: (calls, node) => pairedRatios(calls, node),
+  goal: { is: "at least", value: 0.95 },
+}
+
+/** Without `--threads` the floor has all cores, and the node chooses. */
+export const sizedTranscriptionSuite = (size: WhisperSize): Suite =>
+  suite({
+    name: "transcription",
+    plans: { full, quick },
+    start: ({ profileDir, threads: catalogThreads }) =>
+      Effect.gen(function* () {
+        const files = yield* generated(() => whisperFiles(size))
+        const threads = catalogThreads ?? availableParallelism()
+        const recogniser: Recogniser = { files, options: {}, threads, catalogThreads }
+        return { ...(yield* startStage({ recogniser, profileDir, warmUps: 2 })), recogniser }
       }),
-      yield* compared(stage, threads, plan.file, {
-        title: `A file of ${fileSeconds} s`,
-        seconds: fileSeconds,
-        name: "speed of the node over the native calls alone",
-        ratio: (calls, node) => pairedRatios(calls, node),
-        goal: { is: "at least", value: 0.95 },
-      }),
-      yield* defaults(stage, recogniser, plan.defaults),
-    ]
+    sections: {
+      window: (stage, plan) => compared(stage, stage.recogniser.threads, plan.window, windowComparison),
+      file: (stage, plan) => compared(stage, stage.recogniser.threads, plan.file, fileComparison),
+      defaults: (stage, plan) => defaults(stage, stage.recogniser, plan.defaults),
+    },
   })

@@ -1,11 +1,7 @@
 // The transcription suite: its sections, their order and their duration.
-import { Effect, type Scope } from "effect"
-import type { WhisperSize } from "../sizes/whisper/Whisper.ts"
-import type { ChildFailed } from "../support/Child.ts"
-import type { Section } from "../support/Findings.ts"
+import { suite } from "../support/Suite.ts"
 import { type RealTimePlan, realTime } from "./RealTime.ts"
 import { type SharesPlan, shares } from "./Shares.ts"
-import { sizedTranscriptionSuite } from "./Sized.ts"
 import { demonstrationStage, startStage } from "./Stage.ts"
 import { type UploadsPlan, uploads } from "./Uploads.ts"
 
@@ -29,34 +25,14 @@ const quickPlan: Plan = {
   uploads: { rounds: 2, withinMs: 8_000 },
 }
 
-interface TranscriptionSuiteOptions {
-  readonly quick: boolean
-  readonly profileDir: string | undefined
-  /** Undefined for the demonstration weights. */
-  readonly size: WhisperSize | undefined
-  readonly threads: number | undefined
-}
-
-export const transcriptionSuite = ({
-  profileDir,
-  quick,
-  size,
-  threads,
-}: TranscriptionSuiteOptions): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
-  size === undefined
-    ? demonstrationSuite({ quick, profileDir })
-    : sizedTranscriptionSuite({ quick, profileDir, size, threads })
-
-const demonstrationSuite = (options: {
-  readonly quick: boolean
-  readonly profileDir: string | undefined
-}): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
-  Effect.gen(function* () {
-    const plan = options.quick ? quickPlan : fullPlan
-    const stage = yield* startStage({ ...demonstrationStage, profileDir: options.profileDir })
-    return [
-      yield* realTime(stage, plan.realTime),
-      yield* shares(stage, plan.shares),
-      yield* uploads(stage, plan.uploads),
-    ]
-  })
+/** On the demonstration weights. */
+export const transcriptionSuite = suite({
+  name: "transcription",
+  plans: { full: fullPlan, quick: quickPlan },
+  start: ({ profileDir }) => startStage({ ...demonstrationStage, profileDir }),
+  sections: {
+    speed: (stage, plan) => realTime(stage, plan.realTime),
+    shares: (stage, plan) => shares(stage, plan.shares),
+    uploads: (stage, plan) => uploads(stage, plan.uploads),
+  },
+})

@@ -1,10 +1,13 @@
 // The clients of the transcription suite, in a process of their own: they send files and record when the answers arrive.
-import { request } from "node:http"
 import { connect } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
+import { RequestFailed } from "#harness/client/Failures.ts"
+import { transcriptOf } from "#harness/client/TranscriptionRequest.ts"
+import { type Clip, makeClip } from "#harness/data/Clip.ts"
+import { neverAborted, serverOf } from "../support/Ask.ts"
 import { serveCommands } from "../support/CommandChannel.ts"
 import type { Target } from "../support/Connection.ts"
-import { endpoint, model, spokenWav } from "./Models.ts"
+import { endpoint, model, spokenSamples } from "./Models.ts"
 
 const boundary = "bench"
 const before = Buffer.from(
@@ -18,39 +21,24 @@ export interface Answer {
   readonly elapsedMs: number
 }
 
-const ask = ({ key, port }: Target, file: Buffer): Promise<Answer> =>
-  new Promise((resolve, reject) => {
-    const beganMs = performance.now()
-    const outgoing = request(
-      {
-        host: "127.0.0.1",
-        port,
-        path: target,
-        method: "POST",
-        headers: {
-          authorization: `Bearer ${key}`,
-          "content-type": `multipart/form-data; boundary=${boundary}`,
-          "content-length": before.length + file.length + after.length,
-        },
-      },
-      (incoming) => {
-        incoming.resume()
-        incoming.on("end", () =>
-          resolve({ status: incoming.statusCode ?? 0, elapsedMs: performance.now() - beganMs }),
-        )
-      },
-    )
-    outgoing.on("error", reject)
-    outgoing.write(before)
-    outgoing.write(file)
-    outgoing.end(after)
-  })
+const clips = new Map<number, Clip>()
+const clipOf = (seconds: number): Clip => {
+  const clip = clips.get(seconds) ?? makeClip("a", spokenSamples(seconds), "")
+  clips.set(seconds, clip)
+  return clip
+}
 
-const files = new Map<number, Buffer>()
-const fileOf = (seconds: number): Buffer => {
-  const file = files.get(seconds) ?? spokenWav(seconds)
-  files.set(seconds, file)
-  return file
+/** A synchronous transcription of the first seconds of the spoken text. */
+const ask = async (node: Target, seconds: number): Promise<Answer> => {
+  const asked = { model, clip: clipOf(seconds), language: undefined, stream: false, fields: { sync: true } }
+  try {
+    const { endAtMs, sentAtMs } = await transcriptOf(serverOf(node), asked, neverAborted)
+    return { status: 200, elapsedMs: endAtMs - sentAtMs }
+  } catch (cause) {
+    if (cause instanceof RequestFailed && /^\d+$/.test(cause.key))
+      return { status: Number(cause.key), elapsedMs: Number.NaN }
+    throw cause
+  }
 }
 
 /** The head of an upload over a bare socket, so that the time of every byte is known. */
@@ -104,7 +92,7 @@ const commands = {
   /** Sends the same file again and again, one after the other. */
   hear: async (asked: { readonly target: Target; readonly seconds: number; readonly count: number }) => {
     const answers: Array<Answer> = []
-    for (let i = 0; i < asked.count; i++) answers.push(await ask(asked.target, fileOf(asked.seconds)))
+    for (let i = 0; i < asked.count; i++) answers.push(await ask(asked.target, asked.seconds))
     return answers
   },
 
@@ -112,7 +100,7 @@ const commands = {
   together: async (asked: { readonly target: Target; readonly seconds: number; readonly count: number }) => {
     const beganMs = performance.now()
     const answers = await Promise.all(
-      Array.from({ length: asked.count }, () => ask(asked.target, fileOf(asked.seconds))),
+      Array.from({ length: asked.count }, () => ask(asked.target, asked.seconds)),
     )
     return answers.every(({ status }) => status === 200) ? performance.now() - beganMs : Number.NaN
   },
@@ -128,7 +116,7 @@ const commands = {
     const client = async () => {
       let transcribed = 0
       while (performance.now() < untilMs) {
-        const { status } = await ask(asked.target, fileOf(asked.seconds))
+        const { status } = await ask(asked.target, asked.seconds)
         if (status !== 200) throw new Error(`transcription answered ${status}`)
         transcribed += asked.seconds
       }

@@ -54,8 +54,3 @@ export const hear = (samples: Int16Array, silenceMs: number, played?: Float32Arr
   }
   return { foundMs, stoppedAtMs, starts }
 }
-
-/** The value that this share of them lies below. */
-export const at = (values: ReadonlyArray<number>, share: number): number =>
-  values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))] ??
-  Number.NaN

@@ -52,7 +52,7 @@ const people = (folder: string, count: number, seed: number): Section => {
   const lasts = ({ length }: Float32Array) =>
     length >= leastSeconds * rateHz && length <= mostSeconds * rateHz
   const all = some(files.map(decoded).map(audible).filter(lasts), count)
-  return speech({ title: "Recorded speech", what: `recordings of ${folder}`, all }, all.length, seed)
+  return speech({ title: "Recorded speech", what: "recordings of people", all }, all.length, seed)
 }
 
 const sounds = (folder: string, count: number): Section => {
@@ -67,7 +67,7 @@ const sounds = (folder: string, count: number): Section => {
   const found = clips.filter((clip) => hear(clip, 500).foundMs !== undefined).length
   return {
     title: "Recorded sounds",
-    method: `${clips.length} clips of up to ${soundSeconds} s of ${folder}, as loud as they are.`,
+    method: `${clips.length} clips of up to ${soundSeconds} s of recordings, as loud as they are.`,
     findings: [finding("taken for speech", `of ${clips.length}`, [found])],
   }
 }

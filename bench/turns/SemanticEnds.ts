@@ -9,6 +9,7 @@ import { semanticSilenceMs } from "#domain/activity/SemanticSilence.ts"
 import { s16ToF32 } from "#domain/audio/Audio.ts"
 import { TurnDetector } from "#domain/audio/TurnDetector.ts"
 import type { TextEngine, TranscriptionEngine } from "#engines/protocol/Engine.ts"
+import { percentile } from "#harness/figures/Statistics.ts"
 import { RandomNumbers } from "../models/Conditions.ts"
 import { EvaluatedCatalog, loadChatModel, loadTranscriber, transcribe } from "../models/Engines.ts"
 import { finding, type Section } from "../support/Findings.ts"
@@ -146,10 +147,6 @@ const areaOf = (whole: ReadonlyArray<number>, parts: ReadonlyArray<number>): num
   ) /
   (whole.length * parts.length)
 
-const at = (values: ReadonlyArray<number>, share: number): number =>
-  values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))] ??
-  Number.NaN
-
 const defined = <A>(values: ReadonlyArray<A | undefined>): ReadonlyArray<A> =>
   values.flatMap((value) => (value === undefined ? [] : [value]))
 
@@ -182,10 +179,10 @@ const endsOf = (who: string, { parts, whole }: Measured) => {
     finding(
       `${who}, ${whole.length} sentences: last sample to the turn's end, p50`,
       "ms",
-      [at(ends, 0.5)],
+      [percentile(ends, 0.5)],
       goal(300),
     ),
-    finding(`${who}: the same, p90`, "ms", [at(ends, 0.9)]),
+    finding(`${who}: the same, p90`, "ms", [percentile(ends, 0.9)]),
     finding(`${who}: the same, longest`, "ms", [Math.max(...ends)], goal(1_500)),
     finding(`${who}: ended within 300 ms`, "%", [
       (100 * ends.filter((ms) => ms <= 300).length) / whole.length,
@@ -231,9 +228,9 @@ const findingsOf = Effect.fnUntraced(function* (
     ...endsOf(who, alone),
     ...endsOf(`${who}, with the language model`, both),
     ...areasOf(who, both),
-    finding(`${who}: time of a score, p50`, "ms", [at(scoreMs, 0.5)], goal(1)),
-    finding(`${who}: time of a question to the language model, p50`, "ms", [at(modelMs, 0.5)]),
-    finding(`${who}: the same, p95`, "ms", [at(modelMs, 0.95)]),
+    finding(`${who}: time of a score, p50`, "ms", [percentile(scoreMs, 0.5)], goal(1)),
+    finding(`${who}: time of a question to the language model, p50`, "ms", [percentile(modelMs, 0.5)]),
+    finding(`${who}: the same, p95`, "ms", [percentile(modelMs, 0.95)]),
   ]
 })
 

@@ -1,7 +1,9 @@
 // How soon speech is found, and its end: sentences with silence before and behind, clean and in noise.
+
+import { percentile } from "#harness/figures/Statistics.ts"
 import { finding, type Section } from "../support/Findings.ts"
 import { spoken } from "./Clips.ts"
-import { at, hear, perMs } from "./Hearing.ts"
+import { hear, perMs } from "./Hearing.ts"
 
 /**
  * `all`: each one from its first to its last audible sample, peak 1. Taken in turn until there are `count`; `seed` decides loudness and noise.
@@ -29,18 +31,18 @@ export const speech = (
         is: "at most",
         value: count / 100,
       }),
-      finding(`${name}: first sample to detection, p50`, "ms", [at(onsets, 0.5)], bound(100)),
-      finding(`${name}: first sample to detection, p95`, "ms", [at(onsets, 0.95)], bound(160)),
+      finding(`${name}: first sample to detection, p50`, "ms", [percentile(onsets, 0.5)], bound(100)),
+      finding(`${name}: first sample to detection, p95`, "ms", [percentile(onsets, 0.95)], bound(160)),
       finding(
         `${name}: last sample to the turn's end, more than the silence, p50`,
         "ms",
-        [at(ends, 0.5)],
+        [percentile(ends, 0.5)],
         decibels === undefined ? bound(20) : undefined,
       ),
       finding(
         `${name}: the same, p95`,
         "ms",
-        [at(ends, 0.95)],
+        [percentile(ends, 0.95)],
         decibels === undefined ? bound(60) : undefined,
       ),
     ]

@@ -3,14 +3,18 @@
 import { Effect } from "effect"
 import { HOP_SAMPLES } from "#domain/activity/BandEnergies.ts"
 import { Prosody } from "#domain/activity/Prosody.ts"
+import { percentile } from "#harness/figures/Statistics.ts"
 import { RandomNumbers } from "../models/Conditions.ts"
 import { finding, type Section } from "../support/Findings.ts"
+import { type Suite, suite } from "../support/Suite.ts"
 import { answer, echoOf, s16, sentences } from "./Clips.ts"
-import { at, hear, perMs, startsMs } from "./Hearing.ts"
+import { hear, perMs, startsMs } from "./Hearing.ts"
 import { type Folders, recorded } from "./Recorded.ts"
 import { semanticEnds } from "./SemanticEnds.ts"
 import { intrusion, rateHz } from "./Sounds.ts"
 import { speech } from "./Speech.ts"
+
+const untrained = { title: "Speech", what: "sentences of voices that were not trained" }
 
 /** The seeds of the figures; others were used to choose the detector's constants. */
 const firstSeed = 50_000
@@ -63,8 +67,8 @@ const echoes = (all: ReadonlyArray<Float32Array>, count: number): Section => {
         [missed],
         goal(count / 100),
       ),
-      finding(`${decibels} dB: user's first sample to detection, p50`, "ms", [at(late, 0.5)]),
-      finding(`${decibels} dB: the same, p95`, "ms", [at(late, 0.95)]),
+      finding(`${decibels} dB: user's first sample to detection, p50`, "ms", [percentile(late, 0.5)]),
+      finding(`${decibels} dB: the same, p95`, "ms", [percentile(late, 0.95)]),
     ]
   })
   return {
@@ -109,8 +113,11 @@ const headphones = (all: ReadonlyArray<Float32Array>, count: number): Section =>
         is: "at most",
         value: (3 * count) / 100,
       }),
-      finding("user's first sample to detection, p50", "ms", [at(late, 0.5)], { is: "at most", value: 100 }),
-      finding("the same, p95", "ms", [at(late, 0.95)], { is: "at most", value: 160 }),
+      finding("user's first sample to detection, p50", "ms", [percentile(late, 0.5)], {
+        is: "at most",
+        value: 100,
+      }),
+      finding("the same, p95", "ms", [percentile(late, 0.95)], { is: "at most", value: 160 }),
     ],
   }
 }
@@ -158,26 +165,33 @@ const costs = (all: ReadonlyArray<Float32Array>, rounds: number): Section => {
   }
 }
 
-interface TurnsOptions {
-  readonly quick: boolean
-  /** Recordings that are measured in place of everything else. */
-  readonly folders: Folders
+interface Plan {
+  /** Clips of each kind. */
+  readonly count: number
+  /** Every so many of the texts are asked about. */
+  readonly everyText: number
+  readonly rounds: number
 }
 
-/** Two minutes on one core. */
-export const turnsSuite = ({ folders, quick }: TurnsOptions): Effect.Effect<ReadonlyArray<Section>> =>
-  Effect.gen(function* () {
-    if (folders.speech !== undefined || folders.sounds !== undefined)
-      return recorded(folders, quick ? 40 : 200, firstSeed)
-    const all = yield* Effect.orDie(sentences)
-    const count = quick ? 40 : 200
-    const ends = yield* semanticEnds(quick ? 5 : 1)
-    return [
-      sounds(count),
-      speech({ title: "Speech", what: "sentences of voices that were not trained", all }, count, firstSeed),
-      echoes(all, count),
-      headphones(all, count),
-      ends,
-      costs(all, quick ? 3 : 7),
-    ]
+/** Two minutes on one core. With folders, the recordings in them are measured in place of everything else. */
+export const turnsSuite = (folders: Folders): Suite => {
+  const isRecorded = folders.speech !== undefined || folders.sounds !== undefined
+  return suite<ReadonlyArray<Float32Array>, Plan>({
+    name: "turns",
+    plans: {
+      full: { count: 200, everyText: 1, rounds: 7 },
+      quick: { count: 40, everyText: 5, rounds: 3 },
+    },
+    start: () => (isRecorded ? Effect.succeed([]) : Effect.orDie(sentences)),
+    sections: isRecorded
+      ? { recorded: (_, { count }) => Effect.sync(() => recorded(folders, count, firstSeed)) }
+      : {
+          sounds: (_, { count }) => Effect.sync(() => sounds(count)),
+          speech: (all, { count }) => Effect.sync(() => speech({ ...untrained, all }, count, firstSeed)),
+          echo: (all, { count }) => Effect.sync(() => echoes(all, count)),
+          headphones: (all, { count }) => Effect.sync(() => headphones(all, count)),
+          ends: (_, { everyText }) => semanticEnds(everyText),
+          cost: (all, { rounds }) => Effect.sync(() => costs(all, rounds)),
+        },
   })
+}

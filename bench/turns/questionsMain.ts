@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url"
 import { Effect } from "effect"
 import { llamaGguf } from "#engines/llama/model/LlamaGguf.ts"
 import type { ChatTurn, TextDelta, TextEngine } from "#engines/protocol/Engine.ts"
+import { percentile } from "#harness/figures/Statistics.ts"
 import { RandomNumbers } from "../models/Conditions.ts"
 import { collector, greedy } from "../models/Engines.ts"
 import { textSizes, textWeights } from "../sizes/text/TextWeights.ts"
@@ -46,8 +47,7 @@ const timeOf = Effect.fnUntraced(function* (
   return performance.now() - beganMs
 })
 
-const median = (values: ReadonlyArray<number>, share = 0.5) =>
-  values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))]!.toFixed(1)
+const median = (values: ReadonlyArray<number>, share = 0.5) => percentile(values, share).toFixed(1)
 
 /** Large weights take seconds for what the built-in ones take milliseconds. */
 const [instructions, rounds] = size === undefined ? [200, 12] : [40, 3]

@@ -1,34 +1,38 @@
 // The output format of the benches.
 import { expect, it } from "vitest"
 import { describeMachine, machineLine } from "#harness/report/Machine.ts"
-import { asJson, asText, finding, isMet, number, type Report } from "../../bench/support/Findings.ts"
+import { asText, finding, isMet, number } from "../../bench/support/Findings.ts"
 
 const machine = describeMachine(new Date("2026-01-02T03:04:05Z"))
 
-const report: Report = {
-  suite: "text",
-  quick: false,
-  machine,
-  elapsedSeconds: 61.4,
-  sections: [
-    {
-      title: "Cost",
-      method: "by turns",
-      findings: [
-        finding("gateway", "us/token", [9, 5, 7]),
-        finding("over raw", "x", [1.2, 1.4, 1.25], { is: "at most", value: 1.3 }),
-      ],
-    },
-    {
-      title: "Speed",
-      method: "by turns",
-      findings: [
-        finding("through HTTP over bare", "x", [0.9], { is: "at least", value: 0.95 }),
-        finding("engine processes", "us", [Number.NaN]),
-      ],
-    },
-  ],
-}
+const facts = { suite: "text", quick: false, machine, revision: "unknown", elapsedSeconds: 61.4 }
+
+const measured = [
+  {
+    found: [
+      {
+        title: "Cost",
+        method: "by turns",
+        findings: [
+          finding("gateway", "us/token", [9, 5, 7]),
+          finding("over raw", "x", [1.2, 1.4, 1.25], { is: "at most", value: 1.3 }),
+        ],
+      },
+    ],
+  },
+  {
+    found: [
+      {
+        title: "Speed",
+        method: "by turns",
+        findings: [
+          finding("through HTTP over bare", "x", [0.9], { is: "at least", value: 0.95 }),
+          finding("engine processes", "us", [Number.NaN]),
+        ],
+      },
+    ],
+  },
+]
 
 it("measures a goal by the median", () => {
   const atMost = { is: "at most", value: 2 } as const
@@ -53,7 +57,7 @@ it("keeps three digits", () => {
 })
 
 it("prints machine, method, median, spread and verdict in aligned columns", () => {
-  const lines = asText(report).split("\n")
+  const lines = asText(facts, measured).split("\n")
   expect(lines[0]).toBe("edgewise bench text, 61 s")
   expect(lines[1]).toBe(machineLine(machine))
   expect(lines[1]).toContain("2026-01-02T03:04:05.000Z")
@@ -64,12 +68,9 @@ it("prints machine, method, median, spread and verdict in aligned columns", () =
   expect(row("gateway").indexOf("us/token")).toBe(row("through HTTP").indexOf("x  "))
 })
 
-it("prints the same as JSON, without numbers that JSON does not have", () => {
-  const parsed = JSON.parse(asJson(report)) as Report
-  expect(parsed.machine).toEqual(machine)
-  expect(parsed.sections.map(({ findings }) => findings.map((found) => Reflect.get(found, "met")))).toEqual([
-    [null, true],
-    [false, null],
-  ])
-  expect(parsed.sections[1]?.findings[1]?.spread.median).toBeNull()
+it("says what ran beside, and that a run did not come to its end", () => {
+  const beside = { processes: 2, nice: 10, cores: 1.2 }
+  const lines = asText({ ...facts, beside, failure: "interrupted" }, measured).split("\n")
+  expect(lines).toContain("beside 2 busy processes at nice 10, which used 1.2 cores")
+  expect(lines).toContain("PARTIAL: interrupted")
 })

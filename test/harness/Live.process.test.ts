@@ -4,6 +4,7 @@ import { afterAll, describe, expect, it } from "vitest"
 import { type WebSocket, WebSocketServer } from "ws"
 import type { Target } from "#harness/client/Exchange.ts"
 import type { LiveProtocolName } from "#harness/client/LiveProtocols.ts"
+import { runLive } from "#harness/client/LiveRequest.ts"
 import { makeClip } from "#harness/data/Clip.ts"
 import { request } from "#harness/Requests.ts"
 
@@ -59,6 +60,41 @@ const talk = (target: Target, protocol: LiveProtocolName, signal = new AbortCont
   )
 
 const say = (socket: WebSocket, event: object) => socket.send(JSON.stringify(event))
+
+it.concurrent(
+  "audio ahead is sent at once, and its captions have no lag; a session that fails told its lags",
+  async () => {
+    const target = await serve((socket) => {
+      let bytes = 0
+      socket.on("message", (data: Buffer) => {
+        const before = Math.floor(bytes / 16_000)
+        bytes += data.length
+        const halves = Math.floor(bytes / 16_000)
+        if (halves > before)
+          say(socket, { type: "transcript.text.delta", op: "append", delta: "one ", audio_ms: halves * 500 })
+        // Closes before the final result.
+        if (halves === 3) socket.close()
+      })
+    })
+    const lags: Array<number> = []
+    const opened: Array<number> = []
+    const beganMs = performance.now()
+    const asked = {
+      model: "m",
+      clip,
+      language: undefined,
+      protocol: "edgewise" as const,
+      aheadSeconds: 1,
+      onOpen: () => void opened.push(performance.now()),
+      onCaptionLag: (lagMs: number) => void lags.push(lagMs),
+    }
+    const session = runLive(target, asked, beganMs, new AbortController().signal)
+    await expect(session).rejects.toThrow("the session was closed")
+    // Of 0.5 and 1 s there is none; that of 1.5 s came half a second later.
+    expect([opened.length, lags.length]).toEqual([1, 1])
+    expect(performance.now() - beganMs).toBeGreaterThan(450)
+  },
+)
 
 it.concurrent("edgewise's socket: lag of captions and words, flicker, final text", async () => {
   const lateMs = 300

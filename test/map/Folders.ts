@@ -739,7 +739,13 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   "src/harness/data": {
     holds: "Prompts, sentences and recordings: the project's own, ShareGPT's and LibriSpeech's forms",
-    imports: ["src/audio", "src/domain/audio", "src/harness/figures", "src/harness/random"],
+    imports: [
+      "src/audio",
+      "src/audio/codecs",
+      "src/domain/audio",
+      "src/harness/figures",
+      "src/harness/random",
+    ],
   },
   "src/harness/figures": {
     holds: "What is measured, pure: histograms, intervals, the virtual player, captions, word errors",
@@ -833,8 +839,8 @@ export const folders: Readonly<Record<string, Folder>> = {
     ],
   },
   "src/cli/doctor/load": {
-    holds: "The load client that doctor starts as a process",
-    imports: ["src/cli/shared"],
+    holds: "Doctor's tasks for the harness's client, in a thread of its own",
+    imports: ["src/domain/audio", "src/harness/client", "src/harness/data", "src/harness/figures"],
   },
   "src/cli/doctor/machine": {
     holds: "Facts of the machine and its operating system",
@@ -848,6 +854,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/cli/setup",
       "src/config",
       "src/confine",
+      "src/harness/figures",
       "src/transport",
       "src/transport/server",
     ],
@@ -863,9 +870,11 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/cli/doctor/report",
       "src/cli/roles",
       "src/config",
+      "src/domain/audio",
       "src/domain/models",
       "src/domain/queues",
       "src/domain/threads",
+      "src/harness/client",
       "src/services",
       "src/store/accounts",
       "src/store/files",
@@ -874,7 +883,7 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   "src/cli/doctor/report": {
     holds: "The report: limits, words, page",
-    imports: ["src/cli/shared", "src/domain/audio", "src/domain/models"],
+    imports: ["src/cli/shared", "src/domain/audio", "src/domain/models", "src/harness/figures"],
   },
   "src/cli/roles": {
     holds: "The layers of a node, a router and an auth role; what the start prints and checks",
@@ -925,6 +934,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/config/settings",
       "src/domain/access",
       "src/domain/queues",
+      "src/harness/client",
       "src/store/accounts",
       "src/store/signing",
       "src/transport",

@@ -4,6 +4,7 @@ import { dirname, resolve } from "node:path"
 import { Effect } from "effect"
 import { readCatalog } from "#weights/CatalogFile.ts"
 import { dataUrl, png } from "../../../test/support/pictures/PictureFiles.ts"
+import { ask } from "../../support/Ask.ts"
 import type { Target } from "../../support/Connection.ts"
 import { type Finding, finding, type Goal, type Section } from "../../support/Findings.ts"
 import { startGateway } from "../../support/Gateway.ts"
@@ -57,30 +58,18 @@ const atOnce = 8
 /** Longer than any right answer. */
 const longestAnswer = 60
 
-const replyTo = async ({ key, port }: Target, model: string, url: string, text: string): Promise<string> => {
-  const reply = await fetch(`http://127.0.0.1:${port}/v1/chat/completions`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-    body: JSON.stringify({
-      model,
-      temperature: 0,
-      max_tokens: longestAnswer,
-      messages: [
-        {
-          role: "user",
-          content: [
-            { type: "image_url", image_url: { url } },
-            { type: "text", text },
-          ],
-        },
-      ],
-    }),
-  })
-  const body = await reply.text()
-  if (!reply.ok) throw new Error(`${reply.status}: ${body.slice(0, 300)}`)
-  const { choices } = JSON.parse(body) as {
-    readonly choices: ReadonlyArray<{ readonly message: { readonly content: string } }>
-  }
+interface Reply {
+  readonly choices: ReadonlyArray<{ readonly message: { readonly content: string } }>
+}
+
+const replyTo = async (target: Target, model: string, url: string, text: string): Promise<string> => {
+  const content = [
+    { type: "image_url", image_url: { url } },
+    { type: "text", text },
+  ]
+  const messages = [{ role: "user", content }]
+  const fields = { model, temperature: 0, max_tokens: longestAnswer, messages }
+  const { choices } = await ask<Reply>(target, "/v1/chat/completions", fields)
   return choices[0]?.message.content ?? ""
 }
 

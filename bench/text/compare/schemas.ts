@@ -8,6 +8,7 @@ import { Effect } from "effect"
 import { median } from "#harness/figures/Statistics.ts"
 import { describeMachine, machineLine } from "#harness/report/Machine.ts"
 import { textWeights } from "../../sizes/text/TextWeights.ts"
+import { ask } from "../../support/Ask.ts"
 import type { Target } from "../../support/Connection.ts"
 import { number } from "../../support/Findings.ts"
 import { startGateway } from "../../support/Gateway.ts"
@@ -39,33 +40,38 @@ const schemas = {
   ),
 }
 
+interface Reply {
+  readonly choices: ReadonlyArray<{
+    readonly finish_reason: string
+    readonly message: { readonly content: string }
+  }>
+  readonly usage: { readonly completion_tokens: number }
+}
+
 /** The tokens of one reply. Only llama-server knows `min_p`, which is set to cut nothing. */
-const ask = async ({ key, port }: Target, schema: object, seed: number): Promise<number> => {
-  const response = await fetch(`http://127.0.0.1:${port}/v1/chat/completions`, {
-    method: "POST",
-    headers: { "content-type": "application/json", authorization: `Bearer ${key}` },
-    body: JSON.stringify({
-      model: sizedModel,
-      messages: [{ role: "user", content: `Fill in form number ${seed}.` }],
-      max_tokens: replyTokens,
-      temperature: 0.8,
-      top_p: 1,
-      top_k: 0,
-      seed,
-      response_format: { type: "json_schema", json_schema: { name: "form", strict: true, schema } },
-      ...(key === "" ? { min_p: 0 } : {}),
-    }),
+const tokensOf = async (target: Target, schema: object, seed: number): Promise<number> => {
+  const { choices, usage } = await ask<Reply>(target, "/v1/chat/completions", {
+    model: sizedModel,
+    messages: [{ role: "user", content: `Fill in form number ${seed}.` }],
+    max_tokens: replyTokens,
+    temperature: 0.8,
+    top_p: 1,
+    top_k: 0,
+    seed,
+    response_format: { type: "json_schema", json_schema: { name: "form", strict: true, schema } },
+    ...(target.key === "" ? { min_p: 0 } : {}),
   })
-  if (!response.ok) throw new Error(`answered ${response.status}`)
-  const { choices, usage } = JSON.parse(await response.text())
-  if (choices[0].finish_reason === "stop") JSON.parse(choices[0].message.content)
+  const [choice] = choices
+  if (choice?.finish_reason === "stop") JSON.parse(choice.message.content)
   return usage.completion_tokens
 }
 
 /** Tokens a second of this many replies at once, prompts included. */
 const rateOf = async (target: Target, schema: object, streams: number, seed: number): Promise<number> => {
   const startedMs = performance.now()
-  const tokens = await Promise.all(Array.from({ length: streams }, (_, at) => ask(target, schema, seed + at)))
+  const tokens = await Promise.all(
+    Array.from({ length: streams }, (_, at) => tokensOf(target, schema, seed + at)),
+  )
   return (tokens.reduce((sum, each) => sum + each, 0) / (performance.now() - startedMs)) * 1000
 }
 

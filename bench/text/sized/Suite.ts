@@ -1,8 +1,9 @@
 // The text suite on generated weights: its sections, their order and their duration.
-import { Effect, type Scope } from "effect"
+import { availableParallelism } from "node:os"
+import { Effect } from "effect"
 import { type TextSize, textWeights } from "../../sizes/text/TextWeights.ts"
-import { ChildFailed } from "../../support/Child.ts"
-import type { Section } from "../../support/Findings.ts"
+import { type Suite, suite } from "../../support/Suite.ts"
+import { generated } from "../../transcription/Sized.ts"
 import { type ConstrainedPlan, constrained } from "./Constrained.ts"
 import { type DefaultsPlan, defaults } from "./Defaults.ts"
 import { type FirstTokenPlan, firstTokens } from "./FirstToken.ts"
@@ -10,7 +11,7 @@ import { type LongPromptPlan, longPrompt } from "./LongPrompt.ts"
 import { type NativePlan, nativeCalls } from "./NativeCalls.ts"
 import { type PromptRatePlan, promptRate } from "./PromptRate.ts"
 import { type ReplyRatePlan, replyRates } from "./ReplyRate.ts"
-import { type SizedStage, type SizedStageOptions, stageDied, startSizedStage } from "./Stage.ts"
+import { stageDied, startSizedStage } from "./Stage.ts"
 
 interface Plan {
   readonly native: NativePlan
@@ -46,50 +47,23 @@ const full: Readonly<Record<TextSize, Plan>> = {
 /** One round of each: a check that it works, with rough figures. */
 const quick: Plan = planOf(1, 0.5)
 
-/** The sections in order, as named by `--section`. */
-const sections = {
-  prompt: (stage: SizedStage, plan: Plan) => Effect.map(promptRate(stage, plan.prompt), Array.of),
-  replies: (stage: SizedStage, plan: Plan) => Effect.map(replyRates(stage, plan.replies), Array.of),
-  first: (stage: SizedStage, plan: Plan) => Effect.map(firstTokens(stage, plan.first), Array.of),
-  long: (stage: SizedStage, plan: Plan) => Effect.map(longPrompt(stage, plan.long), Array.of),
-  native: (stage: SizedStage, plan: Plan) => nativeCalls(stage, plan.native),
-  defaults: (stage: SizedStage, plan: Plan) => Effect.map(defaults(stage, plan.defaults), Array.of),
-  constrained: (stage: SizedStage, plan: Plan) => Effect.map(constrained(stage, plan.constrained), Array.of),
-}
-
-export type SizedTextSection = keyof typeof sections
-export const sizedTextSections: ReadonlyArray<SizedTextSection> = [
-  "prompt",
-  "replies",
-  "first",
-  "long",
-  "native",
-  "defaults",
-  "constrained",
-]
-
-export const sizedTextSuite = (options: {
-  readonly size: TextSize
-  readonly quick: boolean
-  readonly threads: number
-  readonly profileDir: string | undefined
-  /** Runs only this section; all of them if absent. */
-  readonly section: SizedTextSection | undefined
-}): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
-  Effect.gen(function* () {
-    const { profileDir, section, size, threads } = options
-    const plan = options.quick ? quick : full[size]
-    const weights = yield* Effect.tryPromise({
-      try: () => textWeights(size),
-      catch: (cause) => new ChildFailed({ child: "generated weights", detail: String(cause) }),
-    })
-    const settings: SizedStageOptions = { weights, threads, profileDir }
-    const stage = yield* startSizedStage(settings)
-    const found = Effect.map(
-      Effect.forEach(section === undefined ? sizedTextSections : [section], (name) =>
-        sections[name](stage, plan),
+export const sizedTextSuite = (size: TextSize): Suite =>
+  suite({
+    name: "text",
+    plans: { full: full[size], quick },
+    start: ({ profileDir, threads = availableParallelism() }) =>
+      Effect.flatMap(
+        generated(() => textWeights(size)),
+        (weights) => startSizedStage({ weights, threads, profileDir }),
       ),
-      (each) => each.flat(),
-    )
-    return yield* Effect.raceFirst(found, stageDied(stage))
+    died: stageDied,
+    sections: {
+      prompt: (stage, plan) => promptRate(stage, plan.prompt),
+      replies: (stage, plan) => replyRates(stage, plan.replies),
+      first: (stage, plan) => firstTokens(stage, plan.first),
+      long: (stage, plan) => longPrompt(stage, plan.long),
+      native: (stage, plan) => nativeCalls(stage, plan.native),
+      defaults: (stage, plan) => defaults(stage, plan.defaults),
+      constrained: (stage, plan) => constrained(stage, plan.constrained),
+    },
   })

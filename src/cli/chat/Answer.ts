@@ -1,8 +1,7 @@
 // One answer of a chat on a running node, streamed: its text piece by piece, and at the end what it took.
 import { Clock, Effect, Schema } from "effect"
 import { ChatEvent } from "#domain/wire/events/TextEvents.ts"
-import { eventReader } from "../shared/EventStream.ts"
-import { eachChunk, localFailure, type NodeAccess } from "../shared/NodeClient.ts"
+import { eachEvent, localFailure, type NodeAccess } from "../shared/NodeClient.ts"
 import { postJson } from "../shared/NodeReplies.ts"
 import type { Message } from "./Conversation.ts"
 
@@ -116,10 +115,7 @@ export const stream = Effect.fnUntraced(function* (
   const incoming = yield* postJson(access, "/v1/chat/completions", bodyOf(options, messages))
   const receipt = incoming.headers["x-receipt-id"]
   soFar.receiptId = typeof receipt === "string" ? receipt : undefined
-  yield* eachChunk(
-    incoming,
-    eventReader((json) => soFar.onEvent(json)),
-  )
+  yield* eachEvent(incoming, (json) => soFar.onEvent(json))
   if (soFar.failure !== undefined) return yield* localFailure(soFar.failure)
 }, Effect.scoped)
 

@@ -4,11 +4,10 @@ import { randomUUID } from "node:crypto"
 import { Console, Effect, Option, Result, Scope } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { type TranscriptFormat, transcriptFormats } from "#domain/audio/Transcript.ts"
-import { eventReader } from "../shared/EventStream.ts"
 import { readableSize } from "../shared/FileErrors.ts"
 import { languageFlag, modelFlag } from "../shared/ModelOptions.ts"
 import {
-  eachChunk,
+  eachEvent,
   expectStatus,
   interrupted,
   localFailure,
@@ -144,10 +143,7 @@ const asStream = Effect.fnUntraced(function* (access: NodeAccess, file: string, 
     if (delta !== undefined) process.stdout.write(visible(delta))
     failure ??= error
   }
-  yield* eachChunk(
-    incoming,
-    eventReader((json) => onEvent(JSON.parse(json) as StreamEvent)),
-  )
+  yield* eachEvent(incoming, (json) => onEvent(JSON.parse(json) as StreamEvent))
   process.stdout.write("\n")
   if (failure !== undefined) return yield* localFailure(failure)
 })

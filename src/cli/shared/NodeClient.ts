@@ -10,6 +10,7 @@ import { Flag } from "effect/cli"
 import { load } from "#config/Config.ts"
 import { isLoopbackHost } from "#domain/access/Loopback.ts"
 import { portOfOperatorToken } from "#domain/access/OperatorToken.ts"
+import { EventStream } from "#harness/client/EventStream.ts"
 import { operatorTokenFile } from "#store/accounts/OperatorToken.ts"
 import { tlsFiles } from "./NodeCertificate.ts"
 import { trustOptions } from "./NodeTrust.ts"
@@ -245,17 +246,36 @@ export const send = Effect.fnUntraced(function* ({ base, key, trust }: NodeAcces
   })
 })
 
-/** The rest of a reply, piece by piece. */
+/** The rest of a reply, piece by piece. Fails with what `onChunk` throws. */
 export const eachChunk = (
   incoming: IncomingMessage,
   onChunk: (chunk: Buffer) => void,
 ): Effect.Effect<void, NodeRefused> =>
   Effect.callback((resume) => {
-    incoming.on("data", onChunk)
+    incoming.on("data", (chunk: Buffer) => {
+      try {
+        onChunk(chunk)
+      } catch (cause) {
+        resume(Effect.fail(localFailure(cause instanceof Error ? cause.message : String(cause))))
+        incoming.destroy()
+      }
+    })
     incoming.on("end", () => resume(Effect.void))
     incoming.on("close", () => {
       if (!incoming.complete) resume(Effect.fail(localFailure("the node closed the connection early")))
     })
+  })
+
+/** The data of each server-sent event of a reply, without the last one, `[DONE]`. */
+export const eachEvent = (
+  incoming: IncomingMessage,
+  onData: (data: string) => void,
+): Effect.Effect<void, NodeRefused> =>
+  Effect.suspend(() => {
+    const events = new EventStream((data) => {
+      if (data !== "[DONE]") onData(data)
+    })
+    return eachChunk(incoming, (chunk) => events.read(chunk, performance.now()))
   })
 
 export const textOf = (incoming: IncomingMessage): Effect.Effect<string, NodeRefused> =>

@@ -2,8 +2,7 @@
 // files are stored on the node, so this also works from another machine.
 import { Effect, Schema } from "effect"
 import type { PullWatcher } from "#weights/Download.ts"
-import { eventReader } from "./EventStream.ts"
-import { eachChunk, localFailure, type NodeAccess } from "./NodeClient.ts"
+import { eachEvent, localFailure, type NodeAccess } from "./NodeClient.ts"
 import { postJson } from "./NodeReplies.ts"
 
 /** One file as the node reports it. */
@@ -53,7 +52,7 @@ export const pullOnNode = Effect.fnUntraced(function* (
       if (value.total_bytes !== null) watched.watcher.progress(value.received_bytes, value.total_bytes)
     }
   }
-  yield* eachChunk(incoming, eventReader(onEvent))
+  yield* eachEvent(incoming, onEvent)
   if (failure !== undefined) return yield* localFailure(failure)
   return files ?? (yield* localFailure("the node's answer ended early"))
 })

@@ -28,6 +28,10 @@ export class RequestFailed extends Error {
   }
 }
 
+/** Whether the request failed only because its signal ended it. */
+export const isUnfinished = (error: unknown): boolean =>
+  error instanceof RequestFailed && error.key === "unfinished"
+
 const longestDetail = 200
 
 /** The text on one line without control characters, cut. It comes from the server, and terminals print it. */

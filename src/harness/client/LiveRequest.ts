@@ -17,6 +17,12 @@ export interface LiveAsk {
   readonly clip: Clip
   readonly language: string | undefined
   readonly protocol: LiveProtocolName
+  /** Audio that is sent at once, before the rest follows in real time; its captions have no lag. */
+  readonly aheadSeconds?: number
+  /** Called when the server has admitted the session. */
+  readonly onOpen?: () => void
+  /** Called with the lag of each caption, also of sessions that fail later. */
+  readonly onCaptionLag?: (lagMs: number) => void
 }
 
 /** Audio of a frame: what browsers' audio worklets collect. */
@@ -37,10 +43,12 @@ export const runLive = async (
   const { clip } = ask
   /** When each frame was sent. */
   const sent: Array<number> = []
-  const captions = new Captions(
-    (seconds) => sent[Math.max(0, Math.ceil(seconds / frameSeconds - 1e-6) - 1)],
-    clip.wordEnds,
-  )
+  const { aheadSeconds = 0, onCaptionLag = () => {} } = ask
+  const sentAtMs = (seconds: number) =>
+    seconds <= aheadSeconds && aheadSeconds > 0
+      ? undefined
+      : sent[Math.max(0, Math.ceil(seconds / frameSeconds - 1e-6) - 1)]
+  const captions = new Captions(sentAtMs, clip.wordEnds, onCaptionLag)
   const over = Promise.withResolvers<string>()
   // Awaited below, or not at all if the session fails before.
   over.promise.catch(() => {})
@@ -88,6 +96,7 @@ export const runLive = async (
     ])
     const onClose = (why: string) =>
       fail(new RequestFailed("closed early", oneLine(`the session was closed${why}`)))
+    ask.onOpen?.()
     socket.on("close", (code, reason) => onClose(` with ${code} ${String(reason)}`))
     // A close frame may have come with the answer to the handshake.
     if (socket.readyState !== WebSocket.OPEN) onClose("")
@@ -95,7 +104,7 @@ export const runLive = async (
     const startMs = performance.now()
     for (let at = 0; at < clip.samples.length && !isOver; at += frameSamples) {
       // A frame can be sent when its last sample was spoken.
-      const dueMs = startMs + ((at + frameSamples) * 1000) / rateHz
+      const dueMs = startMs + ((at + frameSamples) * 1000) / rateHz - 1000 * aheadSeconds
       const waitMs = dueMs - performance.now()
       if (waitMs > 0) await Promise.race([sleep(waitMs), over.promise])
       if (isOver) break

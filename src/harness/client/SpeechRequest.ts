@@ -21,14 +21,14 @@ export interface SpeechAsk {
   readonly fields?: Readonly<Record<string, unknown>>
 }
 
-/** Fails with RequestFailed. */
+/** @param reply has what arrived, also if the request fails. Fails with RequestFailed. */
 export const speak = async (
   target: Target,
   ask: SpeechAsk,
   scheduledAtMs: number,
   signal: AbortSignal,
+  reply = new AudioReply(ask.rateHz, ask.format === "pcm"),
 ): Promise<Measured> => {
-  const reply = new AudioReply(ask.rateHz, ask.format === "pcm")
   const events = new EventStream((data, atMs) => {
     const event = objectOf(data)
     if (event === undefined && data === "[DONE]") return

@@ -54,8 +54,21 @@ const mostJson = 16 * 2 ** 20
 export class ChatReply {
   /** Arrival of each piece. */
   readonly pieces: Array<number> = []
+  readonly #onPiece: (atMs: number) => void
   #usage: unknown
   #finished = false
+
+  constructor(onPiece: (atMs: number) => void = () => {}) {
+    this.#onPiece = onPiece
+  }
+
+  get promptTokens(): number | undefined {
+    return countIn(this.#usage, "prompt_tokens")
+  }
+
+  get completionTokens(): number | undefined {
+    return countIn(this.#usage, "completion_tokens")
+  }
 
   /** @throws RequestFailed for an error event */
   event(data: string, atMs: number): void {
@@ -73,19 +86,25 @@ export class ChatReply {
       if (hasContent(choice)) {
         if (this.pieces.length >= mostPieces) throw new RequestFailed("too large", "a reply without an end")
         this.pieces.push(atMs)
+        this.#onPiece(atMs)
       }
       if (choice.finish_reason !== undefined && choice.finish_reason !== null) this.#finished = true
     }
   }
 
   /** @throws RequestFailed if it was no whole reply */
-  measured(scheduledAtMs: number, endAtMs: number): Measured {
+  end(): void {
     if (!this.#finished)
       throw new RequestFailed("closed early", "the stream ended without finish_reason or [DONE]")
+  }
+
+  /** @throws RequestFailed if it was no whole reply */
+  measured(scheduledAtMs: number, endAtMs: number): Measured {
+    this.end()
     const first = this.pieces[0]
     const last = this.pieces.at(-1)
-    const tokens = countIn(this.#usage, "completion_tokens") ?? this.pieces.length
-    const promptTokens = countIn(this.#usage, "prompt_tokens")
+    const { promptTokens } = this
+    const tokens = this.completionTokens ?? this.pieces.length
     const gaps = this.pieces.slice(1).map((atMs, before) => atMs - this.pieces[before]!)
     return {
       figures: {
@@ -101,30 +120,20 @@ export class ChatReply {
   }
 }
 
-/** Fails with RequestFailed. */
-export const chat = async (
+/** Sends a request for a stream and reads its whole reply. Returns the time of its end. Fails with RequestFailed. */
+export const streamed = async (
   target: Target,
-  ask: ChatAsk,
-  scheduledAtMs: number,
+  { path, fields }: { readonly path: string; readonly fields: Json },
+  reply: ChatReply,
   signal: AbortSignal,
-): Promise<Measured> => {
-  const reply = new ChatReply()
+): Promise<number> => {
   const stream = new EventStream((data, atMs) => reply.event(data, atMs))
   const whole: Array<Buffer> = []
   let wholeBytes = 0
   let isJson = false
-  const body = JSON.stringify({
-    model: ask.model,
-    messages: [{ role: "user", content: ask.prompt }],
-    max_tokens: ask.maxTokens,
-    temperature: ask.temperature,
-    stream: true,
-    ...(ask.usage ? { stream_options: { include_usage: true } } : {}),
-    ...ask.fields,
-  })
   await exchange(
     target,
-    { path: "/v1/chat/completions", type: "application/json", body, signal },
+    { path, type: "application/json", body: JSON.stringify(fields), signal },
     {
       onHead: ({ headers }) => {
         const type = headers["content-type"] ?? ""
@@ -146,5 +155,27 @@ export const chat = async (
     stream.end(endAtMs)
     if (stream.events === 0) throw new RequestFailed("wrong reply", "the reply has no server-sent events")
   }
+  reply.end()
+  return endAtMs
+}
+
+/** Fails with RequestFailed. */
+export const chat = async (
+  target: Target,
+  ask: ChatAsk,
+  scheduledAtMs: number,
+  signal: AbortSignal,
+): Promise<Measured> => {
+  const reply = new ChatReply()
+  const fields = {
+    model: ask.model,
+    messages: [{ role: "user", content: ask.prompt }],
+    max_tokens: ask.maxTokens,
+    temperature: ask.temperature,
+    stream: true,
+    ...(ask.usage ? { stream_options: { include_usage: true } } : {}),
+    ...ask.fields,
+  }
+  const endAtMs = await streamed(target, { path: "/v1/chat/completions", fields }, reply, signal)
   return reply.measured(scheduledAtMs, endAtMs)
 }

@@ -1,5 +1,6 @@
 // A recording with its text, as 16 kHz WAV, which every server reads.
-import { BYTES_PER_SAMPLE, LISTEN_RATE_HZ, s16ToBytes } from "#domain/audio/Audio.ts"
+import { wavHeader } from "#audio/codecs/Wav.ts"
+import { LISTEN_RATE_HZ, s16ToBytes } from "#domain/audio/Audio.ts"
 import { wordsOf } from "../figures/WordErrors.ts"
 
 /** A part of the text and its time, seconds. */
@@ -37,31 +38,9 @@ export const wordEndsOf = (segments: ReadonlyArray<TimedText>): ReadonlyArray<nu
     })
   })
 
-const headerBytes = 44
-
-/** The header of a WAV file with 16-bit mono samples. */
-const wavHeader = (sampleBytes: number, rateHz: number): Buffer => {
-  const header = Buffer.alloc(headerBytes)
-  header.write("RIFF", 0)
-  header.writeUInt32LE(headerBytes - 8 + sampleBytes, 4)
-  header.write("WAVEfmt ", 8)
-  header.writeUInt32LE(16, 16)
-  header.writeUInt16LE(1, 20)
-  header.writeUInt16LE(1, 22)
-  header.writeUInt32LE(rateHz, 24)
-  header.writeUInt32LE(rateHz * BYTES_PER_SAMPLE, 28)
-  header.writeUInt16LE(BYTES_PER_SAMPLE, 32)
-  header.writeUInt16LE(8 * BYTES_PER_SAMPLE, 34)
-  header.write("data", 36)
-  header.writeUInt32LE(sampleBytes, 40)
-  return header
-}
-
 /** A WAV file of 16-bit mono samples. */
-export const wavOf = (samples: Int16Array, rateHz: number): Uint8Array => {
-  const pcm = s16ToBytes(samples)
-  return Buffer.concat([wavHeader(pcm.length, rateHz), pcm])
-}
+export const wavOf = (samples: Int16Array, rateHz: number): Uint8Array =>
+  Buffer.concat([wavHeader(samples.length, rateHz), s16ToBytes(samples)])
 
 /** @param segments the times of its parts; where they are unknown, the text is taken to fill the recording */
 export const makeClip = (

@@ -14,15 +14,21 @@ export class Captions {
   readonly #sentAtMs: (seconds: number) => number | undefined
   /** Ends of the words that are said, seconds. */
   readonly #wordEnds: ReadonlyArray<number>
+  readonly #onCaptionLag: (lagMs: number) => void
   #shown: ReadonlyArray<string> = []
   #mostWords = 0
   #changed = 0
   readonly captionLags: Array<number> = []
   readonly wordLags: Array<number> = []
 
-  constructor(sentAtMs: (seconds: number) => number | undefined, wordEnds: ReadonlyArray<number>) {
+  constructor(
+    sentAtMs: (seconds: number) => number | undefined,
+    wordEnds: ReadonlyArray<number>,
+    onCaptionLag: (lagMs: number) => void = () => {},
+  ) {
     this.#sentAtMs = sentAtMs
     this.#wordEnds = wordEnds
+    this.#onCaptionLag = onCaptionLag
   }
 
   /**
@@ -34,7 +40,10 @@ export class Captions {
     this.#changed += this.#shown.length - commonWords(this.#shown, words)
     this.#shown = words
     const coveredAtMs = coveredSeconds === undefined ? undefined : this.#sentAtMs(coveredSeconds)
-    if (coveredAtMs !== undefined) this.captionLags.push(Math.max(0, atMs - coveredAtMs))
+    if (coveredAtMs !== undefined) {
+      this.captionLags.push(Math.max(0, atMs - coveredAtMs))
+      this.#onCaptionLag(Math.max(0, atMs - coveredAtMs))
+    }
     // A word can be shown before its estimated end: it is then not late.
     for (; this.#mostWords < Math.min(words.length, this.#wordEnds.length); this.#mostWords++) {
       const endAtMs = this.#sentAtMs(this.#wordEnds[this.#mostWords]!)

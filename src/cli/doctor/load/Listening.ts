@@ -1,39 +1,42 @@
 // Transcription requests of the load client: a file, live sessions that send audio in real time, and sessions that are
 // only opened to count how many the node admits.
 import { setTimeout as sleep } from "node:timers/promises"
-import { isAborted, postFile, upgrade } from "./Http.ts"
+import type { WebSocket } from "ws"
+import { LISTEN_RATE_HZ } from "#domain/audio/Audio.ts"
+import type { Target } from "#harness/client/Exchange.ts"
+import { isUnfinished, RequestFailed } from "#harness/client/Failures.ts"
+import { liveProtocol } from "#harness/client/LiveProtocols.ts"
+import { runLive as liveSession } from "#harness/client/LiveRequest.ts"
+import { openSocket, socketUrl } from "#harness/client/Socket.ts"
+import { transcriptOf } from "#harness/client/TranscriptionRequest.ts"
+import { makeClip } from "#harness/data/Clip.ts"
 import type {
   AdmissionResult,
   AdmissionTask,
   LiveResult,
   LiveTask,
-  Target,
   TranscribeResult,
   TranscribeTask,
 } from "./Tasks.ts"
 
-export const runTranscribe = async (target: Target, task: TranscribeTask): Promise<TranscribeResult> => {
-  const signal = AbortSignal.timeout(task.deadlineMs)
-  const beganMs = performance.now()
-  const query = new URLSearchParams({ model: task.model, sync: "true", response_format: "json" })
-  const path = `/v1/audio/transcriptions?${query}`
-  await postFile(target, { path, signal, name: "speech.wav", file: task.wav })
-  return { tookMs: performance.now() - beganMs }
+/** What is said in the audio does not matter here. */
+const clipOf = (samples: Int16Array) => makeClip("speech", samples, "")
+
+export const runTranscribe = async (
+  target: Target,
+  { deadlineMs, model, samples }: TranscribeTask,
+): Promise<TranscribeResult> => {
+  const ask = { model, clip: clipOf(samples), language: undefined, stream: false }
+  const { endAtMs, sentAtMs } = await transcriptOf(target, ask, AbortSignal.timeout(deadlineMs))
+  return { tookMs: endAtMs - sentAtMs }
 }
 
-const livePath = (model: string, token?: string): string => {
-  const query = new URLSearchParams({ model, ...(token === undefined ? {} : { token }) })
-  return `/v1/audio/transcriptions/ws?${query}`
-}
-
-/** 16 kHz, 16 bits. */
-const bytesPerSecond = 32_000
-const frameSeconds = 0.1
-
-interface LiveEvent {
-  readonly type?: string
-  readonly audio_ms?: number
-  readonly error?: unknown
+/** The first seconds of audio that repeats. */
+const repeated = (samples: Int16Array, seconds: number): Int16Array => {
+  const out = new Int16Array(Math.floor(seconds * LISTEN_RATE_HZ))
+  for (let at = 0; at < out.length; at += samples.length)
+    out.set(samples.subarray(0, Math.min(samples.length, out.length - at)), at)
+  return out
 }
 
 interface Session {
@@ -42,90 +45,37 @@ interface Session {
   readonly end: "final" | "refused" | "failed"
 }
 
-/** At most `bytes` bytes from position `at` of audio that repeats. */
-const pieceOf = (pcm: Uint8Array, at: number, bytes: number): Uint8Array => {
-  const from = at % pcm.length
-  return pcm.subarray(from, Math.min(pcm.length, from + bytes))
-}
-
-/** One live session from the first frame to the final result. Never rejects. */
-const speaker = async (
-  target: Target,
-  task: LiveTask,
-  delayMs: number,
-  signal: AbortSignal,
-): Promise<Session> => {
-  const lagsMs: Array<number> = []
-  /** For each sent frame, its end in milliseconds of audio and the time. */
-  const sent: Array<{ readonly audioMs: number; readonly atMs: number }> = []
-  let stoppedMs: number | undefined
-  let finalMs: number | undefined
-  let failed = false
-  let wasOpen = false
-  await sleep(delayMs)
-  const socket = new WebSocket(`ws://127.0.0.1:${target.port}${livePath(task.model, target.key)}`)
-  const over = Promise.withResolvers<void>()
-  socket.onerror = () => {
-    failed = true
-    over.resolve()
-  }
-  socket.onclose = () => over.resolve()
-  socket.onmessage = ({ data }) => {
-    const event = JSON.parse(String(data)) as LiveEvent
-    if (event.type === "transcript.text.delta") {
-      const frame = sent.find(({ audioMs }) => audioMs >= (event.audio_ms ?? 0))
-      const isInRealTime = (event.audio_ms ?? 0) > task.aheadSeconds * 1000
-      if (frame !== undefined && isInRealTime) lagsMs.push(performance.now() - frame.atMs)
-    } else if (event.type === "transcript.text.done") {
-      if (stoppedMs !== undefined) finalMs = performance.now() - stoppedMs
-      over.resolve()
-    } else if (event.type === "error") {
-      failed = true
-      over.resolve()
-    }
-  }
-  signal.addEventListener("abort", () => over.resolve())
-  const opened = new Promise<void>((resolve) => {
-    socket.onopen = () => {
-      wasOpen = true
-      resolve()
-    }
-  })
-  await Promise.race([opened, over.promise])
-  let isOver = false
-  void over.promise.then(() => {
-    isOver = true
-  })
-  const totalBytes = (task.aheadSeconds + task.seconds) * bytesPerSecond
-  const beganMs = performance.now()
-  let at = 0
-  while (at < totalBytes && !isOver && !failed && !signal.aborted) {
-    const dueMs = beganMs + (at / bytesPerSecond - task.aheadSeconds) * 1000
-    const waitMs = dueMs - performance.now()
-    if (waitMs > 1) await sleep(waitMs)
-    if (socket.readyState !== WebSocket.OPEN) break
-    const piece = pieceOf(task.pcm, at, frameSeconds * bytesPerSecond)
-    socket.send(piece)
-    at += piece.length
-    sent.push({ audioMs: Math.floor((at / bytesPerSecond) * 1000), atMs: performance.now() })
-  }
-  if (socket.readyState === WebSocket.OPEN && !isOver) {
-    stoppedMs = performance.now()
-    socket.send('{"type":"stop"}')
-    await over.promise
-  }
-  socket.close()
-  if (!wasOpen) return { lagsMs, finalMs, end: "refused" }
-  return { lagsMs, finalMs, end: failed ? "failed" : "final" }
-}
-
 export const runLive = async (target: Target, task: LiveTask): Promise<LiveResult> => {
-  const signal = AbortSignal.timeout(task.deadlineMs)
+  const { aheadSeconds, deadlineMs, model, samples, seconds, speakers } = task
+  const signal = AbortSignal.timeout(deadlineMs)
+  const clip = clipOf(repeated(samples, aheadSeconds + seconds))
+  const speaker = async (delayMs: number): Promise<Session> => {
+    const lagsMs: Array<number> = []
+    let isAdmitted = false
+    const ask = {
+      model,
+      clip,
+      language: undefined,
+      protocol: "edgewise",
+      aheadSeconds,
+      onOpen: () => {
+        isAdmitted = true
+      },
+      onCaptionLag: (lagMs: number) => void lagsMs.push(lagMs),
+    } as const
+    await sleep(delayMs)
+    try {
+      const { figures } = await liveSession(target, ask, performance.now(), signal)
+      return { lagsMs, finalMs: figures.final, end: "final" }
+    } catch (error) {
+      if (!isAdmitted) return { lagsMs, finalMs: undefined, end: "refused" }
+      // A session that the deadline ended has no final result.
+      return { lagsMs, finalMs: undefined, end: isUnfinished(error) ? "final" : "failed" }
+    }
+  }
   const sessions = await Promise.all(
-    Array.from({ length: task.speakers }, (_, at) =>
-      // Spread over a second: windows of real sessions do not end at the same moment.
-      speaker(target, task, (at * 1000) / task.speakers, signal),
-    ),
+    // Spread over a second: windows of real sessions do not end at the same moment.
+    Array.from({ length: speakers }, (_, at) => speaker((at * 1000) / speakers)),
   )
   return {
     captionLagMs: sessions.flatMap(({ lagsMs }) => lagsMs),
@@ -135,20 +85,21 @@ export const runLive = async (target: Target, task: LiveTask): Promise<LiveResul
   }
 }
 
-export const runAdmission = async (target: Target, task: AdmissionTask): Promise<AdmissionResult> => {
-  const signal = AbortSignal.timeout(task.deadlineMs)
-  const open: Array<() => void> = []
+export const runAdmission = async (
+  target: Target,
+  { deadlineMs, model, most }: AdmissionTask,
+): Promise<AdmissionResult> => {
+  const untilMs = performance.now() + deadlineMs
+  const open: Array<WebSocket> = []
+  const { path } = liveProtocol("edgewise", { model, language: undefined })
   try {
-    while (open.length < task.most && !signal.aborted) {
-      const { close, status } = await upgrade(target, livePath(task.model))
-      if (status !== 101) return { admitted: open.length, refused: status === 503 }
-      open.push(close)
-    }
+    while (open.length < most && performance.now() < untilMs)
+      open.push(await openSocket(socketUrl(target, path), target, () => {}))
     return { admitted: open.length, refused: false }
   } catch (error) {
-    if (isAborted(signal, error)) return { admitted: open.length, refused: false }
-    throw error
+    if (!(error instanceof RequestFailed) || error.key === "unreachable") throw error
+    return { admitted: open.length, refused: error.key === "503" }
   } finally {
-    for (const close of open) close()
+    for (const socket of open) socket.terminate()
   }
 }

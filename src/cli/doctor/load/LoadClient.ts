@@ -2,7 +2,8 @@
 // scope.
 import { Worker } from "node:worker_threads"
 import { Data, Effect, type Scope } from "effect"
-import type { Answered, Asked, ResultOf, Target, Task } from "./Tasks.ts"
+import type { Target } from "#harness/client/Exchange.ts"
+import type { Answered, Asked, ResultOf, Task } from "./Tasks.ts"
 
 /** A measurement that could not be made, with the reason as a sentence. */
 export class NotMeasured extends Data.TaggedError("NotMeasured")<{ readonly problem: string }> {

@@ -1,76 +1,63 @@
 // Speech requests of the load client: one synthesized text, and many streams started at once to measure how many the
-// node admits and whether their playback has gaps. Audio is PCM, 24 kHz, mono, 16 bits.
-import { isAborted, postStream, Refused } from "./Http.ts"
-import type { PlayResult, PlayTask, SpeakResult, SpeakTask, Target, Voice } from "./Tasks.ts"
+// node admits and whether their playback has gaps.
+import { AudioReply } from "#harness/client/AudioReply.ts"
+import type { Target } from "#harness/client/Exchange.ts"
+import { isUnfinished, RequestFailed } from "#harness/client/Failures.ts"
+import { speak } from "#harness/client/SpeechRequest.ts"
+import { play } from "#harness/figures/VirtualPlayer.ts"
+import type { PlayResult, PlayTask, SpeakResult, SpeakTask, Voice } from "./Tasks.ts"
 
-const bytesPerMs = (24_000 * 2) / 1000
+/** Of the node's PCM. */
+const rateHz = 24_000
 
-const speech = (
+const askOf = ({ model, voice }: Voice, input: string, stream: boolean) =>
+  ({ model, voice, input, format: "pcm", rateHz, playerBufferMs: 0, fields: { stream } }) as const
+
+export const runSpeak = async (
   target: Target,
-  { fields, model }: Voice,
-  asked: { readonly text: string; readonly stream: boolean; readonly signal: AbortSignal },
-  onChunk: (chunk: Buffer) => void,
-): Promise<void> =>
-  postStream(
-    target,
-    {
-      path: "/v1/audio/speech",
-      signal: asked.signal,
-      json: { model, ...fields, input: asked.text, response_format: "pcm", stream: asked.stream },
-    },
-    onChunk,
-  )
-
-export const runSpeak = async (target: Target, task: SpeakTask): Promise<SpeakResult> => {
-  const signal = AbortSignal.timeout(task.deadlineMs)
-  const beganMs = performance.now()
-  let firstMs: number | undefined
-  let bytes = 0
-  await speech(target, task.voice, { text: task.text, stream: task.stream, signal }, (chunk) => {
-    firstMs ??= performance.now()
-    bytes += chunk.length
-  })
-  const endMs = performance.now()
-  return {
-    firstAudioMs: (firstMs ?? endMs) - beganMs,
-    tookMs: endMs - beganMs,
-    audioMs: bytes / bytesPerMs,
-  }
+  { deadlineMs, stream, text, voice }: SpeakTask,
+): Promise<SpeakResult> => {
+  const ask = askOf(voice, text, stream)
+  const { figures } = await speak(target, ask, performance.now(), AbortSignal.timeout(deadlineMs))
+  const { audio = 0, e2e = 0, first_byte: firstAudioMs = e2e } = figures
+  return { firstAudioMs, tookMs: e2e, audioMs: 1000 * audio }
 }
 
 /** A shorter gap does not count: a client's buffer bridges it. */
 const bridgedMs = 20
 
-export const runPlay = async (target: Target, task: PlayTask): Promise<PlayResult> => {
-  const signal = AbortSignal.timeout(task.deadlineMs)
+/** Whether playback had a gap, or has one now at the end of what arrived. */
+const ranDry = ({ deliveries, firstByteMs }: AudioReply, isPlaying: boolean): boolean => {
+  const { audioMs, starvedMs } = play(deliveries)
+  const waitingMs = isPlaying && firstByteMs !== undefined ? performance.now() - firstByteMs - audioMs : 0
+  return Math.max(starvedMs, waitingMs) > bridgedMs
+}
+
+export const runPlay = async (
+  target: Target,
+  { deadlineMs, streams, text, voice }: PlayTask,
+): Promise<PlayResult> => {
+  const signal = AbortSignal.timeout(deadlineMs)
   const beganMs = performance.now()
-  const firstAudioMs: Array<number> = []
-  let refused = 0
-  let ranDry = 0
-  await Promise.all(
-    Array.from({ length: task.streams }, async () => {
-      let firstMs: number | undefined
-      let bytes = 0
-      let dry = false
+  const ask = askOf(voice, text, true)
+  const replies = await Promise.all(
+    Array.from({ length: streams }, async () => {
+      const reply = new AudioReply(rateHz, true)
       try {
-        await speech(target, task.voice, { text: task.text, stream: true, signal }, (chunk) => {
-          const nowMs = performance.now()
-          if (firstMs === undefined) {
-            firstMs = nowMs
-            firstAudioMs.push(nowMs - beganMs)
-          }
-          if (nowMs - firstMs - bytes / bytesPerMs > bridgedMs) dry = true
-          bytes += chunk.length
-        })
+        await speak(target, ask, beganMs, signal, reply)
+        return { reply, isRefused: false, isPlaying: false }
       } catch (error) {
-        if (error instanceof Refused && error.status === 503) refused++
-        else if (!isAborted(signal, error)) throw error
-        // A stream that was still playing when the measurement ended may have had a gap too.
-        else if (firstMs !== undefined && performance.now() - firstMs - bytes / bytesPerMs > bridgedMs)
-          dry = true
+        const isRefused = error instanceof RequestFailed && error.key === "503"
+        if (isRefused || isUnfinished(error)) return { reply, isRefused, isPlaying: !isRefused }
+        throw error
       }
-      if (dry) ranDry++
     }),
   )
-  return { refused, firstAudioMs, ranDry }
+  return {
+    refused: replies.filter(({ isRefused }) => isRefused).length,
+    firstAudioMs: replies.flatMap(({ reply }) =>
+      reply.firstByteMs === undefined ? [] : [reply.firstByteMs - beganMs],
+    ),
+    ranDry: replies.filter(({ isPlaying, reply }) => ranDry(reply, isPlaying)).length,
+  }
 }

@@ -1,12 +1,6 @@
 // The tasks and results of the load client: messages between the command's thread and the client's thread
 // (loadClientMain.ts). Times are milliseconds. Types only.
 
-/** The private node. */
-export interface Target {
-  readonly port: number
-  readonly key: string
-}
-
 interface Bounded {
   /** Everything that still runs after this many milliseconds is cancelled, and the result holds what was measured. */
   readonly deadlineMs: number
@@ -60,8 +54,7 @@ export interface ReplyOnceResult {
 
 export interface Voice {
   readonly model: string
-  /** Fields of the request beside text and format: a preset voice, or a reference clip. */
-  readonly fields: Readonly<Record<string, string>>
+  readonly voice: string
 }
 
 /** One synthesized text. */
@@ -98,7 +91,8 @@ export interface PlayResult {
 export interface TranscribeTask extends Bounded {
   readonly kind: "transcribe"
   readonly model: string
-  readonly wav: Uint8Array
+  /** 16 kHz, mono. */
+  readonly samples: Int16Array
 }
 
 export interface TranscribeResult {
@@ -110,8 +104,8 @@ export interface LiveTask extends Bounded {
   readonly kind: "live"
   readonly model: string
   readonly speakers: number
-  /** 16 kHz, mono, little-endian 16-bit; repeated if it is too short. */
-  readonly pcm: Uint8Array
+  /** 16 kHz, mono; repeated if it is too short. */
+  readonly samples: Int16Array
   readonly aheadSeconds: number
   readonly seconds: number
 }

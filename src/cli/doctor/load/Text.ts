@@ -1,7 +1,8 @@
 // Text requests of the load client: prompts whose first token is measured, replies that run until they are stopped, and
 // one whole reply. All of them stream over /v1/completions, so that a prompt is exactly the sent text.
-import { eventReader } from "../../shared/EventStream.ts"
-import { isAborted, postStream } from "./Http.ts"
+import type { Target } from "#harness/client/Exchange.ts"
+import { isUnfinished, RequestFailed } from "#harness/client/Failures.ts"
+import { ChatReply, streamed } from "#harness/client/TextRequest.ts"
 import type {
   PromptResult,
   PromptTask,
@@ -9,7 +10,6 @@ import type {
   ReplyOnceTask,
   ReplyResult,
   ReplyTask,
-  Target,
 } from "./Tasks.ts"
 
 interface Asked {
@@ -20,79 +20,55 @@ interface Asked {
   readonly endless: boolean
   readonly signal: AbortSignal
   /** Called for each piece of text. The node sends one per token. */
-  readonly onText: () => void
+  readonly onText?: (atMs: number) => void
 }
 
-interface Usage {
+interface Completed {
   readonly promptTokens: number
   readonly completionTokens: number
+  /** A token may be half a character, or the end of the text: then the end of the reply. */
+  readonly firstAtMs: number
+  readonly endAtMs: number
 }
 
-interface CompletionChunk {
-  readonly choices?: ReadonlyArray<{ readonly text?: string }>
-  readonly usage?: { readonly prompt_tokens: number; readonly completion_tokens: number } | null
-  readonly error?: { readonly message?: string }
-}
-
-/** One streamed completion. Returns the usage that the node sends at the end. */
-const complete = async (target: Target, asked: Asked): Promise<Usage> => {
-  const { endless, maxTokens, model, onText, prompt, signal } = asked
-  let usage: Usage | undefined
-  let problem: string | undefined
-  const read = eventReader((json) => {
-    const chunk = JSON.parse(json) as CompletionChunk
-    if (chunk.error !== undefined) problem = chunk.error.message ?? "the stream ended with an error"
-    if (chunk.usage != null) {
-      usage = {
-        promptTokens: chunk.usage.prompt_tokens,
-        completionTokens: chunk.usage.completion_tokens,
-      }
-    }
-    if ((chunk.choices?.[0]?.text ?? "") !== "") onText()
-  })
-  const json = {
-    model,
-    prompt,
-    max_tokens: maxTokens,
+/** One streamed completion with the usage that the node sends at the end. */
+const complete = async (target: Target, asked: Asked): Promise<Completed> => {
+  const reply = new ChatReply(asked.onText)
+  const fields = {
+    model: asked.model,
+    prompt: asked.prompt,
+    max_tokens: asked.maxTokens,
     stream: true,
     stream_options: { include_usage: true },
     temperature: 0.7,
-    ...(endless ? { frequency_penalty: -2 } : {}),
+    ...(asked.endless ? { frequency_penalty: -2 } : {}),
   }
-  await postStream(target, { path: "/v1/completions", signal, json }, read)
-  if (problem !== undefined || usage === undefined) throw new Error(problem ?? "the stream has no usage")
-  return usage
+  const endAtMs = await streamed(target, { path: "/v1/completions", fields }, reply, asked.signal)
+  const { completionTokens, pieces, promptTokens } = reply
+  if (promptTokens === undefined || completionTokens === undefined)
+    throw new RequestFailed("wrong reply", "the stream has no usage")
+  return { promptTokens, completionTokens, firstAtMs: pieces[0] ?? endAtMs, endAtMs }
 }
 
 /** The API's limit of `max_tokens` (protocol 7.1). */
 const mostTokens = 4096
 
-export const runPrompts = async (target: Target, task: PromptTask): Promise<PromptResult> => {
-  const signal = AbortSignal.timeout(task.deadlineMs)
+export const runPrompts = async (
+  target: Target,
+  { deadlineMs, model, prompts }: PromptTask,
+): Promise<PromptResult> => {
+  const signal = AbortSignal.timeout(deadlineMs)
   const beganMs = performance.now()
   let lastMs = beganMs
   const answers = await Promise.all(
-    task.prompts.map(async (prompt) => {
-      let firstMs: number | undefined
-      const onText = () => {
-        firstMs ??= performance.now()
-      }
+    prompts.map(async (prompt) => {
       try {
-        const { promptTokens } = await complete(target, {
-          model: task.model,
-          prompt,
-          maxTokens: 1,
-          endless: false,
-          signal,
-          onText,
-        })
-        // A token may be half a character, or the end of the text. Then the end of the reply is the time of the first
-        // token.
-        const atMs = firstMs ?? performance.now()
-        lastMs = Math.max(lastMs, atMs)
-        return [{ firstTokenMs: atMs - beganMs, promptTokens }]
+        const asked = { model, prompt, maxTokens: 1, endless: false, signal }
+        const { firstAtMs, promptTokens } = await complete(target, asked)
+        lastMs = Math.max(lastMs, firstAtMs)
+        return [{ firstTokenMs: firstAtMs - beganMs, promptTokens }]
       } catch (error) {
-        if (isAborted(signal, error)) return []
+        if (isUnfinished(error)) return []
         throw error
       }
     }),
@@ -118,27 +94,20 @@ export const runReplies = async (target: Target, task: ReplyTask): Promise<Reply
     let isFirst = true
     while (!signal.aborted) {
       let own = 0
-      const onText = () => {
+      const onText = (atMs: number) => {
         own++
         if (window !== undefined) window.tokens++
         if (!isFirst) return
         isFirst = false
-        firstTokenMs.push(performance.now() - beganMs)
-        if (firstTokenMs.length !== task.running) return
-        count()
+        firstTokenMs.push(atMs - beganMs)
+        if (firstTokenMs.length === task.running) count()
       }
       try {
-        const { completionTokens } = await complete(target, {
-          model: task.model,
-          prompt,
-          maxTokens: mostTokens,
-          endless: true,
-          signal,
-          onText,
-        })
+        const asked = { model: task.model, prompt, maxTokens: mostTokens, endless: true, signal, onText }
+        const { completionTokens } = await complete(target, asked)
         finished = { texts: finished.texts + own, tokens: finished.tokens + completionTokens }
       } catch (error) {
-        if (isAborted(signal, error)) return
+        if (isUnfinished(error)) return
         throw error
       }
     }
@@ -157,20 +126,13 @@ export const runReplies = async (target: Target, task: ReplyTask): Promise<Reply
   return { firstTokenMs, counted: { tokens: window.tokens * tokensEach, tookMs, began: window.began } }
 }
 
-export const runReply = async (target: Target, task: ReplyOnceTask): Promise<ReplyOnceResult> => {
-  const signal = AbortSignal.timeout(task.deadlineMs)
+export const runReply = async (
+  target: Target,
+  { deadlineMs, maxTokens, model, prompt }: ReplyOnceTask,
+): Promise<ReplyOnceResult> => {
+  const signal = AbortSignal.timeout(deadlineMs)
   const beganMs = performance.now()
-  let firstMs: number | undefined
-  const usage = await complete(target, {
-    model: task.model,
-    prompt: task.prompt,
-    maxTokens: task.maxTokens,
-    endless: true,
-    signal,
-    onText: () => {
-      firstMs ??= performance.now()
-    },
-  })
-  const endMs = performance.now()
-  return { ...usage, firstTokenMs: (firstMs ?? endMs) - beganMs, tookMs: endMs - beganMs }
+  const asked = { model, prompt, maxTokens, endless: true, signal }
+  const { endAtMs, firstAtMs, ...usage } = await complete(target, asked)
+  return { ...usage, firstTokenMs: firstAtMs - beganMs, tookMs: endAtMs - beganMs }
 }

@@ -1,42 +1,39 @@
 // Entry of the load client's thread: runs the tasks of LoadClient.ts. A thread of its own, so that sending and
 // receiving do not block the event loop of the measured node.
 import { parentPort, workerData } from "node:worker_threads"
+import type { Target } from "#harness/client/Exchange.ts"
+import { isUnfinished, RequestFailed } from "#harness/client/Failures.ts"
 import { runAdmission, runLive, runTranscribe } from "./Listening.ts"
 import { runPlay, runSpeak } from "./Speech.ts"
-import type { Answered, Asked, Results, Target, Task } from "./Tasks.ts"
+import type { Answered, Asked, Results, Task } from "./Tasks.ts"
 import { runPrompts, runReplies, runReply } from "./Text.ts"
 
 const target = workerData as Target
 
-const run = (task: Task): Promise<Results[Task["kind"]]> => {
-  switch (task.kind) {
-    case "prompts":
-      return runPrompts(target, task)
-    case "replies":
-      return runReplies(target, task)
-    case "reply":
-      return runReply(target, task)
-    case "speak":
-      return runSpeak(target, task)
-    case "play":
-      return runPlay(target, task)
-    case "transcribe":
-      return runTranscribe(target, task)
-    case "live":
-      return runLive(target, task)
-    case "admission":
-      return runAdmission(target, task)
-  }
+const tasks = {
+  prompts: runPrompts,
+  replies: runReplies,
+  reply: runReply,
+  speak: runSpeak,
+  play: runPlay,
+  transcribe: runTranscribe,
+  live: runLive,
+  admission: runAdmission,
+}
+
+const run = (task: Task): Promise<Results[Task["kind"]]> => tasks[task.kind](target, task as never)
+
+const problemOf = (error: unknown, { deadlineMs }: Task): string => {
+  if (isUnfinished(error)) return `not finished within ${(deadlineMs / 1000).toFixed(1)} s`
+  if (!(error instanceof RequestFailed)) return error instanceof Error ? error.message : String(error)
+  return /^\d+$/.test(error.key) ? `the node answered ${error.key}: ${error.message}` : error.message
 }
 
 parentPort?.on("message", ({ id, task }: Asked) => {
   run(task).then(
     (result) => parentPort?.postMessage({ id, result } satisfies Answered),
     (error: unknown) => {
-      const isLate = error instanceof Error && (error.name === "TimeoutError" || error.name === "AbortError")
-      const words = error instanceof Error ? error.message : String(error)
-      const problem = isLate ? `not finished within ${(task.deadlineMs / 1000).toFixed(1)} s` : words
-      parentPort?.postMessage({ id, problem } satisfies Answered)
+      parentPort?.postMessage({ id, problem: problemOf(error, task) } satisfies Answered)
     },
   )
 })

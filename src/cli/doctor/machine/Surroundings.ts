@@ -10,6 +10,7 @@ import { Effect } from "effect"
 import type { Deployment } from "#actors/model/ModelRegistry.ts"
 import type { Config } from "#config/Settings.ts"
 import { confinementLine } from "#confine/Launch.ts"
+import { median } from "#harness/figures/Statistics.ts"
 import { listenProblem } from "#transport/ListenProblem.ts"
 import { nodeDecoder } from "../../roles/NodeDecoder.ts"
 import { listenerFacts } from "../../roles/NodeLayer.ts"
@@ -72,9 +73,6 @@ const openFileLimit = (): number | undefined => {
   }
 }
 
-const middle = (values: ReadonlyArray<number>): number | undefined =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]
-
 const timerMs: Effect.Effect<number> = Effect.promise(async () => {
   const taken: Array<number> = []
   for (let at = 0; at < 30; at++) {
@@ -82,7 +80,7 @@ const timerMs: Effect.Effect<number> = Effect.promise(async () => {
     await new Promise((resolve) => setTimeout(resolve, 1))
     taken.push(performance.now() - beganMs)
   }
-  return middle(taken) ?? 0
+  return median(taken)
 })
 
 /** Round trips of one byte over a TCP connection. Undefined if there is no connection. */
@@ -111,7 +109,7 @@ const loopbackMs: Effect.Effect<number | undefined> = Effect.callback((resume) =
       if (taken.length < 50) return send()
       clearTimeout(late)
       socket.destroy()
-      end(middle(taken))
+      end(median(taken))
     })
   })
 })

@@ -19,7 +19,7 @@ const beyond = 6
 
 const voiceOf = ({ id, speech }: ModelEntry): Voice => ({
   model: id,
-  fields: { voice: speech?.voices[0] ?? "default" },
+  voice: speech?.voices[0] ?? "default",
 })
 
 /** First audio of single requests, one after the other, three at most. */

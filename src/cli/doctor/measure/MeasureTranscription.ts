@@ -5,23 +5,23 @@ import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Effect, Fiber } from "effect"
-import { WAV_HEADER_BYTES, wavHeader } from "#audio/codecs/Wav.ts"
+import { WAV_HEADER_BYTES } from "#audio/codecs/Wav.ts"
+import { bytesToS16, LISTEN_RATE_HZ } from "#domain/audio/Audio.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import { rounded, type Transcription, timesOf } from "../report/Document.ts"
 import { attempt, leftMs, type Measuring, withCores } from "./Measuring.ts"
 
 const clipFolder = fileURLToPath(new URL("../../../../models/whisper-demo-en/eval", import.meta.url))
 
-const rateHz = 16_000
-const bytesPerSecond = rateHz * 2
-
 /** The samples of all clips, one after the other: 54 s. */
-const allSpeech = (): Buffer =>
-  Buffer.concat(
-    readdirSync(clipFolder)
-      .filter((name) => name.endsWith(".wav"))
-      .toSorted()
-      .map((name) => readFileSync(join(clipFolder, name)).subarray(WAV_HEADER_BYTES)),
+const allSpeech = (): Int16Array =>
+  bytesToS16(
+    Buffer.concat(
+      readdirSync(clipFolder)
+        .filter((name) => name.endsWith(".wav"))
+        .toSorted()
+        .map((name) => readFileSync(join(clipFolder, name)).subarray(WAV_HEADER_BYTES)),
+    ),
   )
 
 const shortSeconds = 4
@@ -38,12 +38,10 @@ const windowSeconds = 1
 /** Live sessions opened at most. */
 const mostSessions = 128
 
-const wavOf = (pcm: Buffer, seconds: number): Uint8Array => {
-  const piece = pcm.subarray(0, seconds * bytesPerSecond)
-  return Buffer.concat([wavHeader(piece.length / 2, rateHz), piece])
-}
+const firstSeconds = (samples: Int16Array, seconds: number): Int16Array =>
+  samples.slice(0, seconds * LISTEN_RATE_HZ)
 
-const file = Effect.fnUntraced(function* (measuring: Measuring, pcm: Buffer, shortMs: number) {
+const file = Effect.fnUntraced(function* (measuring: Measuring, samples: Int16Array, shortMs: number) {
   const { client, incomplete, model } = measuring
   const budgetMs = (yield* leftMs(measuring)) * 0.35
   // Published recognisers take as long for a short clip as for 30 s, others do not: the worse of the two is assumed.
@@ -53,17 +51,16 @@ const file = Effect.fnUntraced(function* (measuring: Measuring, pcm: Buffer, sho
     incomplete.push(`the file had ${seconds} s instead of ${longSeconds} s: there was no time for more`)
   }
   const deadlineMs = Math.max(1_000, yield* leftMs(measuring))
-  const wav = wavOf(pcm, seconds)
   const { cores, result } = yield* withCores(
     measuring,
-    client.run({ kind: "transcribe", model, wav, deadlineMs }),
+    client.run({ kind: "transcribe", model, samples: firstSeconds(samples, seconds), deadlineMs }),
   )
   return { cores, seconds, factor: result.tookMs / 1000 / seconds }
 })
 
 const liveOf = (
   { client, model }: Measuring,
-  asked: { readonly pcm: Buffer; readonly speakers: number; readonly seconds: number },
+  asked: { readonly samples: Int16Array; readonly speakers: number; readonly seconds: number },
 ) =>
   client.run({
     kind: "live",
@@ -90,13 +87,13 @@ const admissionOf = Effect.fnUntraced(function* ({ client, model, node }: Measur
   return { ...result, windowMs: windowMs as number | null }
 })
 
-const live = Effect.fnUntraced(function* (measuring: Measuring, pcm: Buffer) {
+const live = Effect.fnUntraced(function* (measuring: Measuring, samples: Int16Array) {
   const secondsFor = (left: number): number => Math.max(2, Math.min(6, (left * 0.3) / 1000))
   const one = yield* attempt(
     measuring,
     "one live speaker",
     Effect.flatMap(leftMs(measuring), (left) =>
-      liveOf(measuring, { pcm, speakers: 1, seconds: secondsFor(left) }),
+      liveOf(measuring, { samples, speakers: 1, seconds: secondsFor(left) }),
     ),
   )
   const admission = yield* attempt(measuring, "admission of live sessions", admissionOf(measuring))
@@ -107,7 +104,7 @@ const live = Effect.fnUntraced(function* (measuring: Measuring, pcm: Buffer) {
       ? yield* attempt(
           measuring,
           "all live speakers",
-          liveOf(measuring, { pcm, speakers, seconds: Math.max(2, Math.min(6, left / 1000 - 2)) }),
+          liveOf(measuring, { samples, speakers, seconds: Math.max(2, Math.min(6, left / 1000 - 2)) }),
         )
       : undefined
   if (speakers > 1 && left <= 3_000) measuring.incomplete.push("all live speakers: there was no time left")
@@ -135,16 +132,16 @@ const live = Effect.fnUntraced(function* (measuring: Measuring, pcm: Buffer) {
 
 export const measureTranscription = Effect.fnUntraced(function* (measuring: Measuring) {
   const { client, model } = measuring
-  const pcm = allSpeech()
-  const wav = wavOf(pcm, shortSeconds)
+  const samples = allSpeech()
+  const clip = firstSeconds(samples, shortSeconds)
   const short = Effect.flatMap(leftMs(measuring), (left) =>
-    client.run({ kind: "transcribe", model, wav, deadlineMs: Math.max(1_000, left) }),
+    client.run({ kind: "transcribe", model, samples: clip, deadlineMs: Math.max(1_000, left) }),
   )
   const cold = yield* short
   const warm = yield* attempt(measuring, "a short clip", short)
   const shortMs = warm?.tookMs ?? cold.tookMs
-  const long = yield* attempt(measuring, "real-time factor", file(measuring, pcm, shortMs))
-  const sessions = yield* live(measuring, pcm)
+  const long = yield* attempt(measuring, "real-time factor", file(measuring, samples, shortMs))
+  const sessions = yield* live(measuring, samples)
   return {
     audio_seconds: long?.seconds ?? null,
     real_time_factor: long === undefined ? null : rounded(long.factor),

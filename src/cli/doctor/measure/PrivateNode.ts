@@ -10,13 +10,13 @@ import { Device } from "#actors/device/Device.ts"
 import { LiveSessions } from "#actors/live/LiveSessions.ts"
 import { type Deployment, ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import type { Config } from "#config/Settings.ts"
+import type { Target } from "#harness/client/Exchange.ts"
 import { SpeechAdmission } from "#services/SpeechAdmission.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { threadFileIn } from "#store/files/ThreadFile.ts"
 import { weightsDir } from "#weights/Weights.ts"
 import { nodeLayer } from "../../roles/NodeLayer.ts"
 import { NotMeasured } from "../load/LoadClient.ts"
-import type { Target } from "../load/Tasks.ts"
 
 export interface PrivateNode {
   readonly target: Target
@@ -92,7 +92,12 @@ export const privateNode = (
     const node = Effect.gen(function* () {
       const key = yield* makeKey
       return {
-        target: { port: portOf(yield* HttpServer.HttpServer), key },
+        target: {
+          base: `http://127.0.0.1:${portOf(yield* HttpServer.HttpServer)}`,
+          headers: { authorization: `Bearer ${key}` },
+          // A day: each task has a deadline of its own.
+          timeoutMs: 86_400_000,
+        },
         registry: yield* ModelRegistry,
         device: yield* Device,
         live: yield* LiveSessions,

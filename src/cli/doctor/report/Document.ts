@@ -1,6 +1,7 @@
 // The schema of `edgewise doctor --json` (docs/doctor.md). Field names are stable; new ones may be added. `null` means
 // that something was not measured or the system does not report it.
 import { Schema } from "effect"
+import { percentile, spreadOf } from "#harness/figures/Statistics.ts"
 
 const number = Schema.NullOr(Schema.Finite)
 const text = Schema.NullOr(Schema.String)
@@ -201,10 +202,7 @@ export const rounded = (value: number): number => (value === 0 ? 0 : Number(valu
 
 /** Median and worst. null for an empty list. */
 export const timesOf = (values: ReadonlyArray<number>): Times | null => {
-  const sorted = values.toSorted((a, b) => a - b)
-  const worst = sorted.at(-1)
-  const median = sorted[Math.floor((sorted.length - 1) / 2)]
-  return worst === undefined || median === undefined
-    ? null
-    : { median: rounded(median), worst: rounded(worst), count: sorted.length }
+  if (values.length === 0) return null
+  const { high, readings } = spreadOf(values)
+  return { median: rounded(percentile(values, 0.5)), worst: rounded(high), count: readings }
 }

@@ -1,0 +1,106 @@
+// Figures in Markdown pages. A block between two comments is written from a file of bench/results, so a page states no figure
+// in it that was not measured:
+//
+//   <!-- figures: text.latency.json -->
+//   <!-- end of figures -->
+//
+// `<!-- figures: FILE; only: NAME; NAME -->` shows these figures of the file alone. Outside of blocks, a paragraph with the date
+// of a measurement says "no file". Pure.
+import { machineLine } from "#harness/report/Machine.ts"
+import type { Figure, Part, Result } from "../run/ResultFile.ts"
+import { besideLine, number } from "../support/Findings.ts"
+
+/** A block that cannot be written, as one sentence. */
+export class WrongBlock extends Error {}
+
+/** At the beginning of a line; an indented one is an example. */
+const BEGIN = /^<!-- figures: ([^;>]+?)(?:; only: ([^>]+?))? -->/m
+const END = "<!-- end of figures -->"
+
+/** A whole number is a count, or exact. */
+const shown = (value: number | null): string =>
+  Number.isInteger(value) ? String(value) : number(value ?? Number.NaN)
+
+const row = ({ goal, high, low, median, met, name, readings, unit }: Figure): string => {
+  const range = readings > 1 ? `${shown(low)} to ${shown(high)}` : ""
+  const verdict = goal === undefined ? "" : `${goal.is} ${goal.value}: ${met ? "met" : "**missed**"}`
+  return `| ${name} | ${shown(median)} ${unit} | ${range} | ${readings} | ${verdict} |`
+}
+
+const table = ({ figures, method, title }: Part): ReadonlyArray<string> =>
+  figures.length === 0
+    ? []
+    : [
+        `**${title}.** ${method}`,
+        [
+          "| | median | lowest to highest | readings | goal |",
+          "|---|---|---|---|---|",
+          ...figures.map(row),
+        ].join("\n"),
+      ]
+
+const commandOf = ({ beside, sections, size, suite, threads }: Result): string => {
+  const flags = [
+    ...(size === undefined ? [] : [`--size ${size}`]),
+    ...(threads === undefined ? [] : [`--threads ${threads}`]),
+    ...sections.map(({ name }) => `--section ${name}`),
+    ...(beside === undefined ? [] : [`--beside ${beside.processes} --beside-nice ${beside.nice}`]),
+  ]
+  return ["npm run -s bench --", suite, ...flags].join(" ")
+}
+
+const origin = (file: string, result: Result): string => {
+  const { beside, failure, machine, revision } = result
+  const facts = [
+    machineLine(machine),
+    ...(beside === undefined ? [] : [besideLine(beside)]),
+    `revision ${revision}`,
+    ...(failure === undefined ? [] : [`PARTIAL: ${failure}`]),
+  ]
+  return `\`${commandOf(result)}\`: ${facts.join(" · ")} · \`bench/results/${file}\`.`
+}
+
+const block = (file: string, names: ReadonlyArray<string> | undefined, result: Result): string => {
+  const parts = result.sections.flatMap((section) => section.parts)
+  const has = (name: string) => parts.some(({ figures }) => figures.some((figure) => figure.name === name))
+  const unknown = names?.find((name) => !has(name))
+  if (unknown !== undefined) throw new WrongBlock(`bench/results/${file} has no figure "${unknown}"`)
+  const picked = parts.map((part) => ({
+    ...part,
+    figures: part.figures.filter(({ name }) => names?.includes(name) ?? true),
+  }))
+  return [...picked.flatMap(table), origin(file, result)].join("\n\n")
+}
+
+/** The page with its blocks written anew. @throws WrongBlock */
+export const withFigures = (page: string, results: ReadonlyMap<string, Result>): string => {
+  let written = ""
+  let rest = page
+  for (;;) {
+    const begin = BEGIN.exec(rest)
+    if (begin === null) return written + rest
+    const [comment, file = "", only] = begin
+    const result = results.get(file)
+    if (result === undefined) throw new WrongBlock(`there is no file bench/results/${file}`)
+    const from = begin.index + comment.length
+    const to = rest.indexOf(END, from)
+    if (to < 0) throw new WrongBlock(`the figures of ${file} have no end`)
+    const names = only?.split("; ").map((name) => name.trim())
+    written += `${rest.slice(0, from)}\n\n${block(file, names, result)}\n\n${END}`
+    rest = rest.slice(to + END.length)
+  }
+}
+
+/** A day, but not a time of day, a commit's day or a value in code. */
+const day = /(?<![\w/-])20\d\d-\d\d-\d\d(?![T\w-])/
+
+const withoutCode = (text: string): string => text.replaceAll(/```[\s\S]*?```|`[^`\n]*`|^ {4,}.*$/gm, "")
+
+/** First lines of the paragraphs that date a figure and have no file, without saying so. */
+export const unmarked = (page: string): ReadonlyArray<string> => {
+  const outside = page.replaceAll(new RegExp(`${BEGIN.source}[\\s\\S]*?${END}`, "gm"), "")
+  return withoutCode(outside)
+    .split(/\n\s*\n/)
+    .filter((paragraph) => day.test(paragraph) && !/\bno(?: results)?\s+file\b/.test(paragraph))
+    .map((paragraph) => paragraph.trim().split("\n")[0] ?? "")
+}

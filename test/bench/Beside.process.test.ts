@@ -1,0 +1,55 @@
+// Neighbours of a suite: busy processes that end with it, also if it is killed.
+import { fork } from "node:child_process"
+import { once } from "node:events"
+import { readFileSync } from "node:fs"
+import { getPriority } from "node:os"
+import { setTimeout as sleep } from "node:timers/promises"
+import { expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { startNeighbours } from "../../bench/run/Beside.ts"
+
+const neighbours = (): ReadonlyArray<number> =>
+  readFileSync(`/proc/${process.pid}/task/${process.pid}/children`, "utf8")
+    .trim()
+    .split(" ")
+    .filter((pid) => pid !== "")
+    .map(Number)
+    .filter((pid) => readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("besideMain"))
+
+it.live.skipIf(process.platform !== "linux")(
+  "neighbours compute at their nice value, and end with the scope",
+  () =>
+    Effect.gen(function* () {
+      const used = yield* Effect.scoped(
+        Effect.gen(function* () {
+          const { used } = yield* startNeighbours({ processes: 2, nice: 19 })
+          yield* Effect.sleep(300)
+          const pids = neighbours()
+          expect(pids.map((pid) => getPriority(pid))).toEqual([19, 19])
+          return yield* used
+        }),
+      )
+      expect(used).toMatchObject({ processes: 2, nice: 19 })
+      expect(used.cores).toBeGreaterThan(0)
+      expect(neighbours()).toEqual([])
+    }),
+)
+
+it.live("no neighbours cost nothing and never end a suite", () =>
+  Effect.gen(function* () {
+    const { died } = yield* startNeighbours({ processes: 0, nice: 0 })
+    expect(yield* Effect.timeoutOption(died, 20)).toMatchObject({ _tag: "None" })
+  }).pipe(Effect.scoped),
+)
+
+it("a neighbour ends when its bench is gone", async () => {
+  const child = fork(new URL("../../bench/run/besideMain.ts", import.meta.url), ["19"], {
+    execArgv: ["--disable-warning=ExperimentalWarning"],
+  })
+  child.send({ id: 1, name: "cpuUs", argument: undefined })
+  await once(child, "message")
+  await sleep(50)
+  expect(child.exitCode).toBeNull()
+  child.disconnect()
+  expect(await once(child, "exit")).toEqual([1, null])
+})
