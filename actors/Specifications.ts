@@ -9,6 +9,8 @@
 //   │       └─ engine …                 one process or thread; not an actor, see docs/architecture.md
 //   ├─ memory watch
 //   ├─ conversations                    one child for each conversation
+//   │   └─ conversation …
+//   │       └─ turn taking              the actor that decides who speaks when
 //   ├─ live sessions                    one actor for each session that sends audio
 //   └─ transcription jobs               rest-for-one: jobs in work, dispatcher, lost jobs, purge
 import type { ChildTerms, RestartPolicy } from "./Child.ts"

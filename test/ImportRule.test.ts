@@ -6,19 +6,12 @@ import { drawing, withDrawing } from "./map/Drawing.ts"
 import { folders } from "./map/Folders.ts"
 import { arrowsOf, sourceFiles, specifiersOf, textOf } from "./map/ReadImports.ts"
 
-/** Limit of files in one folder. More are hard to survey. */
-const mostFilesInAFolder = 15
-
 const files = sourceFiles()
 const arrows = arrowsOf(files)
 
-it("has every source file in a folder of the table, at most 15 in each", () => {
+it("has every source file in a folder of the table", () => {
   expect(files.length).toBeGreaterThan(100)
   expect(files.filter((path) => folders[dirname(path)] === undefined)).toEqual([])
-  const full = Object.keys(folders).filter(
-    (folder) => files.filter((path) => dirname(path) === folder).length > mostFilesInAFolder,
-  )
-  expect(full).toEqual([])
   expect(Object.keys(folders).filter((folder) => !files.some((path) => dirname(path) === folder))).toEqual([])
 })
 

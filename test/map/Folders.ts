@@ -13,6 +13,10 @@ export const folders: Readonly<Record<string, Folder>> = {
       "The actor primitive, supervisors, the node's tree, its specifications, and the switch that stops new work",
     imports: ["src/domain/process", "src/domain/queues", "src/domain/wire"],
   },
+  "actors/conversation": {
+    holds: "The actor of a conversation: events in, commands out",
+    imports: ["actors", "src/domain/conversation"],
+  },
   "actors/device": {
     holds: "Processors and GPUs: what they are, which memory is claimed, how full the node's memory is",
     imports: [
@@ -421,6 +425,7 @@ export const folders: Readonly<Record<string, Folder>> = {
     holds: "Conversations on the realtime socket: events, turns, answers, speech",
     imports: [
       "actors",
+      "actors/conversation",
       "actors/live",
       "actors/model",
       "engines/protocol",

@@ -122,10 +122,9 @@ export class Answer {
   }
 
   /** Sends the rest of its audio at once, and ends. */
-  readonly flush: Effect.Effect<void> = Effect.suspend(() => {
+  hurry(): void {
     this.terms.voice?.hurry()
-    return this.ended
-  })
+  }
 
   /** Ends it here. Its last events are sent before this completes. */
   cancel(reason: "turn_detected" | "client_cancelled"): Effect.Effect<void, SocketError> {

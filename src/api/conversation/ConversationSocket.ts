@@ -33,8 +33,8 @@ import { Hearing, type LiveServices, type Seat, type TurnTerms } from "../live/H
 import type { RealtimeItems } from "../live/RealtimeItems.ts"
 import { largeBytes } from "../live/SocketShare.ts"
 import type { AnswerServices } from "./Answer.ts"
+import type { Conversation, ConversationTerms } from "./Conversation.ts"
 import { presetOf } from "./ConversationModels.ts"
-import type { Floor, FloorTerms } from "./Floor.ts"
 import { emptyCommit, noCall, noItem, ProtocolError, tellError } from "./ProtocolError.ts"
 import { SemanticEnds } from "./SemanticEnds.ts"
 
@@ -52,7 +52,7 @@ const leastSeconds = 0.1
 
 export type ConversationServices = AnswerServices | LiveServices
 
-export interface ConversationTerms extends Omit<FloorTerms, "settings" | "heardMs"> {
+export interface SocketTerms extends Omit<ConversationTerms, "settings" | "heardMs"> {
   readonly facts: SessionFacts
   readonly items: RealtimeItems
   readonly pace: SocketPace
@@ -84,18 +84,18 @@ const languageOf = ({ transcription }: ConversationSettings): string | undefined
 }
 
 export class ConversationSocket {
-  private readonly terms: ConversationTerms
+  private readonly terms: SocketTerms
   private readonly hearing: Hearing<AnswerServices>
-  readonly floor: Floor
+  private readonly conversation: Conversation
   /** Judges the silences of `semantic_vad`. */
   readonly ends: SemanticEnds
   private settings: ConversationSettings
 
-  constructor(terms: ConversationTerms, settings: ConversationSettings, floor: Floor) {
+  constructor(terms: SocketTerms, settings: ConversationSettings, conversation: Conversation) {
     const { admit, items, pace, played, reseat, seat, tell } = terms
     this.terms = terms
     this.settings = settings
-    this.floor = floor
+    this.conversation = conversation
     this.hearing = new Hearing(
       {
         tell,
@@ -105,26 +105,20 @@ export class ConversationSocket {
         seat,
         admit,
         reseat: (replaced) => reseat(this.settings, replaced),
-        onSpeech: Effect.suspend(() => {
-          floor.stirred()
-          return this.settings.turns?.interrupts === true ? floor.interrupt : Effect.void
-        }),
-        onTurn: (id, silenceMs) =>
-          Effect.suspend(() =>
-            this.settings.turns?.creates === true ? floor.answerTurn(id, silenceMs) : Effect.void,
-          ),
+        onSpeech: conversation.speechStarted,
+        onTurn: conversation.turnEnded,
       },
       turnTerms(settings.turns),
     )
     this.hearing.setRate(rateOf(settings))
     terms.share.held.keep(memoryOf(settings))
     this.ends = new SemanticEnds({
-      floor: { ...terms, settings: () => this.settings },
+      conversation: { ...terms, settings: () => this.settings },
       openId: () => items.openId,
       language: () => languageOf(this.settings) ?? seat.entry.transcription?.defaultLanguage,
       judge: (silenceOf) => this.hearing.judge(silenceOf),
       leftMs: () => this.hearing.leftMs,
-      judged: (id, transcript) => floor.preparation.foresee(id, transcript),
+      judged: conversation.foreseen,
     })
   }
 
@@ -164,7 +158,7 @@ export class ConversationSocket {
           const next = withChange(this.settings, (yield* decodeUpdate(event)).session)
           const updated = Effect.gen({ self: this }, function* (this: ConversationSocket) {
             yield* this.update(next)
-            this.floor.warming.expect(history.items)
+            yield* this.conversation.settingsChanged
             yield* tell("session.updated", { session: sessionObject(this.terms.facts, this.settings) })
           })
           return yield* share.write("session", memoryOf(next), updated)
@@ -205,13 +199,13 @@ export class ConversationSocket {
         }
         case "conversation.item.truncate": {
           const { audio_end_ms, content_index, item_id } = yield* decodeTruncate(event)
-          const cutMs = yield* this.floor.truncate(item_id, audio_end_ms)
+          const cutMs = yield* this.conversation.truncate(item_id, audio_end_ms)
           return yield* tell("conversation.item.truncated", { item_id, content_index, audio_end_ms: cutMs })
         }
         case "response.create":
-          return yield* this.floor.create((yield* decodeCreate(event)).response ?? {})
+          return yield* this.conversation.create((yield* decodeCreate(event)).response ?? {})
         case "response.cancel":
-          return yield* this.floor.cancel((yield* decodeCancel(event)).response_id)
+          return yield* this.conversation.cancel((yield* decodeCancel(event)).response_id)
         default:
           return yield* new InvalidRequest({ field: "type", problem: "is no event of a conversation" })
       }
@@ -229,7 +223,7 @@ export class ConversationSocket {
       const before = this.settings
       if (next.voice !== before.voice) {
         yield* presetOf(this.terms.models.speaks, next.voice)
-        if (this.floor.hasSpoken) {
+        if (this.conversation.hasSpoken) {
           return yield* new ProtocolError({
             code: "cannot_update_voice",
             message: "Cannot update a conversation's voice if assistant audio is present.",

@@ -7,8 +7,8 @@ import type { Item } from "#domain/conversation/Items.ts"
 import type { PlayClock } from "#domain/conversation/PlayClock.ts"
 import { type ConversationSettings, type Truncation, voiceNameOf } from "#domain/conversation/Settings.ts"
 import { Answer, type AnswerTerms, type Prompts } from "./Answer.ts"
+import type { ConversationTerms } from "./Conversation.ts"
 import { presetOf } from "./ConversationModels.ts"
-import type { FloorTerms } from "./Floor.ts"
 import { chatRequestOf } from "./Prompt.ts"
 import { Voice } from "./Voice.ts"
 
@@ -30,7 +30,7 @@ const sharesOf = (truncation: Truncation): ReadonlyArray<number> => {
 }
 
 export interface NewAnswerTerms {
-  readonly floor: FloorTerms
+  readonly conversation: ConversationTerms
   readonly clock: PlayClock
   readonly given: ResponseCreate
   /** What the model reads. */
@@ -42,10 +42,10 @@ export interface NewAnswerTerms {
 }
 
 const voiceOf = (
-  { clock, floor, times }: NewAnswerTerms,
+  { clock, conversation, times }: NewAnswerTerms,
   settings: Pick<ConversationSettings, "pacing" | "speed" | "voice">,
 ) => {
-  const { caller, models } = floor
+  const { caller, models } = conversation
   const { entry } = models.speaks
   return Effect.map(
     presetOf(models.speaks, settings.voice),
@@ -66,7 +66,7 @@ const voiceOf = (
 
 /** Apart from `newAnswer`, so that what an answer keeps to its end does not keep the items as well. */
 const promptsOf = (
-  { floor: { models }, given, items }: NewAnswerTerms,
+  { conversation: { models }, given, items }: NewAnswerTerms,
   session: ConversationSettings,
   maxOutputTokens: ConversationSettings["maxOutputTokens"],
 ): Prompts =>
@@ -83,10 +83,10 @@ const promptsOf = (
   )
 
 export const newAnswer = Effect.fnUntraced(function* (terms: NewAnswerTerms) {
-  const { clock, floor, given, isHeld, onMessage, times } = terms
-  const { caller, conversationId, history, report, newId, tell } = floor
+  const { clock, conversation, given, isHeld, onMessage, times } = terms
+  const { caller, conversationId, history, report, newId, tell } = conversation
   const isBeside = given.conversation === "none"
-  const session = floor.settings()
+  const session = conversation.settings()
   const asked = given.audio?.output?.voice
   const { pacing, sounds, speed } = session
   // Without the session's instructions and tools, which an answer would keep to its end.
@@ -111,8 +111,8 @@ export const newAnswer = Effect.fnUntraced(function* (terms: NewAnswerTerms) {
     voice,
     times,
     isHeld,
-    meters: floor.meters,
-    trace: floor.trace,
+    meters: conversation.meters,
+    trace: conversation.trace,
     report,
     tellsLatency: session.tellsLatency,
     onMessage: (id) => {

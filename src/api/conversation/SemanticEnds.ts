@@ -13,7 +13,7 @@ import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import type { MessageEnd, NoMessageEnd } from "#engines/protocol/Text.ts"
 import { beginChat } from "../text/ChatCompletions.ts"
 import type { AnswerServices } from "./Answer.ts"
-import type { FloorTerms } from "./Floor.ts"
+import type { ConversationTerms } from "./Conversation.ts"
 import { chatRequestOf } from "./Prompt.ts"
 
 /** Texts of one turn that are asked about. A guess: more pauses than a turn of two minutes has. */
@@ -25,7 +25,10 @@ const spareMs = 20
 const mostMs = 300
 
 export interface SemanticEndTerms {
-  readonly floor: Pick<FloorTerms, "caller" | "history" | "meters" | "models" | "settings" | "trace">
+  readonly conversation: Pick<
+    ConversationTerms,
+    "caller" | "history" | "meters" | "models" | "settings" | "trace"
+  >
   /** The turn that is open. */
   readonly openId: () => string | undefined
   /** Language of the transcripts, if it is known. */
@@ -86,7 +89,7 @@ export class SemanticEnds {
       text !== "" &&
       !this.known.has(text) &&
       this.known.size < mostTexts
-    const { items } = this.terms.floor.history
+    const { items } = this.terms.conversation.history
     if (!asks || withinMs <= 0 || hasPictures(items)) return this.terms.judged(id, transcript)
     this.known.set(text, undefined)
     this.question = { id, transcript, items: [...items, spokenItem(id, text)], withinMs }
@@ -105,7 +108,7 @@ export class SemanticEnds {
   )
 
   private get view() {
-    return { openId: this.terms.openId(), settings: this.terms.floor.settings() }
+    return { openId: this.terms.openId(), settings: this.terms.conversation.settings() }
   }
 
   private judge(
@@ -138,7 +141,7 @@ export class SemanticEnds {
       const beganMs = yield* monotonicMs
       const found = yield* Effect.timeoutOption(this.ask(question), withinMs)
       const end = Option.getOrElse(found, () => "late" as const)
-      this.terms.floor.meters.messageEnd(
+      this.terms.conversation.meters.messageEnd(
         typeof end === "string" ? end : "judged",
         (yield* monotonicMs) - beganMs,
       )
@@ -146,7 +149,7 @@ export class SemanticEnds {
       if (this.question !== question) return
       this.question = undefined
       const { openId, settings } = this.view
-      const { trace } = this.terms.floor
+      const { trace } = this.terms.conversation
       if (typeof end !== "string") {
         const rise = riseOf(end.stops)
         this.known.set(unfinished(transcript), rise)
@@ -164,7 +167,7 @@ export class SemanticEnds {
     items,
     withinMs,
   }: Question): Effect.Effect<MessageEnd | NoMessageEnd | "failed", never, AnswerServices> {
-    const { caller, models, settings } = this.terms.floor
+    const { caller, models, settings } = this.terms.conversation
     const { instructions, toolChoice, tools } = settings()
     const model = models.writes.entry.id
     const prompt = chatRequestOf({ model, instructions, items, tools, toolChoice, maxTokens: 1 })

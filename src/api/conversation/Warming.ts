@@ -11,7 +11,7 @@ import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import type { ChatRequest } from "#domain/wire/Chat.ts"
 import { beginChat } from "../text/ChatCompletions.ts"
 import type { AnswerServices } from "./Answer.ts"
-import type { FloorTerms } from "./Floor.ts"
+import type { ConversationTerms } from "./Conversation.ts"
 import { chatRequestOf } from "./Prompt.ts"
 
 /** How often a conversation reads ahead. A guess: instructions come once, and a turn has a few lasting pieces of text. */
@@ -20,8 +20,8 @@ const pace = { burst: 4, perSecond: 0.1 }
 /** What a picture counts, in characters of text. A guess: about a thousand tokens. */
 const charactersOfPicture = 4_000
 
-type WarmingTerms = Pick<FloorTerms, "caller" | "history" | "models" | "settings"> & {
-  readonly report: Pick<FloorTerms["report"], "readsAhead">
+type WarmingTerms = Pick<ConversationTerms, "caller" | "history" | "models" | "settings"> & {
+  readonly report: Pick<ConversationTerms["report"], "readsAhead">
 }
 
 export class Warming {

@@ -86,7 +86,7 @@ export interface HearingTerms<R = never> {
   /** Runs when speech has begun, after its event. */
   readonly onSpeech?: Effect.Effect<void, SocketError, R>
   /** Runs when a silence has ended a turn, after the events of its item. */
-  readonly onTurn?: (itemId: string, silenceMs: number) => Effect.Effect<void, SocketError, R>
+  readonly onTurn?: (itemId: string, silenceMs: number) => void
 }
 
 /** How silence divides the audio; null: the client does. */
@@ -235,7 +235,7 @@ export class Hearing<R = never> {
             item_id: openId ?? null,
           })
           yield* items.commit
-          if (openId !== undefined && onTurn !== undefined) yield* onTurn(openId, turn.quietMs)
+          if (openId !== undefined) onTurn?.(openId, turn.quietMs)
           continue
         }
         // An item that reached its limit is complete; further speech begins another.

@@ -26,10 +26,10 @@ import { RealtimeItems, type Tell } from "../../live/RealtimeItems.ts"
 import { followed, realtimeTranscription } from "../../live/RealtimeTranscription.ts"
 import { socketShare } from "../../live/SocketShare.ts"
 import { traceSession } from "../../tracing/SessionTrace.ts"
+import { Conversation } from "../Conversation.ts"
 import { conversationModels, converses, firstSettings, presetOf } from "../ConversationModels.ts"
 import { ConversationSessions } from "../ConversationSessions.ts"
 import { type ConversationServices, ConversationSocket } from "../ConversationSocket.ts"
-import { Floor } from "../Floor.ts"
 import { crashGuard, tellCrash } from "../Guard.ts"
 import type { ProtocolError } from "../ProtocolError.ts"
 import { identifySecret, modelsOfSecret } from "./ClientSecret.ts"
@@ -88,7 +88,7 @@ const converse = Effect.fnUntraced(function* (
   const ledger = yield* UsageLedger
   const expiresAt = Math.floor(Date.now() / 1000) + secondsOf(limits)
   const facts = { id: `sess_${newId()}`, model: models.asked, expiresAt }
-  const conversation = Effect.gen(function* () {
+  const life = Effect.gen(function* () {
     const connection = yield* upgradeLive(request)
     const reader = yield* connection.reader
     const writer = yield* connection.writer
@@ -126,17 +126,17 @@ const converse = Effect.fnUntraced(function* (
       trace,
       share,
     }
-    const floor: Floor = new Floor(
+    const conversation: Conversation = new Conversation(
       { ...shared, settings: () => socket.current, heardMs: () => socket.heardMs },
       clock,
     )
     const items = new RealtimeItems(
       { tell, caller, scope, held: share.held, older: false },
       {
-        add: floor.heardTurn,
+        add: conversation.turnTaken,
         tellsTranscripts: () => socket.current.transcription !== null,
-        transcribed: floor.transcribed,
-        lasting: floor.lasting,
+        transcribed: conversation.transcribed,
+        lasting: conversation.lasting,
         foreseen: (id, transcript) => socket.ends.foresee(id, transcript),
         // A semantic end is judged by the transcript.
         lately: () => (socket.current.turns?.kind === "semantic_vad" ? {} : meters.lately),
@@ -157,10 +157,9 @@ const converse = Effect.fnUntraced(function* (
           ),
       },
       settings,
-      floor,
+      conversation,
     )
-    yield* Effect.forkIn(guard(floor.preparation.run), scope, { startImmediately: true })
-    yield* Effect.forkIn(guard(floor.warming.run), scope, { startImmediately: true })
+    yield* conversation.start
     yield* Effect.forkIn(guard(socket.ends.run), scope, { startImmediately: true })
     const events = new EventReader<EdgeError | ProtocolError, ConversationServices>({
       tell,
@@ -170,7 +169,7 @@ const converse = Effect.fnUntraced(function* (
       tellError: socket.tellError,
     })
     yield* socket.created
-    const finished = Effect.andThen(Effect.ignore(items.finished), floor.finished)
+    const finished = Effect.andThen(Effect.ignore(items.finished), conversation.finished)
     const ends = sessionEnd({ tell, accounts, drain, caller, limits, ofSecret, finished })
     const reads = events.readUntilIdle(reader, `${idleMinutes} minutes`, ofSecret?.heard)
     const close = yield* Effect.raceAllFirst([reads, ends, crashed]).pipe(
@@ -189,14 +188,14 @@ const converse = Effect.fnUntraced(function* (
     ),
     drain.admit,
     spending === undefined
-      ? (conversation) => conversation
-      : (conversation) =>
-          conversation.pipe(
+      ? (life) => life
+      : (life) =>
+          life.pipe(
             Effect.provideService(UsageLedger, spending.ledger(ledger)),
             Effect.provideService(CurrentSpendingLimit, spending),
           ),
   )
-  yield* conversation
+  yield* life
 }, Effect.scoped)
 
 /**

@@ -1,0 +1,472 @@
+// Carries out what TurnTaking decides: begins, releases, cuts and ends answers, keeps the history, waits for a silence. The actor of the
+// conversation runs it, one command at a time.
+import { Clock, Deferred, Effect, type Fiber, type Scope } from "effect"
+import type { SocketError } from "effect/socket/Socket"
+import { type ConversationActor, startConversation } from "#actors/conversation/ConversationActor.ts"
+import { SPEECH_RATE_HZ } from "#domain/audio/Audio.ts"
+import { type AnswerCause, AnswerTimes } from "#domain/conversation/AnswerTimes.ts"
+import type { ResponseCreate } from "#domain/conversation/ClientEvents.ts"
+import type { ConversationMeters } from "#domain/conversation/ConversationMeters.ts"
+import type { History } from "#domain/conversation/History.ts"
+import { answerItem, type Item, itemOf, spokenItem } from "#domain/conversation/Items.ts"
+import type { PlayClock } from "#domain/conversation/PlayClock.ts"
+import type { ConversationSettings } from "#domain/conversation/Settings.ts"
+import type {
+  AnswerKey,
+  Ask,
+  Command,
+  Event,
+  Facts,
+  Refusal,
+  Rules,
+  State,
+} from "#domain/conversation/TurnTaking.ts"
+import { mostBeside } from "#domain/conversation/TurnTaking.ts"
+import { monotonicMs, monotonicMsOf } from "#domain/queues/Monotonic.ts"
+import { InvalidRequest, type RateLimited } from "#domain/wire/Errors.ts"
+import type { EdgeError } from "#domain/wire/Failures.ts"
+import { memoryOf } from "#domain/wire/Json.ts"
+import { noMemory } from "#domain/wire/RealtimeProtocol.ts"
+import type { Principal } from "#store/accounts/Accounts.ts"
+import type { Tell } from "../live/RealtimeItems.ts"
+import { largeBytes, type SocketShare } from "../live/SocketShare.ts"
+import type { SessionTrace } from "../tracing/SessionTrace.ts"
+import type { Answer, AnswerServices } from "./Answer.ts"
+import type { ConversationModels } from "./ConversationModels.ts"
+import type { ConversationReport } from "./ConversationSessions.ts"
+import type { Guard } from "./Guard.ts"
+import { newAnswer } from "./NewAnswer.ts"
+import { answerIsActive, noActiveAnswer, noItem, type ProtocolError, tellError } from "./ProtocolError.ts"
+import { Warming } from "./Warming.ts"
+
+export interface ConversationTerms {
+  readonly tell: Tell
+  readonly newId: () => string
+  readonly caller: Principal
+  readonly scope: Scope.Scope
+  readonly guard: Guard
+  readonly models: ConversationModels
+  readonly conversationId: string
+  readonly history: History
+  readonly settings: () => ConversationSettings
+  readonly meters: ConversationMeters
+  /** Undefined where no traces are exported. */
+  readonly trace: SessionTrace | undefined
+  /** Audio of the user so far, milliseconds. */
+  readonly heardMs: () => number
+  /** Counts an answer as a request of the caller. */
+  readonly admit: Effect.Effect<void, RateLimited>
+  readonly report: ConversationReport
+  readonly share: SocketShare
+}
+
+type Happening = Event<ResponseCreate, EdgeError>
+type Failure = EdgeError | ProtocolError
+
+const rulesOf = ({ turns }: ConversationSettings): Rules => ({
+  creates: turns?.creates === true,
+  interrupts: turns?.interrupts === true,
+  idleMs: turns?.idleTimeoutMs ?? null,
+})
+
+export class Conversation {
+  private readonly terms: ConversationTerms
+  private readonly clock: PlayClock
+  private readonly warming: Warming
+  private actor: ConversationActor<ResponseCreate, EdgeError, SocketError> | undefined
+  /** Those that have begun, or are prepared, and have not ended. */
+  private readonly answers = new Map<AnswerKey, Answer>()
+  /** Whether an answer of the conversation was spoken. */
+  hasSpoken = false
+  private asks = 0
+  private readonly asked = new Map<Ask, Deferred.Deferred<number, Failure>>()
+  private silence: Fiber.Fiber<void, unknown> | undefined
+  /** Audio of the user when the silence began to be awaited. */
+  private silentFromMs = 0
+
+  constructor(terms: ConversationTerms, clock: PlayClock) {
+    this.terms = terms
+    this.clock = clock
+    this.warming = new Warming(terms)
+  }
+
+  /** Starts its actor and what it reads ahead, as long as the scope is open. */
+  readonly start: Effect.Effect<void, never, AnswerServices | Scope.Scope> = Effect.gen(
+    { self: this },
+    function* (this: Conversation) {
+      const { guard, scope, settings } = this.terms
+      const services = yield* Effect.context<AnswerServices>()
+      const clock = yield* Clock.Clock
+      this.actor = yield* startConversation<ResponseCreate, EdgeError, SocketError>(rulesOf(settings()), {
+        facts: (state) => this.facts(state, monotonicMsOf(clock)),
+        carryOut: (command) => Effect.provideContext(this.carryOut(command), services),
+      })
+      const { crashed } = this.actor
+      yield* Effect.forkIn(guard(crashed), scope, { startImmediately: true })
+      yield* Effect.forkIn(guard(this.warming.run), scope, { startImmediately: true })
+    },
+  )
+
+  private facts({ answer, prepared }: State<ResponseCreate>, nowMs: number): Facts {
+    const given = answer === undefined ? undefined : this.answers.get(answer.key)
+    const held = prepared === undefined ? undefined : this.answers.get(prepared.key)
+    return {
+      nowMs,
+      version: this.terms.history.version,
+      playingMs: Math.max(0, this.clock.playedUntilMs - nowMs),
+      answer: given === undefined || given.isOver ? "over" : given.isDraining ? "draining" : "writing",
+      preparedIsOver: held === undefined || held.isOver,
+    }
+  }
+
+  private readonly happened = (event: Happening): void => this.actor?.tell(event)
+
+  private settle(event: Happening): Effect.Effect<void, SocketError> {
+    return this.actor?.settle(event) ?? Effect.void
+  }
+
+  /** Waits until an event of the client is carried out. */
+  private ask(event: (ask: Ask) => Happening): Effect.Effect<number, Failure | SocketError> {
+    return Effect.suspend(() => {
+      const ask = this.asks++
+      const settled = Deferred.makeUnsafe<number, Failure>()
+      this.asked.set(ask, settled)
+      return Effect.ensuring(
+        Effect.andThen(this.settle(event(ask)), Deferred.await(settled)),
+        Effect.sync(() => this.asked.delete(ask)),
+      )
+    })
+  }
+
+  private answerAsk(ask: Ask, result: Effect.Effect<number, Failure>): void {
+    const settled = this.asked.get(ask)
+    if (settled !== undefined) Deferred.doneUnsafe(settled, result)
+  }
+
+  // ------------------------------------------------------------ what happens
+
+  /** The user has begun to speak. */
+  readonly speechStarted: Effect.Effect<void, SocketError> = Effect.suspend(() =>
+    this.settle({ is: "speech started" }),
+  )
+
+  /** A turn of the user gets its place; the id of the item before it. */
+  readonly turnTaken = (itemId: string): string | null => {
+    this.happened({ is: "turn taken", itemId })
+    const previous = this.terms.history.add(spokenItem(itemId, null), "own")
+    return typeof previous === "string" ? previous : null
+  }
+
+  /** A silence of this length has ended the turn. */
+  readonly turnEnded = (itemId: string, silenceMs: number): void =>
+    this.happened({ is: "turn ended", itemId, silenceMs })
+
+  readonly transcribed = (itemId: string, text: string | undefined): void => {
+    this.terms.history.replace(spokenItem(itemId, text ?? ""))
+    this.happened({ is: "transcribed", itemId, text })
+  }
+
+  /** Words of the open turn that stay as they are. */
+  readonly lasting = (itemId: string, text: string): void => this.happened({ is: "words last", itemId, text })
+
+  /** What the open turn says if it ends here; undefined: speech goes on. */
+  readonly foreseen = (itemId: string, text: string | undefined): void =>
+    this.happened({ is: "foreseen", itemId, text })
+
+  readonly settingsChanged: Effect.Effect<void, SocketError> = Effect.suspend(() =>
+    this.settle({ is: "rules changed", rules: rulesOf(this.terms.settings()) }),
+  )
+
+  /** `response.create` */
+  readonly create = (given: ResponseCreate): Effect.Effect<void, Failure | SocketError> =>
+    Effect.asVoid(this.ask((ask) => ({ is: "create", ask, given, isBeside: given.conversation === "none" })))
+
+  /** `response.cancel`. `id`: absent for the answer of the conversation. */
+  readonly cancel = (id: string | null | undefined): Effect.Effect<void, Failure | SocketError> =>
+    Effect.asVoid(
+      this.ask((ask) => {
+        const known = [...this.answers].find(([, answer]) => answer.id === id && !answer.isOver)
+        return { is: "cancel", ask, key: id ? known?.[0] : "newest" }
+      }),
+    )
+
+  /**
+   * `conversation.item.truncate`: the client knows how much of an answer was played. A position beyond its end, or beyond that of an
+   * earlier cut, is that end. Gives what is left, milliseconds.
+   */
+  readonly truncate = (itemId: string, endMs: number): Effect.Effect<number, Failure | SocketError> =>
+    Effect.suspend(() =>
+      this.terms.history.spoken(itemId) === undefined
+        ? Effect.fail(noItem("truncate", itemId))
+        : this.ask((ask) => ({ is: "truncate", ask, itemId, endMs })),
+    )
+
+  /** Runs until no answer of the conversation is being given. */
+  readonly finished: Effect.Effect<void> = Effect.suspend(() => {
+    const key = this.actor?.state().answer?.key
+    return (key === undefined ? undefined : this.answers.get(key)?.ended) ?? Effect.void
+  })
+
+  // ------------------------------------------------------------ what is done
+
+  private carryOut(
+    command: Command<ResponseCreate, EdgeError>,
+  ): Effect.Effect<Happening | undefined, SocketError, AnswerServices> {
+    return Effect.gen({ self: this }, function* (this: Conversation) {
+      switch (command.do) {
+        case "start":
+          return yield* this.begin(command.key, command.given ?? {}, command.cause)
+        case "prepare":
+          return yield* this.prepare(command)
+        case "release":
+          return yield* this.release(command.key, command.cause)
+        case "discard":
+          yield* this.answers.get(command.key)?.discard ?? Effect.void
+          return undefined
+        case "flush":
+          this.answers.get(command.key)?.hurry()
+          return undefined
+        case "cancel":
+          yield* this.answers.get(command.key)?.cancel(command.reason) ?? Effect.void
+          return undefined
+        case "keep played":
+          this.keepPlayed(command.itemId, yield* monotonicMs)
+          return undefined
+        case "truncate":
+          this.answerAsk(command.ask, this.cutAt(command, yield* monotonicMs))
+          return undefined
+        case "read ahead": {
+          const { items } = this.terms.history
+          const { turn } = command
+          this.warming.expect(turn === undefined ? items : [...items, spokenItem(turn.itemId, turn.text)])
+          return undefined
+        }
+        case "carried out":
+          this.answerAsk(command.ask, Effect.succeed(0))
+          return undefined
+        case "refuse":
+          this.answerAsk(command.ask, Effect.fail(this.refusal(command.why)))
+          return undefined
+        case "fail":
+          if (command.ask === undefined) yield* tellError(this.terms.tell, command.error, null)
+          else this.answerAsk(command.ask, Effect.fail(command.error))
+          return undefined
+        case "await silence":
+          yield* this.awaitSilence(command.timer, command.ms)
+          return undefined
+        case "await no silence":
+          this.silence?.interruptUnsafe()
+          this.silence = undefined
+          return undefined
+        case "take silence":
+          yield* this.takeSilence
+          return undefined
+        case "report":
+          if (command.now === "hears") this.terms.report.hears()
+          else this.terms.report.answers()
+          return undefined
+      }
+    })
+  }
+
+  private refusal(why: Refusal): Failure {
+    switch (why) {
+      case "no answer is active":
+        return noActiveAnswer
+      case "too many beside":
+        return new InvalidRequest({
+          field: "response.conversation",
+          problem: `must be at most ${mostBeside} answers outside of the conversation at a time`,
+        })
+      case "answer is active": {
+        const key = this.actor?.state().answer?.key
+        return answerIsActive((key === undefined ? undefined : this.answers.get(key)?.id) ?? "")
+      }
+    }
+  }
+
+  private begin(
+    key: AnswerKey,
+    given: ResponseCreate,
+    cause: AnswerCause,
+  ): Effect.Effect<Happening, never, AnswerServices> {
+    return Effect.gen({ self: this }, function* (this: Conversation) {
+      const times = new AnswerTimes(cause)
+      times.understood(yield* monotonicMs)
+      const items = yield* this.inputOf(given)
+      const made = Effect.andThen(this.terms.admit, this.made(key, given, items, times, false))
+      yield* this.run(key, yield* this.holding(given, made))
+      return { is: "began", key } as const
+    }).pipe(Effect.catch((error: EdgeError) => Effect.succeed({ is: "did not begin", key, error } as const)))
+  }
+
+  private prepare({
+    itemId,
+    key,
+    text,
+  }: Extract<Command<ResponseCreate, EdgeError>, { readonly do: "prepare" }>): Effect.Effect<
+    Happening | undefined,
+    never,
+    AnswerServices
+  > {
+    return Effect.gen({ self: this }, function* (this: Conversation) {
+      const times = new AnswerTimes({ atMs: yield* monotonicMs, silenceMs: undefined })
+      const items = [...this.terms.history.items, spokenItem(itemId, text)]
+      yield* this.run(key, yield* this.holding({}, this.made(key, {}, items, times, true)))
+      this.terms.meters.prepared++
+      return undefined
+    }).pipe(Effect.catch((error: EdgeError) => Effect.succeed({ is: "did not begin", key, error } as const)))
+  }
+
+  private release(key: AnswerKey, cause: AnswerCause): Effect.Effect<Happening> {
+    return Effect.gen({ self: this }, function* (this: Conversation) {
+      const answer = this.answers.get(key)
+      if (answer === undefined) return { is: "did not begin", key, error: undefined } as const
+      yield* Effect.onError(this.terms.admit, () => answer.discard)
+      const { times } = answer
+      times.confirmed(cause)
+      times.understood(yield* monotonicMs)
+      if (!answer.release()) return { is: "did not begin", key, error: undefined } as const
+      this.terms.meters.released++
+      return { is: "began", key } as const
+    }).pipe(Effect.catch((error) => Effect.succeed({ is: "did not begin", key, error } as const)))
+  }
+
+  /**
+   * Holds what an answer has besides the conversation's items, with the session that it begins with, and those items: what is
+   * deleted of them stays in memory until the answer has ended. With the answer comes a function that lets all of it go.
+   */
+  private holding<E, R>(
+    given: ResponseCreate,
+    made: Effect.Effect<Answer, E, R>,
+  ): Effect.Effect<{ readonly answer: Answer; readonly letGo: () => void }, E | InvalidRequest, R> {
+    return Effect.suspend(
+      (): Effect.Effect<{ readonly answer: Answer; readonly letGo: () => void }, E | InvalidRequest, R> => {
+        const { history, settings, share } = this.terms
+        const { overflow } = history
+        if (overflow !== undefined) return Effect.fail(overflow)
+        const own = memoryOf(given)
+        if (own > largeBytes && own > share.held.left) return Effect.fail(noMemory("response", share.held))
+        const bytes = own + memoryOf(settings())
+        share.held.keep(bytes)
+        const ended = history.read()
+        const letGo = () => {
+          ended()
+          share.held.giveBack(bytes)
+        }
+        return Effect.map(
+          Effect.onError(made, () => Effect.sync(letGo)),
+          (answer) => ({ answer, letGo }),
+        )
+      },
+    )
+  }
+
+  /** Starts an answer, and says when it has ended. */
+  private run(
+    key: AnswerKey,
+    { answer, letGo }: { readonly answer: Answer; readonly letGo: () => void },
+  ): Effect.Effect<void, never, AnswerServices> {
+    const { scope } = this.terms
+    this.answers.set(key, answer)
+    const ended = Effect.sync(() => {
+      letGo()
+      this.answers.delete(key)
+      this.happened({ is: "ended", key })
+    })
+    return Effect.andThen(
+      answer.start(scope),
+      Effect.forkIn(Effect.andThen(answer.ended, ended), scope, { startImmediately: true }),
+    )
+  }
+
+  private made(
+    key: AnswerKey,
+    given: ResponseCreate,
+    items: ReadonlyArray<Item>,
+    times: AnswerTimes,
+    isHeld: boolean,
+  ) {
+    return newAnswer({
+      conversation: this.terms,
+      clock: this.clock,
+      given,
+      items,
+      times,
+      isHeld,
+      onMessage: (itemId) => {
+        this.hasSpoken = true
+        this.happened({ is: "message began", key, itemId })
+      },
+    })
+  }
+
+  /** What the model reads: the conversation, or the answer's own input. */
+  private inputOf({ input }: ResponseCreate): Effect.Effect<ReadonlyArray<Item>, InvalidRequest> {
+    const { history, newId } = this.terms
+    if (input === undefined || input === null) return Effect.succeed(history.items)
+    return Effect.forEach(input, (given, index) => {
+      if (given.type !== "item_reference") return Effect.succeed(itemOf(given, newId))
+      const item = history.item(given.id)
+      const problem = "is no item of this conversation"
+      return item === undefined
+        ? Effect.fail(new InvalidRequest({ field: `response.input[${index}].id`, problem }))
+        : Effect.succeed(item)
+    })
+  }
+
+  private keepPlayed(itemId: string, nowMs: number): void {
+    const spoken = this.terms.history.spoken(itemId)
+    const playedSamples = this.clock.playedSamples(nowMs)
+    this.clock.stopped(nowMs)
+    if (spoken !== undefined) this.cut(itemId, playedSamples - spoken.startsAt)
+  }
+
+  private cutAt(
+    { endMs, itemId, stops }: { readonly itemId: string; readonly endMs: number; readonly stops: boolean },
+    nowMs: number,
+  ): Effect.Effect<number, ProtocolError> {
+    const spoken = this.terms.history.spoken(itemId)
+    if (spoken === undefined) return Effect.fail(noItem("truncate", itemId))
+    const samples = spoken.cut(Math.round((endMs * SPEECH_RATE_HZ) / 1000))
+    this.cut(itemId, samples)
+    if (stops) this.clock.stopped(nowMs)
+    return Effect.succeed(Math.floor((samples * 1000) / SPEECH_RATE_HZ))
+  }
+
+  /** Keeps the words of an answer that were heard in its first samples. */
+  private cut(id: string, samples: number): void {
+    const { history } = this.terms
+    const spoken = history.spoken(id)
+    const item = history.item(id)
+    if (spoken === undefined || item?.type !== "message") return
+    const transcript = spoken.heard(samples)
+    const status = transcript === spoken.text ? item.status : "incomplete"
+    history.replace(answerItem(id, status, [{ type: "output_audio", transcript }]))
+  }
+
+  private awaitSilence(timer: number, ms: number): Effect.Effect<void> {
+    return Effect.gen({ self: this }, function* (this: Conversation) {
+      this.silentFromMs = this.terms.heardMs()
+      const lasted = Effect.sync(() => this.happened({ is: "silence lasted", timer }))
+      this.silence = yield* Effect.forkIn(Effect.delay(lasted, ms), this.terms.scope, {
+        startImmediately: true,
+      })
+    })
+  }
+
+  private readonly takeSilence: Effect.Effect<void, SocketError> = Effect.gen(
+    { self: this },
+    function* (this: Conversation) {
+      const { heardMs, history, newId, tell } = this.terms
+      const item = spokenItem(`item_${newId()}`, "")
+      const audio = { audio_start_ms: Math.round(this.silentFromMs), audio_end_ms: Math.round(heardMs()) }
+      yield* tell("input_audio_buffer.timeout_triggered", { ...audio, item_id: item.id })
+      const previous = history.add(item, "own")
+      const previous_item_id = typeof previous === "string" ? previous : null
+      yield* tell("input_audio_buffer.committed", { previous_item_id, item_id: item.id })
+      yield* tell("conversation.item.added", { previous_item_id, item })
+      yield* tell("conversation.item.done", { previous_item_id, item })
+    },
+  )
+}

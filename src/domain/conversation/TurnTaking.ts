@@ -1,0 +1,520 @@
+// Who speaks when in a conversation, as a state machine: `decide` takes what is known and what has happened, and gives what is known
+// then and what is to be done. It knows no engine, no socket and no clock. The actor Conversation tells it of events one at a time and
+// carries out the commands of each before the next.
+//
+// The user's speech becomes turns. A turn that a silence has ended is answered as soon as it and all turns before it are understood;
+// `response.create` asks for an answer too. At most one answer of the conversation is given at a time. Speech of the user stops it
+// where the rules say so, and then only the words of it that were played are kept. While a silence may still be a pause, the answer is
+// prepared: the words so far are taken for the whole turn, and the answer to them is made, but neither sent nor charged before it is
+// released. Answers beside the conversation (`conversation: "none"`) join no history and stop for no one.
+import type { AnswerCause } from "./AnswerTimes.ts"
+
+/** Answers beside the conversation at a time. A guess. */
+export const mostBeside = 4
+
+/** Turns that wait to be answered. Further ones are not: the answer to the first comes before theirs. A guess. */
+export const mostTurnsDue = 8
+
+/** Numbers an answer within its conversation. */
+export type AnswerKey = number
+
+/** Numbers a client's event that waits until it is carried out. */
+export type Ask = number
+
+/** What the session's settings say of turns. */
+export interface Rules {
+  /** Whether a turn that a silence has ended is answered by itself. */
+  readonly creates: boolean
+  /** Whether speech of the user stops an answer. */
+  readonly interrupts: boolean
+  /** After an answer has been played, a silence of the user of this length makes the model say more; null: it never does. */
+  readonly idleMs: number | null
+}
+
+/** What an event is about that the state does not know, at the moment of the event. */
+export interface Facts {
+  readonly nowMs: number
+  /** How often the history has changed. */
+  readonly version: number
+  /** Until the client has played what was sent, milliseconds; 0: nothing is played. */
+  readonly playingMs: number
+  /** How far the answer of the conversation is: everything is written and speech is left, or its last event was sent. */
+  readonly answer: "writing" | "draining" | "over"
+  /** What is prepared has failed. */
+  readonly preparedIsOver: boolean
+}
+
+/** `G`: what `response.create` says of an answer. `E`: why something failed. */
+export type Event<G, E> =
+  | { readonly is: "speech started" }
+  /** A turn of the user is complete and has its place in the history. */
+  | { readonly is: "turn taken"; readonly itemId: string }
+  /** What completed it was a silence of this length. */
+  | { readonly is: "turn ended"; readonly itemId: string; readonly silenceMs: number }
+  /** Undefined: it could not be transcribed. */
+  | { readonly is: "transcribed"; readonly itemId: string; readonly text: string | undefined }
+  /** Words of the open turn that later audio cannot change. */
+  | { readonly is: "words last"; readonly itemId: string; readonly text: string }
+  /** What the open turn says if it ends here; undefined: speech goes on. */
+  | { readonly is: "foreseen"; readonly itemId: string; readonly text: string | undefined }
+  | { readonly is: "create"; readonly ask: Ask; readonly given: G; readonly isBeside: boolean }
+  /** `key`: undefined for an answer that is not there. */
+  | { readonly is: "cancel"; readonly ask: Ask; readonly key: AnswerKey | "newest" | undefined }
+  | { readonly is: "truncate"; readonly ask: Ask; readonly itemId: string; readonly endMs: number }
+  | { readonly is: "rules changed"; readonly rules: Rules }
+  /** An answer that was to be started, or released, has begun. */
+  | { readonly is: "began"; readonly key: AnswerKey }
+  /** It has not. Undefined: what was prepared had failed by then. */
+  | { readonly is: "did not begin"; readonly key: AnswerKey; readonly error: E | undefined }
+  /** Its spoken message joins the history. */
+  | { readonly is: "message began"; readonly key: AnswerKey; readonly itemId: string }
+  /** Its last event was sent, or it was interrupted. */
+  | { readonly is: "ended"; readonly key: AnswerKey }
+  | { readonly is: "silence lasted"; readonly timer: number }
+
+export type Refusal = "answer is active" | "no answer is active" | "too many beside"
+
+export type Command<G, E> =
+  /** Begins an answer to the history. The next event says whether it `began`, before any other event. */
+  | {
+      readonly do: "start"
+      readonly key: AnswerKey
+      /** Undefined: nothing but what the session says. */
+      readonly given: G | undefined
+      readonly cause: AnswerCause
+    }
+  /** Begins an answer to the history and this turn, and holds it. */
+  | { readonly do: "prepare"; readonly key: AnswerKey; readonly itemId: string; readonly text: string }
+  /** Sends and charges from now on what is prepared. The next event says whether it `began`. */
+  | { readonly do: "release"; readonly key: AnswerKey; readonly cause: AnswerCause }
+  /** Drops what is prepared, unseen and not charged. */
+  | { readonly do: "discard"; readonly key: AnswerKey }
+  /** Sends the rest of an answer at once. */
+  | { readonly do: "flush"; readonly key: AnswerKey }
+  | { readonly do: "cancel"; readonly key: AnswerKey; readonly reason: "turn_detected" | "client_cancelled" }
+  /** Keeps the words of an answer that were played by now, and takes the rest for never played. */
+  | { readonly do: "keep played"; readonly itemId: string }
+  /** Keeps the words of an answer's first `endMs` milliseconds, and carries `ask` out with what is left. */
+  | {
+      readonly do: "truncate"
+      readonly ask: Ask
+      readonly itemId: string
+      readonly endMs: number
+      readonly stops: boolean
+    }
+  /** Lets the model read the history, and the beginning of the open turn, before it is asked. */
+  | {
+      readonly do: "read ahead"
+      readonly turn: { readonly itemId: string; readonly text: string } | undefined
+    }
+  | { readonly do: "carried out"; readonly ask: Ask }
+  | { readonly do: "refuse"; readonly ask: Ask; readonly why: Refusal }
+  /** Where `ask` is undefined no event of the client is refused, and an `error` event says it. */
+  | { readonly do: "fail"; readonly ask: Ask | undefined; readonly error: E }
+  | { readonly do: "await silence"; readonly timer: number; readonly ms: number }
+  | { readonly do: "await no silence" }
+  /** An empty turn of the user, for the silence, joins the history. */
+  | { readonly do: "take silence" }
+  /** For the load of the engines. */
+  | { readonly do: "report"; readonly now: "hears" | "answers" }
+
+/** The answer of the conversation that is given, until it has ended. */
+interface Given {
+  readonly key: AnswerKey
+  readonly cause: AnswerCause
+  readonly ask: Ask | undefined
+  /** Its message, once that has begun. */
+  readonly itemId: string | undefined
+}
+
+/** An answer that waits for its turn, in the order of what asked for it. */
+type Due<G> =
+  | {
+      readonly of: "turn"
+      readonly itemId: string
+      readonly cause: AnswerCause
+      /** Undefined until it is transcribed. */
+      readonly text: string | undefined
+    }
+  | {
+      readonly of: "create"
+      readonly ask: Ask
+      readonly given: G
+      readonly isBeside: boolean
+      readonly cause: AnswerCause
+      /** The answer before it was told to hurry. */
+      readonly flushes: boolean
+    }
+
+interface Turn {
+  readonly itemId: string
+  readonly text: string
+}
+
+interface Prepared extends Turn {
+  readonly key: AnswerKey
+  /** Of the rules. */
+  readonly revision: number
+  /** The history's version once the turn has joined it with this transcript, if nothing else does. */
+  readonly version: number
+}
+
+export interface State<G> {
+  readonly rules: Rules
+  /** How often the session's settings have changed. */
+  readonly revision: number
+  readonly answer: Given | undefined
+  /** Answers beside the conversation, and those who asked for the ones that have not begun. */
+  readonly beside: ReadonlyMap<AnswerKey, Ask | undefined>
+  /** Turns of the user that are being transcribed. */
+  readonly unheard: ReadonlySet<string>
+  /** Transcripts since the newest turn was complete: whether a silence has ended it may be said after its transcript. */
+  readonly heard: ReadonlyMap<string, string | undefined>
+  readonly due: ReadonlyArray<Due<G>>
+  readonly prepared: Prepared | undefined
+  /** The answer whose speech was sent last. */
+  readonly lastSpoken: string | undefined
+  /** The silence that is awaited. */
+  readonly timer: number | undefined
+  readonly nextNumber: number
+}
+
+export const silent = <G>(rules: Rules): State<G> => ({
+  rules,
+  revision: 0,
+  answer: undefined,
+  beside: new Map(),
+  unheard: new Set(),
+  heard: new Map(),
+  due: [],
+  prepared: undefined,
+  lastSpoken: undefined,
+  timer: undefined,
+  nextNumber: 1,
+})
+
+/** A turn joins the history without its transcript, which follows: so often the history changes. */
+const changesOfTurn = 2
+
+const isSame = (one: Turn, other: Turn): boolean => one.itemId === other.itemId && one.text === other.text
+
+const isBlank = (text: string | undefined): boolean => text === undefined || text.trim() === ""
+
+/** One decision: the state as it becomes, and the commands in their order. */
+class Decision<G, E> {
+  state: State<G>
+  readonly commands: Array<Command<G, E>> = []
+  private readonly facts: Facts
+
+  constructor(state: State<G>, facts: Facts) {
+    this.state = state
+    this.facts = facts
+  }
+
+  event(event: Event<G, E>): void {
+    switch (event.is) {
+      case "speech started":
+        this.userStirs()
+        if (this.state.rules.interrupts) this.interrupt()
+        return this.nextAnswer()
+      case "turn taken":
+        this.userStirs()
+        return this.become({ unheard: new Set(this.state.unheard).add(event.itemId), heard: new Map() })
+      case "turn ended":
+        return this.turnEnded(event.itemId, event.silenceMs)
+      case "transcribed":
+        return this.transcribed(event.itemId, event.text)
+      case "words last":
+        if (this.state.rules.creates && !this.isAnswering)
+          this.do({ do: "read ahead", turn: { itemId: event.itemId, text: event.text } })
+        return
+      case "foreseen":
+        return this.foresee(event.itemId, event.text)
+      case "create":
+        return this.create(event.ask, event.given, event.isBeside)
+      case "cancel":
+        return this.cancel(event.ask, event.key)
+      case "truncate":
+        return this.truncate(event.ask, event.itemId, event.endMs)
+      case "rules changed":
+        this.become({ rules: event.rules, revision: this.state.revision + 1 })
+        return this.do({ do: "read ahead", turn: undefined })
+      case "began":
+        return this.began(event.key)
+      case "did not begin":
+        return this.didNotBegin(event.key, event.error)
+      case "message began": {
+        const { answer } = this.state
+        if (answer?.key !== event.key) return
+        return this.become({ answer: { ...answer, itemId: event.itemId }, lastSpoken: event.itemId })
+      }
+      case "ended":
+        return this.ended(event.key)
+      case "silence lasted":
+        if (this.state.timer !== event.timer || this.isAnswering) return
+        this.become({ timer: undefined })
+        this.do({ do: "take silence" })
+        return this.start(undefined, undefined, this.cause())
+    }
+  }
+
+  private become(changes: Partial<State<G>>): void {
+    this.state = { ...this.state, ...changes }
+  }
+
+  private do(command: Command<G, E>): void {
+    this.commands.push(command)
+  }
+
+  private number(): number {
+    const { nextNumber } = this.state
+    this.become({ nextNumber: nextNumber + 1 })
+    return nextNumber
+  }
+
+  private cause(silenceMs?: number): AnswerCause {
+    return { atMs: this.facts.nowMs, silenceMs }
+  }
+
+  /** An answer of the conversation is begun or given. */
+  private get isAnswering(): boolean {
+    return this.state.answer !== undefined && this.facts.answer !== "over"
+  }
+
+  // ------------------------------------------------------------ the user
+
+  /** The user speaks, or an answer begins: no silence is awaited. */
+  private noSilence(): void {
+    if (this.state.timer === undefined) return
+    this.become({ timer: undefined })
+    this.do({ do: "await no silence" })
+  }
+
+  private userStirs(): void {
+    this.noSilence()
+    this.do({ do: "report", now: "hears" })
+  }
+
+  /** Speech stops the answer that is given, and those to turns before it that have not begun. */
+  private interrupt(): void {
+    const { answer, due, lastSpoken } = this.state
+    this.become({ due: due.filter(({ of }) => of !== "turn") })
+    this.discard()
+    if (answer !== undefined && this.isAnswering) {
+      this.become({ answer: undefined })
+      this.do({ do: "cancel", key: answer.key, reason: "turn_detected" })
+    } else if (this.facts.playingMs > 0 && lastSpoken !== undefined) {
+      this.do({ do: "keep played", itemId: lastSpoken })
+    }
+  }
+
+  private turnEnded(itemId: string, silenceMs: number): void {
+    const { due, heard, rules } = this.state
+    const waiting = due.filter(({ of }) => of === "turn").length
+    if (!rules.creates || this.isAnswering || waiting >= mostTurnsDue) return
+    const text = heard.get(itemId)
+    if (heard.has(itemId) && isBlank(text)) return this.discard()
+    this.become({ due: [...due, { of: "turn", itemId, cause: this.cause(silenceMs), text }] })
+    this.nextAnswer()
+  }
+
+  private transcribed(itemId: string, text: string | undefined): void {
+    const { due } = this.state
+    const unheard = new Set(this.state.unheard)
+    unheard.delete(itemId)
+    this.become({ unheard, heard: new Map(this.state.heard).set(itemId, text) })
+    const at = due.findIndex((one) => one.of === "turn" && one.itemId === itemId)
+    const turn = due[at]
+    if (turn?.of === "turn") {
+      // A turn in which nothing was understood is not answered.
+      if (isBlank(text)) {
+        this.become({ due: due.toSpliced(at, 1) })
+        this.discard()
+      } else this.become({ due: due.with(at, { ...turn, text }) })
+    }
+    this.nextAnswer()
+  }
+
+  // ------------------------------------------------------------ answers that are prepared
+
+  private foresee(itemId: string, text: string | undefined): void {
+    const { prepared, rules, unheard } = this.state
+    const foreseen = text === undefined ? undefined : { itemId, text }
+    const version = this.facts.version + changesOfTurn
+    if (foreseen !== undefined && prepared !== undefined && this.stands(prepared, foreseen, version)) return
+    this.discard()
+    if (foreseen === undefined || isBlank(text) || !rules.creates || this.isAnswering || unheard.size > 0)
+      return
+    const key = this.number()
+    this.become({ prepared: { ...foreseen, key, revision: this.state.revision, version } })
+    this.do({ do: "prepare", key, ...foreseen })
+  }
+
+  /** Whether what is prepared is the answer to this turn in a history of this version. */
+  private stands(prepared: Prepared, turn: Turn, version: number): boolean {
+    return (
+      !this.facts.preparedIsOver &&
+      isSame(prepared, turn) &&
+      prepared.version === version &&
+      prepared.revision === this.state.revision
+    )
+  }
+
+  private discard(): void {
+    const { prepared } = this.state
+    if (prepared === undefined) return
+    this.become({ prepared: undefined })
+    this.do({ do: "discard", key: prepared.key })
+  }
+
+  // ------------------------------------------------------------ answers
+
+  private create(ask: Ask, given: G, isBeside: boolean): void {
+    const { beside, due } = this.state
+    const waiting = due.filter((one) => one.of === "create" && one.isBeside)
+    if (isBeside && beside.size + waiting.length >= mostBeside)
+      return this.do({ do: "refuse", ask, why: "too many beside" })
+    const one: Due<G> = { of: "create", ask, given, isBeside, cause: this.cause(), flushes: false }
+    this.become({ due: [...due, one] })
+    this.nextAnswer()
+  }
+
+  /** Begins the answer that is due first, if it can begin now. */
+  private nextAnswer(): void {
+    for (;;) {
+      const { answer, beside, due, unheard } = this.state
+      const [first, ...others] = due
+      if (first === undefined) return
+      if (first.of === "turn") {
+        // The turns before it are transcribed first.
+        if (first.text === undefined || unheard.size > 0) return
+        this.become({ due: others })
+        if (!this.isAnswering) return this.answerTurn(first, first.text)
+        continue
+      }
+      if (!first.isBeside && answer !== undefined && this.isAnswering) {
+        if (this.facts.answer === "draining") {
+          if (first.flushes) return
+          this.become({ due: [{ ...first, flushes: true }, ...others] })
+          return this.do({ do: "flush", key: answer.key })
+        }
+        this.become({ due: others })
+        this.do({ do: "refuse", ask: first.ask, why: "answer is active" })
+        continue
+      }
+      if (unheard.size > 0) return
+      this.become({ due: others })
+      this.discard()
+      if (!first.isBeside) return this.start(first.ask, first.given, first.cause)
+      const key = this.number()
+      this.become({ beside: new Map(beside).set(key, first.ask) })
+      return this.do({ do: "start", key, given: first.given, cause: first.cause })
+    }
+  }
+
+  private answerTurn(
+    { cause, itemId }: { readonly cause: AnswerCause; readonly itemId: string },
+    text: string,
+  ): void {
+    const { prepared } = this.state
+    const turn = { itemId, text }
+    if (prepared === undefined || !this.stands(prepared, turn, this.facts.version)) {
+      this.discard()
+      return this.start(undefined, undefined, cause)
+    }
+    const { key } = prepared
+    this.become({ prepared: undefined })
+    this.begins(key, undefined, cause)
+    this.do({ do: "release", key, cause })
+  }
+
+  private begins(key: AnswerKey, ask: Ask | undefined, cause: AnswerCause): void {
+    this.become({ answer: { key, cause, ask, itemId: undefined } })
+  }
+
+  private start(ask: Ask | undefined, given: G | undefined, cause: AnswerCause): void {
+    const key = this.number()
+    this.begins(key, ask, cause)
+    this.do({ do: "start", key, given, cause })
+  }
+
+  private began(key: AnswerKey): void {
+    const { answer, beside } = this.state
+    let ask = beside.get(key)
+    if (answer?.key === key) {
+      ask = answer.ask
+      this.noSilence()
+      this.do({ do: "report", now: "answers" })
+    } else if (beside.has(key)) this.become({ beside: new Map(beside).set(key, undefined) })
+    if (ask !== undefined) this.do({ do: "carried out", ask })
+    this.nextAnswer()
+  }
+
+  private didNotBegin(key: AnswerKey, error: E | undefined): void {
+    const { answer, beside, prepared } = this.state
+    if (prepared?.key === key) return this.become({ prepared: undefined })
+    if (answer?.key === key) {
+      this.become({ answer: undefined })
+      // What was prepared is of no use: the answer is made anew.
+      if (error === undefined) return this.start(undefined, undefined, answer.cause)
+      this.do({ do: "fail", ask: answer.ask, error })
+    } else if (beside.has(key)) {
+      const others = new Map(beside)
+      others.delete(key)
+      this.become({ beside: others })
+      if (error !== undefined) this.do({ do: "fail", ask: beside.get(key), error })
+    }
+    this.nextAnswer()
+  }
+
+  private ended(key: AnswerKey): void {
+    const { answer, beside, rules } = this.state
+    if (answer?.key === key) {
+      this.become({ answer: undefined })
+      if (rules.idleMs !== null) {
+        const timer = this.number()
+        this.become({ timer })
+        this.do({ do: "await silence", timer, ms: this.facts.playingMs + rules.idleMs })
+      }
+    } else if (beside.has(key)) {
+      const others = new Map(beside)
+      others.delete(key)
+      this.become({ beside: others })
+    }
+    this.nextAnswer()
+  }
+
+  // ------------------------------------------------------------ the client
+
+  private cancel(ask: Ask, asked: AnswerKey | "newest" | undefined): void {
+    const { answer, beside } = this.state
+    const key = asked === "newest" ? answer?.key : asked
+    const isAnswer = answer !== undefined && answer.key === key && this.isAnswering
+    if (key === undefined || (!isAnswer && !beside.has(key)))
+      return this.do({ do: "refuse", ask, why: "no answer is active" })
+    this.do({ do: "cancel", key, reason: "client_cancelled" })
+    this.do({ do: "carried out", ask })
+    this.nextAnswer()
+  }
+
+  /** The client knows how much of an answer was played. */
+  private truncate(ask: Ask, itemId: string, endMs: number): void {
+    const { answer, lastSpoken } = this.state
+    if (answer?.itemId === itemId && this.isAnswering)
+      this.do({ do: "cancel", key: answer.key, reason: "client_cancelled" })
+    // A later answer may be playing already.
+    this.do({ do: "truncate", ask, itemId, endMs, stops: itemId === lastSpoken })
+    this.nextAnswer()
+  }
+}
+
+/** What is known after an event, and what is to be done, in this order. */
+export const decide = <G, E>(
+  state: State<G>,
+  event: Event<G, E>,
+  facts: Facts,
+): readonly [State<G>, ReadonlyArray<Command<G, E>>] => {
+  const decision = new Decision<G, E>(state, facts)
+  decision.event(event)
+  return [decision.state, decision.commands]
+}
