@@ -98,7 +98,7 @@ export const toolSection = Effect.fnUntraced(function* (model: TextEngine) {
   return {
     title: "Chat: tools",
     method:
-      "Fixed requests with two to four tools each, decoded greedily; the right calls are in models/eval/tools.json. Values and wordings of the held-out requests were never trained.",
+      "Fixed requests with two to four tools each, decoded greedily; the right calls are in models/eval/tools.json. Wordings and values of the held-out requests are not in the tables of the training text.",
     findings: [
       count("everyday requests: right calls", everyday, "calls", 9),
       count("held-out requests: right tools", heldOut, "tools"),

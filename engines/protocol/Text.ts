@@ -234,7 +234,7 @@ export interface TextFacts {
   readonly contextTokens: number
   /** Sequences that are decoded side by side. */
   readonly slots: number
-  /** For the start log and `/docs`, for example "llama, 1.0 M parameters". */
+  /** For the start log and `/docs`, for example "llama, 2.5 M parameters". */
   readonly summary: string
   /** True if it prepares requests before they have a slot, see Preparation. */
   readonly prepares?: boolean

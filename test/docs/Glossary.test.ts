@@ -64,6 +64,8 @@ const samples: ReadonlyArray<string> = [
   "models/train/text/turns.txt",
   "models/train/text/vocabulary.txt",
   "models/train/words/everyday.txt",
+  "models/train/words/facts.txt",
+  "models/train/words/wordings.txt",
   "models/train/words/knowledge.json",
   "models/train/words/refusals.txt",
   "models/train/words/slots.txt",

@@ -5,6 +5,7 @@ import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { processBytes } from "#actors/model/MemoryClaim.ts"
 import { presetNamed } from "#weights/presets/Presets.ts"
+import { MARKUP } from "../../bench/models/ChatRubric.ts"
 import { blocksOf, type GuideBlock, repository } from "../support/docs/GuideBlocks.ts"
 import { noOtherNode, otherNode, useNode } from "../support/docs/OtherNode.ts"
 import { type GuideRun, linkRepository, startGuide } from "../support/docs/RunGuide.ts"
@@ -38,6 +39,7 @@ afterAll(async () => {
 const heard = (output: string): string => output.trimEnd().split("\n").at(-1) ?? ""
 const sentence = /^please open the window\.?$/i
 const isStory = (output: string): void => {
+  expect(output).not.toMatch(MARKUP)
   expect(output.trim().split(/\s+/).length).toBeGreaterThan(10)
 }
 

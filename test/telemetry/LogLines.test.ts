@@ -42,13 +42,13 @@ const inTerminal = async (effect: Effect.Effect<void>) => {
 }
 
 it("in a terminal a model is one line when it is ready, and none when it begins to load", async () => {
-  const facts = { model: "m", device: "host", summary: "llama, 1.0 M parameters", took_ms: 5 }
+  const facts = { model: "m", device: "host", summary: "llama, 2.5 M parameters", took_ms: 5 }
   const lines = await inTerminal(
     Effect.andThen(Effect.logInfo("model loading"), Effect.logInfo("model ready")).pipe(
       Effect.annotateLogs(facts),
     ),
   )
-  expect(lines).toEqual(["m: model ready: llama, 1.0 M parameters took_ms=5"])
+  expect(lines).toEqual(["m: model ready: llama, 2.5 M parameters took_ms=5"])
 })
 
 it("in a terminal a line has its level, reason and what to do, and no control characters", async () => {

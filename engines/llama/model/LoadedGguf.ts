@@ -66,7 +66,7 @@ const vocabularyOf = (model: LlamaModel, template: ChatTemplate | undefined): Vo
   return new Vocabulary({ size, spelling: spellingOf(model), spelled, attributes, isEnd, shown })
 }
 
-/** E.g. "llama, 1.0 M parameters, Q8_0". */
+/** E.g. "llama, 2.5 M parameters, Q8_0". */
 export const summaryOf = ({ model, parameters }: Pick<OpenedNative, "model" | "parameters">): string => {
   const size = parameters >= 1e9 ? `${(parameters / 1e9).toFixed(1)} B` : `${(parameters / 1e6).toFixed(1)} M`
   const fileType = model.fileInfo.metadata.general?.file_type

@@ -90,14 +90,10 @@ def read(words, ids, rows, positions=None, allowed=None, past=None):
         shown = ids < 0
         x = x.masked_scatter(shown[..., None], rows[-1 - ids[shown]])
     n = ids.shape[1]
-    if allowed is None and n > 1:
-        mask = torch.full((n, n), -1e9).triu(1)
-    else:
-        mask = None if allowed is None else torch.where(allowed, 0.0, -1e9)[:, None]
     if positions is None:
         before = past[0][0].shape[2] if past and past[0] else 0
         positions = torch.arange(before, before + n)[None]
     cos, sin = words.cos[positions][:, None], words.sin[positions][:, None]
     for i, block in enumerate(words.blk):
-        x = block(x, mask, cos, sin, None if past is None else past[i])
+        x = block(x, cos, sin, None if past is None else past[i], None if allowed is None else allowed[:, None])
     return words.output_norm(x)

@@ -110,7 +110,7 @@ class Trainer:
         weights = torch.tensor(self.weights[:needed]).view(CHAT_WINDOWS, -1)[:, 1:]
         self.ids, self.weights = self.ids[needed:], self.weights[needed:]
         asked = weights > 0
-        each = F.cross_entropy(self.words(ids[:, :-1], asked=asked), ids[:, 1:][asked], reduction="none")
+        each = F.cross_entropy(self.words(ids[:, :-1])[asked], ids[:, 1:][asked], reduction="none")
         return (each * weights[asked]).sum() / weights.sum()
 
     def take_step(self):

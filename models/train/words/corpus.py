@@ -30,6 +30,7 @@ INVENTED_NAMES = 0.25      # share of names that occur nowhere else, so that the
 MEMORY_SHARE = 0.3         # of conversations that tell a name first and ask for it at the end
 PLAIN_SHARE = 0.1          # of documents without chat markup
 ASKED_WEIGHT = 0.3
+WORDINGS = everyday.sections("wordings.txt", str.splitlines)
 _SPOKEN = sentences.Sentences(0)      # the words of the speech models
 LETTER_SHARE = 0.3         # of plain texts that are written as "Question: ... Answer: ..."
 
@@ -52,6 +53,10 @@ def unseen(text):
 
 def capitalised(text):
     return text[:1].upper() + text[1:]
+
+
+def spoken_nouns():
+    return _SPOKEN.nouns
 
 
 def with_article(word):
@@ -119,7 +124,7 @@ def small_talk(r, memory):
 
 
 def identity(r, memory):
-    question = r.choice(["Who are you?", "What are you?", "What is your name?", "Tell me about yourself.", "Introduce yourself."])
+    question = asked(r, "asking who")
     if "bot" in memory:
         return question, f"I am {memory['bot']}, {memory['role']}.", memory["bot"]
     return question, r.choice(K["identity"]), "Model"
@@ -131,81 +136,89 @@ def abilities(r, memory):
 
 def sums(r, memory):
     a, b, sign, word, value = calculation(r)
-    if max(a, b, value) <= 20 and r.random() < 0.5:
-        spelled = f"{NUMBERS[a]} {word} {NUMBERS[b]}"
-        question = r.choice([f"What is {spelled}?", f"How much is {spelled}?", f"{capitalised(spelled)}?"])
-        return question, f"{capitalised(spelled)} is {NUMBERS[value]}.", capitalised(NUMBERS[value])
+    if max(a, b, value) <= 20 and r.random() < 0.6:
+        question = asked_sum(r, NUMBERS[a], NUMBERS[b], sign, word, in_words=True)
+        return question, f"{NUMBERS[a]} {word} {NUMBERS[b]} is {NUMBERS[value]}.".capitalize(), NUMBERS[value].capitalize()
     return asked_sum(r, a, b, sign, word), f"{a} {word} {b} is {value}.", str(value)
 
 
+def asked(r, section, **values):
+    """A question of a section of wordings.txt."""
+    text = everyday.filled(r, r.choice(WORDINGS[section]), values, {})
+    return capitalised(re.sub(r"\bi\b", "I", re.sub(r"\s+([?.!,])", r"\1", re.sub(r" +", " ", text)).strip()))
+
+
 def capitals(r, memory):
-    country = r.choice(list(K["capitals"]))
-    city = K["capitals"][country]
-    if r.random() < 0.2:
-        return f"Which country has the capital {city}?", f"{city} is the capital of {country}.", capitalised(country)
-    question = r.choice([
-        f"What is the capital of {country}?", f"Name the capital of {country}.", f"Capital of {country}?",
-        f"Which city is the capital of {country}?", f"Tell me the capital of {country}.",
-    ])
-    return question, f"The capital of {country} is {city}.", city
+    country, other = r.sample(list(K["capitals"]), 2)
+    city, q = K["capitals"][country], r.random()
+    if q < 0.15:
+        return asked(r, "country of a capital", city=city), f"{city} is the capital of {country}.", capitalised(country)
+    if q < 0.25:
+        right = r.random() < 0.5
+        question = asked(r, "whether a capital", city=city if right else K["capitals"][other], country=country)
+        return question, ("Yes" if right else "No") + f", the capital of {country} is {city}.", "Yes" if right else "No"
+    return asked(r, "capital", country=country), f"The capital of {country} is {city}.", city
 
 
 def opposites(r, memory):
     a, b = r.choice(list(K["opposites"].items()))
     if r.random() < 0.3 and K["opposites"].get(b, a) == a:
         a, b = b, a
-    question = r.choice([f"What is the opposite of {a}?", f"Opposite of {a}?", f"Give me the opposite of {a}."])
-    return question, f"The opposite of {a} is {b}.", capitalised(b)
+    return asked(r, "opposite", word=a), f"The opposite of {a} is {b}.", capitalised(b)
 
 
 def colors(r, memory):
     thing, color = r.choice(list(K["colors"].items()))
-    question = r.choice([f"What color is {thing}?", f"Which color is {thing}?", f"What is the color of {thing}?"])
-    return question, f"{capitalised(thing)} is {color}.", capitalised(color)
+    other = r.choice([c for c in K["colors"].values() if c != color])
+    section = "colour" if r.random() < 0.8 else "whether a colour"
+    return asked(r, section, thing=thing, one=color, other=other), f"{capitalised(thing)} is {color}.", capitalised(color)
 
 
 def animals(r, memory):
     kind = r.choice(["sounds", "young", "legs", "homes"])
     animal, fact = r.choice(list(K[kind].items()))
     an_animal = with_article(animal)
-    return {
-        "sounds": (f"What sound does {an_animal} make?", f"{capitalised(an_animal)} {fact}.", capitalised(fact)),
-        "young": (f"What is a young {animal} called?", f"A young {animal} is called a {fact}.", capitalised(fact)),
-        "legs": (
-            f"How many legs does {an_animal} have?", f"{capitalised(an_animal)} has {'no' if fact == '0' else fact} legs.", fact,
-        ),
-        "homes": (f"Where does {an_animal} live?", f"{capitalised(an_animal)} lives {fact}.", capitalised(fact.split()[-1])),
+    answer, word = {
+        "sounds": (f"{capitalised(an_animal)} {fact}.", capitalised(fact)), "young": (f"A young {animal} is called a {fact}.", capitalised(fact)),
+        "legs": (f"{capitalised(an_animal)} has {'no' if fact == '0' else fact} legs.", fact),
+        "homes": (f"{capitalised(an_animal)} lives {fact}.", capitalised(fact.split()[-1])),
     }[kind]
+    many = animal if animal in ("fish", "sheep", "deer") else sentences.plural(animal)
+    section = {"sounds": "sound", "homes": "home"}.get(kind, kind)
+    return asked(r, section, animal=animal, an=an_animal, animals=many), answer, word
 
 
 def facts(r, memory):
-    return tuple(r.choice(K["facts"]))
+    return everyday.ask(r, everyday.FACTS, {})
 
 
 def definitions(r, memory):
     thing, text = r.choice(list(K["definitions"].items()))
-    return r.choice([f"What is {thing}?", f"Explain {thing}.", f"Tell me about {thing}."]), capitalised(text) + ".", None
+    return asked(r, "definition", thing=thing), capitalised(text) + ".", None
 
 
 def calendar(r, memory):
     step, day, month = r.choice([1, -1]), r.randrange(7), r.randrange(12)
     side = "after" if step == 1 else "before"
     other_day, other_month = DAYS[(day + step) % 7], MONTHS[(month + step) % 12]
-    return r.choice([
-        (f"What day comes {side} {DAYS[day]}?", f"{other_day} comes {side} {DAYS[day]}.", other_day),
-        (f"What month comes {side} {MONTHS[month]}?", f"{other_month} comes {side} {MONTHS[month]}.", other_month),
-        (f"How many days does {MONTHS[month]} have?", f"{MONTHS[month]} has {MONTH_DAYS[month]} days.", str(MONTH_DAYS[month])),
-        (f"What is the {ORDINALS[month]} month?", f"The {ORDINALS[month]} month is {MONTHS[month]}.", MONTHS[month]),
-        ("Name the days of the week.", "The days of the week are " + listed(DAYS) + ".", None),
-        ("Name the months.", "The months are " + listed(MONTHS) + ".", None),
-    ])
+    kind = r.choice(["day", "day", "month", "days of a month", "month by number", "days of the week", "months of the year"])
+    if kind == "day":
+        return asked(r, f"day {side}", day=DAYS[day]), f"{other_day} comes {side} {DAYS[day]}.", other_day
+    if kind == "month":
+        return asked(r, f"month {side}", month=MONTHS[month]), f"{other_month} comes {side} {MONTHS[month]}.", other_month
+    question = asked(r, kind, month=MONTHS[month], ordinal=ORDINALS[month], number=str(month + 1))
+    return question, *{
+        "days of a month": (f"{MONTHS[month]} has {MONTH_DAYS[month]} days.", str(MONTH_DAYS[month])),
+        "month by number": (f"The {ORDINALS[month]} month is {MONTHS[month]}.", MONTHS[month]),
+        "days of the week": ("The days of the week are " + listed(DAYS) + ".", None),
+        "months of the year": ("The months are " + listed(MONTHS) + ".", None),
+    }[kind]
 
 
 def units(r, memory):
     part, whole, number = r.choice(K["units"])
     a_whole = with_article(whole)
-    question = r.choice([f"How many {part} are in {a_whole}?", f"How many {part} does {a_whole} have?"])
-    return question, f"There are {number} {part} in {a_whole}.", number
+    return asked(r, "parts", part=part, whole=whole, awhole=a_whole), f"There are {number} {part} in {a_whole}.", number
 
 
 def lists(r, memory):
@@ -227,6 +240,8 @@ def stories(r, memory):
         return r.choice([
             "Tell me a story.", "Write a story.", "I want to hear a story.", "A story please.", "Tell a story.", "Story time!", "Can I hear a story?",
             "Tell me another story.", "One more story.", "Read me a bedtime story.", "I would like a story.", "Do you know a story?", "Make up a story.",
+            "Can we have a bedtime story?", "Let us have a story.", "Please read a story to me.", "How about a story?", "A fairy tale, please.", "Is there a story for me?",
+            "I am ready for a story.", "Let me hear a story.", "Tell us a story.", "A short story now.", "Could I get a story?", "I need a story to fall asleep.",
             "Tell me a bedtime story.", "Another story, please.", "Tell me your best story.", "Invent a story.",
         ]), story(r), None
     q, long = r.random(), r.random() < 0.06
@@ -237,12 +252,16 @@ def stories(r, memory):
     kind = r.choice(["story", "story", "story", "short story", "bedtime story", "little story", "fairy tale", "tale", "nice story", "funny story"])
     who = r.choice([one, one, one, one, f"the {hero}", f"{hero}s", f"my {hero}", f"a little {hero}", f"two {hero}s"])
     about = f"{kind} {r.choice(['about', 'about', 'about', 'of', 'with'])} {who}"
-    asked = [
+    wishes = [
+        f"Tell me something about {who} as a {kind}.", f"Tell us the {kind} of {who}.", f"Tell me the {kind} about {who}.", f"I would like the {kind} of {who}.",
+        f"Let us have a {about}.", f"Can we have a {about}?", f"A {kind} in which {who} {r.choice(['plays', 'lives', 'comes', 'is', 'helps'])}, please.",
+        f"How about a {about}?", f"I'd love a {about}.", f"{capitalised(who)}: tell me a {kind}.", f"Please tell a {kind} where {who} is the hero.",
+        f"I am in the mood for a {about}.", f"My {r.choice(['son', 'daughter', 'child', 'sister'])} wants a {about}.", f"Say a {about}.", f"Would you tell me a {about}?",
         f"Tell me a {about}.", f"Write a {about}.", f"Tell a {about}.", f"Can you tell me a {about}?", f"I want a {about}.", f"Give me a {about}.",
         f"Could you write a {about}?", f"Make up a {about}.", f"Do you know a {about}?", f"Let me hear a {about}.", f"{capitalised(about)} please.",
         f"Invent a {about}.", f"I would like to hear a {about}.", f"Please tell us a {about}.",
     ]
-    return r.choice(asked), story(r, hero, False), None
+    return r.choice(wishes), story(r, hero, False), None
 
 
 def poems(r, memory):
@@ -260,7 +279,7 @@ def poems(r, memory):
         return asked, K["haikus"][subject if about else r.choice(list(K["haikus"]))], None
     kind = r.choice(["a poem", "a poem", "a short poem", "a little poem", "a rhyme", "a verse", "two lines"])
     asked = r.choice([
-        "Write {1}{0}.", "Compose {1}{0}.", "Tell me {1}{0}.", "Can you write {1}{0}?", "Give me {1}{0}.", "I want {1}{0}.",
+        "Rhyme something{0}.", "Make a rhyme{0}.", "Find a rhyme{0}.", "Put something{0} in rhymes.", "Write something in verse{0}.", "A rhyme{0} please.", "Write {1}{0}.", "Compose {1}{0}.", "Tell me {1}{0}.", "Can you write {1}{0}?", "Give me {1}{0}.", "I want {1}{0}.",
         "Write me {1}{0}.", "Please write {1}{0}.", "Make up {1}{0}.", "Do you know {1}{0}?",
     ]).format(about, kind)
     if not about:
@@ -294,12 +313,12 @@ def repeating(r, memory):
 
 def telling_name(r, memory):
     name = memory["name"] = name_of(r)
-    told = r.choice([f"My name is {name}.", f"I am {name}.", f"Hello, I am {name}.", f"Hi, my name is {name}.", f"You can call me {name}."])
+    told = asked(r, "telling a name", name=name)
     return told, r.choice([f"Nice to meet you, {name}!", f"Hello {name}! How can I help you?"]), "Hello"
 
 
 def asking_name(r, memory):
-    question = r.choice(["What is my name?", "Do you remember my name?", "Who am I?", "Do you know my name?"])
+    question = asked(r, "asking for the name")
     if "name" not in memory:
         return question, "You have not told me your name yet.", "Unknown"
     return question, f"Your name is {memory['name']}.", memory["name"]
@@ -313,13 +332,13 @@ def names(r, memory):
 def remembered(r, memory):
     if r.random() < 0.5:
         if "likes" in memory and r.random() < 0.7:
-            return "What do I like?", f"You like {memory['likes']}.", capitalised(memory["likes"])
-        liked = memory["likes"] = r.choice(K["likes"])
-        return r.choice([f"I like {liked}.", f"I love {liked}."]), f"That is nice! I will remember that you like {liked}.", "Nice"
+            return asked(r, "asking for a liking"), f"You like {memory['likes']}.", capitalised(memory["likes"])
+        liked = memory["likes"] = r.choice(K["likes"]) if r.random() < 0.6 else sentences.plural(r.choice(_SPOKEN.nouns))
+        return asked(r, "telling a liking", liked=liked), f"That is nice! I will remember that you like {liked}.", "Nice"
     if "city" in memory and r.random() < 0.7:
-        return r.choice(["Where do I live?", "Do you remember where I live?"]), f"You live in {memory['city']}.", memory["city"]
+        return asked(r, "asking for the home"), f"You live in {memory['city']}.", memory["city"]
     city = memory["city"] = r.choice(list(K["capitals"].values()))
-    return r.choice([f"I live in {city}.", f"I am from {city}."]), f"{city} is a nice place!", "Nice"
+    return asked(r, "telling the home", city=city), f"{city} is a nice place!", "Nice"
 
 
 def household(r, memory):
@@ -333,6 +352,10 @@ def household(r, memory):
     return r.choice([
         (f"Set a timer for {time}.", f"All right, a timer for {time}." + only_said, "Okay"),
         (f"Set an alarm for {hour} {half}.", f"All right, an alarm for {hour} {half}." + only_said, "Okay"),
+        (asked(r, "alarm", time=f"{hour} {half}"), f"All right, an alarm for {hour} {half}." + only_said, "Okay"),
+        (asked(r, "alarm", time=NUMBERS[hour]), f"All right, an alarm for {NUMBERS[hour]}." + only_said, "Okay"),
+        (asked(r, "timer", time=time), f"All right, a timer for {time}." + only_said, "Okay"),
+        (asked(r, "timer", time=f"{NUMBERS[hour]} minutes"), f"All right, a timer for {NUMBERS[hour]} minutes." + only_said, "Okay"),
         (f"What is the weather like in {city}?", unknown_weather, "Unknown"),
         (f"What is the weather in {city}?", unknown_weather, "Unknown"),
         ("What time is it?", "I am sorry, I have no clock, so I cannot tell you the time or the date.", "Unknown"),
@@ -357,7 +380,10 @@ def _others():
 
 
 def everyday_talk(r, memory):
-    return everyday.ask(r, everyday.EVERYDAY, _others())
+    question, answer, word = everyday.ask(r, everyday.EVERYDAY, _others())
+    if word == "Model" and "bot" in memory:
+        return question, f"I am {memory['bot']}, {memory['role']}.", memory["bot"]
+    return question, answer, word
 
 
 def refusals(r, memory):
@@ -365,6 +391,10 @@ def refusals(r, memory):
 
 
 _COMMANDS = [
+    "could you {v} {NP}?", "would you {v} {NP}?", "can you {v} {NP} {ADV}?", "would you please {v} {NP}?", "will you {v} {NP}?", "{v} my {A} {N}.", "{v} me my {A} {N}.",
+    "could you turn the {device} off?", "could you switch the {device} on, please?", "would you turn off the {device}?", "can you switch the {room} {device} off?", "turn the {device} off.",
+    "would you give me the {N}?", "could you bring me the {A} {N}?", "get me my {A} {N}.", "fetch the {A} {N}, please.", "show me your {N}.", "carry the {N} to the {room}.",
+    "could you close the {N} in the {room}?", "open the {N} in the {room}, please.", "can you clean the {N}?", "put on your {N}.", "take off your {A} {N}.", "wash the {N}, please.",
     "please {v} {NP}.", "{v} {NP}, please.", "could you please {v} {NP} for me?", "{v} {NP} {ADV}.", "open the {N}.", "close the {N}.", "please open the {N}.",
     "please close the {N}.", "shut the {N}, please.", "turn on the {room} {device}.", "turn off the {room} {device}.", "switch on the {device}.", "turn on the {room} {device}, please.", "switch the {device} off.", "turn on the {room} {device}.", "lock the {N}.",
     "bring me the {N}.", "please bring {NP}.", "can you open the {N}?", "would you close the {N}, please?", "put the {N} on the {N}.", "take {NP} to {PLACE}.",
@@ -386,7 +416,7 @@ _QUESTIONS = [
 
 
 _SLOTS = {
-    "room": "kitchen bedroom garden hall office bathroom".split(), "device": "light light light lamp lamp heater fan radio".split(),
+    "room": "kitchen bedroom garden hall office bathroom".split(), "device": "light light light lamp lamp heater heating fan radio television oven".split(),
 }
 
 
@@ -404,8 +434,8 @@ def spoken(r, memory):
 
 # Topic -> its share, in parts of the sum.
 TOPICS = {
-    small_talk: 8, identity: 3, abilities: 2, sums: 13, capitals: 7, opposites: 4, colors: 3, animals: 3, facts: 6, definitions: 3,
-    calendar: 4, units: 3, lists: 5, stories: 8, poems: 2.5, counting: 3, spelling: 4, repeating: 3, names: 7, remembered: 4, household: 6,
+    small_talk: 8, identity: 3, abilities: 2, sums: 13, capitals: 8, opposites: 5, colors: 4, animals: 5, facts: 11, definitions: 3,
+    calendar: 6, units: 4, lists: 5, stories: 8, poems: 2.5, counting: 3, spelling: 4, repeating: 3, names: 7, remembered: 6, household: 6,
     unknown: 3, everyday_talk: 27, refusals: 26, spoken: 11,
 }
 _SHORT = [

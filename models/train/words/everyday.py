@@ -15,18 +15,19 @@ _CONSONANTS, _VOWELS = "b d f g h j k l m n p r s t v w z br tr kl st sh gl pr t
 _ENDINGS = ["", "n", "r", "l", "s", "tion", "ium", "ology", "ing", "ics", "ism", "ster", "land", "ware", "ment", "er", "o"]
 
 
-def _sections():
-    out, name = {}, None
-    for line in (HERE / "slots.txt").read_text(encoding="utf8").splitlines():
+def sections(name, split):
+    """{section: its parts}, of a file whose sections begin with [name]"""
+    out, section = {}, None
+    for line in (HERE / name).read_text(encoding="utf8").splitlines():
         if line.startswith("["):
-            name = line.strip("[]")
-            out[name] = []
+            section = line.strip("[]")
+            out[section] = []
         elif line and not line.startswith("#"):
-            out[name] += [line] if name == "can" else [word.strip() for word in line.split(",")]
+            out[section] += [part.strip() for part in split(line)]
     return out
 
 
-SLOTS = _sections()
+SLOTS = sections("slots.txt", lambda line: [line] if line.endswith(".") else line.split(","))
 
 
 class Block:
@@ -53,7 +54,7 @@ def blocks(name):
     return out
 
 
-EVERYDAY, REFUSALS = blocks("everyday.txt"), blocks("refusals.txt")
+EVERYDAY, REFUSALS, FACTS = blocks("everyday.txt"), blocks("refusals.txt"), blocks("facts.txt")
 UNKNOWN = max(REFUSALS, key=lambda block: block.share)      # what to say to a question about anything
 
 

@@ -38,6 +38,21 @@ def rotated(x, cos, sin):
     return torch.stack([a * cos - b * sin, a * sin + b * cos], -1).flatten(-2)
 
 
+def attention(q, k, v, allowed=None):
+    """[batch, heads, tokens, width] each. allowed: which keys a query may see [..., queries, keys]; by default all the earlier ones. Without it
+    there are as many keys as queries, or a single query, behind all keys."""
+    causal = allowed is None and q.shape[2] > 1
+    if hasattr(F, "scaled_dot_product_attention"):      # since PyTorch 2
+        return F.scaled_dot_product_attention(q, k, v, allowed, is_causal=causal)
+    if causal:
+        allowed = torch.ones(q.shape[2], q.shape[2], dtype=torch.bool, device=q.device).tril()
+    with torch.autocast(q.device.type, enabled=False):      # otherwise every score is converted several times
+        scores = q * q.shape[-1] ** -0.5 @ k.transpose(2, 3)
+        if allowed is not None:
+            scores = scores + torch.where(allowed, 0.0, -1e9).to(scores.dtype)
+        return scores.softmax(-1) @ v
+
+
 class Block(nn.Module):
     def __init__(self, c):
         super().__init__()
@@ -52,9 +67,10 @@ class Block(nn.Module):
         self.ffn_gate, self.ffn_up = linear(c.d, c.feed_forward), linear(c.d, c.feed_forward)
         self.ffn_down = linear(c.feed_forward, c.d)
 
-    def forward(self, x, mask, cos, sin, past, precision):
+    def forward(self, x, cos, sin, past=None, allowed=None):
         """past: None, or a list that holds the keys and values of earlier tokens and is renewed"""
         batch, n, d = x.shape
+        precision = torch.bfloat16 if torch.is_autocast_cpu_enabled() or torch.is_autocast_enabled() else torch.float32
         y = self.attn_norm(x).to(precision)
 
         def split(z, heads):
@@ -66,15 +82,8 @@ class Block(nn.Module):
             if past:
                 k, v = torch.cat([past[0], k], 2), torch.cat([past[1], v], 2)
             past[:] = [k, v]
-        group, m = self.heads // self.kv_heads, k.shape[2]
-        with torch.autocast(x.device.type, enabled=False):      # otherwise every score is converted several times
-            q = (q * self.width**-0.5).reshape(batch, self.kv_heads, group * n, self.width)
-            scores = (q @ k.transpose(2, 3)).view(batch, self.kv_heads, group, n, m)
-            if mask is not None:
-                scores += mask
-            scores = scores.softmax(-1)
-            o = scores.view(batch, self.kv_heads, group * n, m) @ v
-        o = o.view(batch, self.heads, n, self.width)
+        group = self.heads // self.kv_heads
+        o = attention(q, k.repeat_interleave(group, 1), v.repeat_interleave(group, 1), allowed)
         x = x + self.attn_output(o.transpose(1, 2).reshape(batch, n, d))
         y = self.ffn_norm(x).to(precision)
         return x + self.ffn_down(F.silu(self.ffn_gate(y)) * self.ffn_up(y))
@@ -99,17 +108,14 @@ class Words(nn.Module):
         self.register_buffer("cos", angle.cos().float(), persistent=False)
         self.register_buffer("sin", angle.sin().float(), persistent=False)
 
-    def forward(self, ids, past=None, asked=None):
-        """asked: where logits are wanted, a mask like ids; everywhere by default"""
+    def forward(self, ids, past=None):
         n = ids.shape[1]
         before = past[0][0].shape[2] if past and past[0] else 0
         cos, sin = self.cos[before : before + n], self.sin[before : before + n]
         x = self.token_embd(ids)
-        precision = torch.bfloat16 if torch.is_autocast_cpu_enabled() or torch.is_autocast_enabled() else torch.float32
-        mask = torch.full((n, n), -1e9, device=ids.device, dtype=torch.float32).triu(1).to(precision) if n > 1 else None
         for i, block in enumerate(self.blk):
-            x = block(x, mask, cos, sin, None if past is None else past[i], precision)
-        return self.output_norm(x if asked is None else x[asked]) @ self.token_embd.weight.t()
+            x = block(x, cos, sin, None if past is None else past[i])
+        return self.output_norm(x) @ self.token_embd.weight.t()
 
     @torch.no_grad()
     def greedy(self, ids, most, stop):
@@ -122,6 +128,11 @@ class Words(nn.Module):
             out.append(token)
             x = torch.tensor([[token]], device=self.cos.device)
         return out
+
+
+def sized(vocabulary, d, layers, feed_forward):
+    """A head is always 32 wide; two share a key and value head."""
+    return Config(vocabulary=vocabulary, d=d, layers=layers, heads=d // HEAD_WIDTH, kv_heads=d // HEAD_WIDTH // 2, feed_forward=feed_forward)
 
 
 def config_of(state):

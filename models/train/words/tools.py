@@ -11,7 +11,7 @@ import random
 import re
 from pathlib import Path
 
-from words import corpus
+from words import corpus, everyday
 from words.corpus import ASKED_WEIGHT, DAYS, END, K, NUMBERS, START, STOP, capitalised, name_of
 
 T = json.loads((Path(__file__).parent / "tools.json").read_text(encoding="utf8"))
@@ -52,21 +52,38 @@ def _invented(r, table, share=0.35):
     return name_of(r, 1) if r.random() < share else r.choice(table)
 
 
+_ASKED = (Path(__file__).parents[2] / "eval/tools.json").read_text(encoding="utf8").lower()
+_NOUNS = [noun for noun in corpus.spoken_nouns() if noun not in _ASKED]
+
+
+def _word(r):
+    """A noun that is not in the evaluation, or a word that does not exist: it must be copied, not known."""
+    return r.choice(_NOUNS) if r.random() < 0.5 else everyday.made(r)
+
+
+def _or_word(r, table, share=0.4):
+    return _word(r) if r.random() < share else r.choice(table)
+
+
 def _with_descriptor(r, table, share=0.2):
-    return (r.choice(V["descriptors"]) + " " if r.random() < share else "") + r.choice(table)
+    return (r.choice(V["descriptors"]) + " " if r.random() < share else "") + _or_word(r, table)
 
 
 _CITIES = V["cities"] + list(K["capitals"].values())
 _TEXTS = {
     "city": lambda r: _invented(r, _CITIES), "room": lambda r: _with_descriptor(r, V["rooms"]),
     "person": lambda r: name_of(r, 0.4) if r.random() < 0.8 else r.choice(V["people"]),
-    "music": lambda r: r.choice([lambda: r.choice(V["genres"]), lambda: r.choice(V["artists"]), lambda: name_of(r, 1)])(),
-    "task": lambda r: r.choice(V["others"]) if r.random() < 0.15 else f"{r.choice(V['verbs'])} {r.choice(V['objects'] + ['the ' + r.choice(K['nouns'])] * 9)}",
-    "message": lambda r: r.choice(V["messages"]) if r.random() < 0.6 else f"I {r.choice(['want', 'have', 'lost', 'found', 'need', 'see'])} the {r.choice(K['nouns'])}",
-    "place": lambda r: r.choice([r.choice(V["places"]), name_of(r, 1), "the " + r.choice(K["nouns"]), r.choice(_CITIES)]),
-    "topic": lambda r: r.choice(V["topics"]) if r.random() < 0.4 else f"{r.choice(V['descriptors'])} {r.choice(K['nouns'])}s",
-    "language": lambda r: r.choice(V["languages"]), "phrase": lambda r: r.choice(V["phrases"] if r.random() < 0.3 else K["nouns"]),
-    "event": lambda r: r.choice(V["events"]), "item": lambda r: r.choice(V["items"] if r.random() < 0.6 else K["nouns"]),
+    "music": lambda r: r.choice([lambda: r.choice(V["genres"]), lambda: r.choice(V["artists"]), lambda: name_of(r, 1), lambda: _word(r)])(),
+    "task": lambda r: r.choice(V["others"]) if r.random() < 0.15 else f"{r.choice(V['verbs'])} {r.choice(V['objects'] + ['the ' + r.choice(K['nouns'])] * 9 + [r.choice(['the ', 'my ', 'a ', 'some ']) + _word(r)] * 20)}",
+    "message": lambda r: r.choice(V["messages"]) if r.random() < 0.6 else r.choice([
+        f"I {r.choice(['want', 'have', 'lost', 'found', 'need', 'see'])} the {_word(r)}", f"I am {r.choice(['at', 'in', 'near', 'with', 'behind', 'lost in', 'waiting at'])} {r.choice(['the ', 'my ', 'your ', ''])}{_word(r)}",
+        f"the {_word(r)} is {r.choice(['here', 'ready', 'broken', 'late', 'open', 'cold', 'in the ' + _word(r)])}", f"{_word(r)} {_word(r)} {_word(r)}", f"{_word(r)} at {r.randint(1, 12)}",
+        f"we {r.choice(['need', 'have', 'bought', 'sold', 'like'])} {r.choice(['more ', 'no ', 'the ', ''])}{_word(r)}",
+    ]),
+    "place": lambda r: r.choice([r.choice(V["places"]), name_of(r, 1), "the " + _word(r), "the " + _word(r), r.choice(_CITIES)]),
+    "topic": lambda r: r.choice(V["topics"]) if r.random() < 0.4 else r.choice([f"{r.choice(V['descriptors'])} {r.choice(K['nouns'])}s", f"{_word(r)} {_word(r)}", f"{_word(r)} {_word(r)}s", _word(r), f"{_word(r)} in {r.choice(_CITIES)}"]),
+    "language": lambda r: r.choice(V["languages"]), "phrase": lambda r: r.choice(V["phrases"] if r.random() < 0.3 else K["nouns"]) if r.random() < 0.5 else _word(r),
+    "event": lambda r: _or_word(r, V["events"], 0.2), "item": lambda r: _or_word(r, V["items"]),
     "company": lambda r: _invented(r, V["companies"]), "door": lambda r: _with_descriptor(r, V["doors"]),
     "food": lambda r: r.choice(V["foods"]), "color": lambda r: r.choice(V["colors"]), "clockTime": _clock_time, "expression": _expression,
     "currency": lambda r: r.choice(["euros", "dollars", "pounds"]), "otherCurrency": lambda r: r.choice(["yen", "francs", "rupees"]),

@@ -27,7 +27,7 @@ export const weights: ReadonlyArray<Omit<OperatorMistake, "category">> = [
   {
     mistake: "weights whose copy was cut short",
     make: withFile("short.gguf", (path) => writeFileSync(path, readFileSync(demo).subarray(0, 100_000))),
-    line: "model cannot be loaded: my-model: weights: short.gguf is cut short: it has 100000 bytes and needs 1172384",
+    line: "model cannot be loaded: my-model: weights: short.gguf is cut short: it has 100000 bytes and needs 2764864",
   },
   {
     mistake: "weights with another sum",
@@ -35,7 +35,7 @@ export const weights: ReadonlyArray<Omit<OperatorMistake, "category">> = [
       copyFileSync(demo, join(world.dir, "other.gguf"))
       return inCatalog(named("other.gguf", "0".repeat(64)))(world)
     },
-    line: `model cannot be loaded: my-model: weights: other.gguf has SHA-256 00633ff00d17f5a61d179e282d555b4339a1a471907b2ebbf40474fc3a3dfd35, the catalog says ${"0".repeat(64)}`,
+    line: `model cannot be loaded: my-model: weights: other.gguf has SHA-256 471dd48f284cfcd8f61bd23a213ddf78628333235740507a103a6a7903cbd983, the catalog says ${"0".repeat(64)}`,
   },
   {
     mistake: "weights of another engine",

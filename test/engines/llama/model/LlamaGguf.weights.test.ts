@@ -55,7 +55,7 @@ layer(Demo.layer, { excludeTestServices: true })("the built-in text model", (it)
       expect(engine.facts).toEqual({
         contextTokens: 2048,
         slots: 16,
-        summary: "llama, 1.0 M parameters, Q8_0",
+        summary: "llama, 2.5 M parameters, Q8_0",
         prepares: true,
       })
     }),
@@ -65,10 +65,12 @@ layer(Demo.layer, { excludeTestServices: true })("the built-in text model", (it)
     Effect.gen(function* () {
       const engine = yield* Demo
       const reply = yield* generateText(engine, textRequest("What is the capital of Spain?"))
-      // The reference tokenization of this template has 15 tokens; no token opens the text in this model.
-      expect(reply.started).toMatchObject({ promptTokens: 15 })
-      expect(reply.end).toEqual({ finishReason: "stop", promptTokens: 15, completionTokens: 8 })
-      expect(reply.deltas.map(({ completionTokens }) => completionTokens)).toEqual([1, 2, 3, 4, 5, 6, 7, 8])
+      // The reference tokenization of this template has 16 tokens; no token opens the text in this model.
+      expect(reply.started).toMatchObject({ promptTokens: 16 })
+      expect(reply.end).toEqual({ finishReason: "stop", promptTokens: 16, completionTokens: 9 })
+      expect(reply.deltas.map(({ completionTokens }) => completionTokens)).toEqual([
+        1, 2, 3, 4, 5, 6, 7, 8, 9,
+      ])
     }),
   )
 
@@ -102,7 +104,7 @@ layer(Demo.layer, { excludeTestServices: true })("the built-in text model", (it)
       )
       expect(whole.text.startsWith(cut.text)).toBe(true)
       expect(cut.text).toBe("The capital of ")
-      expect(cut.end).toMatchObject({ finishReason: "stop", completionTokens: 5 })
+      expect(cut.end).toMatchObject({ finishReason: "stop", completionTokens: 6 })
     }),
   )
 
