@@ -25,6 +25,11 @@ export class LiveAudio {
     return this.total === this.limitSamples
   }
 
+  /** Samples that are still needed. */
+  get heldSamples(): number {
+    return this.total - this.start
+  }
+
   get capacitySamples(): number {
     return this.buffer.length
   }

@@ -19,7 +19,7 @@ import { Signal } from "./Signal.ts"
 /** Why a session's audio ends. */
 export type LiveEnd = "stop" | "limit" | "idle" | "drain"
 
-/** A session carries at most 120 seconds of audio (protocol 17.5). */
+/** Audio of a live session, at most (protocol 17.5); a turn of a realtime socket has a limit of its own. */
 export const limitSeconds = 120
 /** A session without a frame for this long ends (protocol 17.5). */
 export const idleMs = 60_000
@@ -98,6 +98,11 @@ export class LiveSession<E> {
 
   get seconds(): number {
     return this.audio.total / LISTEN_RATE_HZ
+  }
+
+  /** Samples that are still needed: what has been transcribed for good is dropped. */
+  get heldSamples(): number {
+    return this.audio.heldSamples
   }
 
   /** The newest hypothesis. */

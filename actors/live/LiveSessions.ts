@@ -40,7 +40,7 @@ export interface SessionLease {
   /** The entry of its engine's load. */
   readonly speaker: Speaker
   /** A fresh session, which ends by itself when it is idle or the node stops. The caller forks its `run`. */
-  readonly begin: (nowMs: number) => LiveSession<LiveError>
+  readonly begin: (nowMs: number, mostSeconds?: number) => LiveSession<LiveError>
   /** False once a reload has removed or replaced its model: sessions that have begun end here, and then the model ends. */
   readonly isCurrent: () => boolean
 }
@@ -181,9 +181,9 @@ const make = Effect.gen(function* () {
         spent,
         isCurrent: held.isCurrent,
         speaker,
-        begin: (beganAtMs) => {
+        begin: (beganAtMs, mostSeconds = limitSeconds) => {
           leave()
-          const audio = new LiveAudio(limitSeconds * LISTEN_RATE_HZ)
+          const audio = new LiveAudio(mostSeconds * LISTEN_RATE_HZ)
           const transcriber = new IncrementalTranscriber(
             audio,
             served.facts,

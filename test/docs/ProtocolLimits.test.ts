@@ -13,6 +13,7 @@ import { maxKeys } from "#api/http/JsonPieces.ts"
 import { maxJsonBytes, parseJson } from "#api/http/JsonText.ts"
 import { threadShare } from "#api/live/AudioIntake.ts"
 import { smallEvents } from "#api/live/EventReader.ts"
+import { turnSeconds } from "#api/live/RealtimeItems.ts"
 import { largeTraffic, realtimeBudget } from "#api/live/SocketShare.ts"
 import { maxLogprobs } from "#api/text/Logprobs.ts"
 import { largeBodyBytes, maxChatBytes } from "#api/text/request/ChatBody.ts"
@@ -156,6 +157,7 @@ const limits: Readonly<Record<string, string>> = {
   "load of a model": s(runtime.loadDeadlineMs),
   "silence of an engine that does not compute": s(runtime.hangDeadlineMs),
   "audio of a live session": `${limitSeconds} s`,
+  "audio of a realtime item": `${turnSeconds} s`,
   "silence of a live client": s(idleMs),
   "duration of a conversation": `${longestSeconds / 60} minutes`,
   "silence of a conversation's client": `${idleMinutes} minutes`,

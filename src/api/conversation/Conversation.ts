@@ -115,7 +115,7 @@ export class Conversation {
       version: this.terms.history.version,
       playingMs: Math.max(0, this.clock.playedUntilMs - nowMs),
       answer: given === undefined || given.isOver ? "over" : given.isDraining ? "draining" : "writing",
-      preparedIsOver: held === undefined || held.isOver,
+      preparedHasFailed: held === undefined || held.isOver,
     }
   }
 
@@ -179,7 +179,9 @@ export class Conversation {
 
   /** `response.create` */
   readonly create = (given: ResponseCreate): Effect.Effect<void, Failure | SocketError> =>
-    Effect.asVoid(this.ask((ask) => ({ is: "create", ask, given, isBeside: given.conversation === "none" })))
+    Effect.asVoid(
+      this.ask((ask) => ({ is: "create", ask, options: given, isBeside: given.conversation === "none" })),
+    )
 
   /** `response.cancel`. `id`: absent for the answer of the conversation. */
   readonly cancel = (id: string | null | undefined): Effect.Effect<void, Failure | SocketError> =>
@@ -215,7 +217,7 @@ export class Conversation {
     return Effect.gen({ self: this }, function* (this: Conversation) {
       switch (command.do) {
         case "start":
-          return yield* this.begin(command.key, command.given ?? {}, command.cause)
+          return yield* this.begin(command.key, command.options ?? {}, command.cause)
         case "prepare":
           return yield* this.prepare(command)
         case "release":

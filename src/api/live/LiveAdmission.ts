@@ -76,7 +76,11 @@ export const payFor = Effect.fnUntraced(function* (
   caller: Principal,
   entry: ModelEntry,
   charged: () => number,
-): Effect.fn.Return<void, PaymentRequired, Scope.Scope | UsageLedger> {
+): Effect.fn.Return<
+  { readonly more: Effect.Effect<void, PaymentRequired, Scope.Scope> },
+  PaymentRequired,
+  Scope.Scope | UsageLedger
+> {
   const ledger = yield* UsageLedger
   const most = costOf(entry.price, audioUsage("transcription", limitSeconds, 1))
   const notes = yield* CurrentRequest
@@ -91,6 +95,8 @@ export const payFor = Effect.fnUntraced(function* (
     const microDollars = costOf(entry.price, usage)
     return ledger.settle(reservation, { model: entry.id, usage, microDollars })
   })
+  // Given back when the scope closes; the first reservation is settled with all that was used.
+  return { more: Effect.asVoid(ledger.reserve(caller, most)) }
 })
 
 /**

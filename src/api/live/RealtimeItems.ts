@@ -2,10 +2,17 @@
 // charged separately. Writes the server's events about items.
 import { Cause, Effect, Fiber, type Scope } from "effect"
 import type { SocketError } from "effect/socket/Socket"
-import type { FinalResult, LiveSession } from "#actors/live/LiveSession.ts"
+import { type FinalResult, type LiveSession, limitSeconds } from "#actors/live/LiveSession.ts"
 import type { LiveError, SessionLease } from "#actors/live/LiveSessions.ts"
 import type { PreviewTimes } from "#actors/live/PreviewPlan.ts"
-import { LISTEN_RATE_HZ, s16ToBytes, samplesToMs, samplesToSeconds } from "#domain/audio/Audio.ts"
+import { Signal } from "#actors/live/Signal.ts"
+import {
+  BYTES_PER_SAMPLE,
+  LISTEN_RATE_HZ,
+  s16ToBytes,
+  samplesToMs,
+  samplesToSeconds,
+} from "#domain/audio/Audio.ts"
 import type { LiveHypothesis } from "#domain/audio/LiveTranscript.ts"
 import type { Pause } from "#domain/audio/TurnDetector.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
@@ -23,12 +30,19 @@ import { chargedSamples, payFor } from "./LiveAdmission.ts"
 
 export type Tell = (type: string, event?: object) => Effect.Effect<void, SocketError>
 
+/** Audio of a turn: a longer one is completed, and the next begins. A guess: more than anyone says at a stretch. */
+export const turnSeconds = 900
+
 interface Item {
   readonly id: string
   readonly session: LiveSession<LiveError>
+  /** The price of so much audio is reserved. */
+  reservedSeconds: number
+  /** Its audio is longer than that. */
+  readonly isLonger: Signal
   fiber: Fiber.Fiber<void, SocketError> | undefined
   committed: boolean
-  /** Memory of its audio, which is held until it has its transcript. */
+  /** Memory of its audio that is still needed. */
   heldBytes: number
 }
 
@@ -117,8 +131,15 @@ export class RealtimeItems {
     { self: this },
     function* (this: RealtimeItems, place: SessionLease, entry: ModelEntry) {
       const newId = yield* NewId
-      const session = place.begin(yield* monotonicMs)
-      const item: Item = { id: `item_${newId()}`, session, fiber: undefined, committed: false, heldBytes: 0 }
+      const item: Item = {
+        id: `item_${newId()}`,
+        session: place.begin(yield* monotonicMs, turnSeconds),
+        reservedSeconds: limitSeconds,
+        isLonger: new Signal(),
+        fiber: undefined,
+        committed: false,
+        heldBytes: 0,
+      }
       this.current = item
       this.unfinished.add(item)
       item.fiber = yield* Effect.forkIn(this.life(item, entry), this.scope, { startImmediately: true })
@@ -130,9 +151,13 @@ export class RealtimeItems {
   push(samples: Int16Array, nowMs: number): boolean {
     const { current } = this
     if (current === undefined || current.session.hasEnded) return true
-    if (!this.held.take(samples.byteLength)) return false
-    current.heldBytes += samples.byteLength
-    current.session.push(s16ToBytes(samples), nowMs)
+    const { session } = current
+    const grown = session.heldSamples * BYTES_PER_SAMPLE + samples.byteLength - current.heldBytes
+    if (grown > 0 && !this.held.take(grown)) return false
+    if (grown < 0) this.held.giveBack(-grown)
+    current.heldBytes += grown
+    session.push(s16ToBytes(samples), nowMs)
+    if (session.seconds > current.reservedSeconds) current.isLonger.set()
     return true
   }
 
@@ -275,9 +300,17 @@ export class RealtimeItems {
       })
     }
     return Effect.gen({ self: this }, function* (this: RealtimeItems) {
-      yield* payFor(this.caller, entry, () => chargedSamples(session, failed))
+      const { more } = yield* payFor(this.caller, entry, () => chargedSamples(session, failed))
+      const paying = Effect.forever(
+        Effect.gen(function* () {
+          yield* item.isLonger.wait
+          yield* more
+          item.reservedSeconds += limitSeconds
+          item.isLonger.clear()
+        }),
+      )
       const telling = this.places.foreseen === undefined ? captions : Effect.raceFirst(captions, previews)
-      yield* completed(yield* Effect.raceFirst(session.run, telling))
+      yield* completed(yield* Effect.raceAllFirst([session.run, telling, paying]))
     }).pipe(
       Effect.catchIf(
         (error): error is Exclude<typeof error, SocketError> => error._tag !== "SocketError",

@@ -2,8 +2,8 @@
 // then and what is to be done. It knows no engine, no socket and no clock. The actor Conversation tells it of events one at a time and
 // carries out the commands of each before the next.
 //
-// The user's speech becomes turns. A turn that a silence has ended is answered as soon as it and all turns before it are understood;
-// `response.create` asks for an answer too. At most one answer of the conversation is given at a time. Speech of the user stops it
+// The user's speech becomes turns. A turn that a silence has ended is answered as soon as no turn is being transcribed any more, unless an
+// answer is active then; `response.create` asks for an answer too. At most one answer of the conversation is active at a time. Speech of the user stops it
 // where the rules say so, and then only the words of it that were played are kept. While a silence may still be a pause, the answer is
 // prepared: the words so far are taken for the whole turn, and the answer to them is made, but neither sent nor charged before it is
 // released. Answers beside the conversation (`conversation: "none"`) join no history and stop for no one.
@@ -12,7 +12,7 @@ import type { AnswerCause } from "./AnswerTimes.ts"
 /** Answers beside the conversation at a time. A guess. */
 export const mostBeside = 4
 
-/** Turns that wait to be answered. Further ones are not: the answer to the first comes before theirs. A guess. */
+/** The most turns that may wait for an answer; a turn beyond that gets none. A guess. */
 export const mostTurnsDue = 8
 
 /** Numbers an answer within its conversation. */
@@ -38,18 +38,17 @@ export interface Facts {
   readonly version: number
   /** Until the client has played what was sent, milliseconds; 0: nothing is played. */
   readonly playingMs: number
-  /** How far the answer of the conversation is: everything is written and speech is left, or its last event was sent. */
+  /** The active answer: "writing", it is being written; "draining", all is written and speech is to be sent; "over", its last event was sent. */
   readonly answer: "writing" | "draining" | "over"
-  /** What is prepared has failed. */
-  readonly preparedIsOver: boolean
+  readonly preparedHasFailed: boolean
 }
 
-/** `G`: what `response.create` says of an answer. `E`: why something failed. */
-export type Event<G, E> =
+/** `O`: the options of `response.create`. `E`: why something failed. */
+export type Event<O, E> =
   | { readonly is: "speech started" }
   /** A turn of the user is complete and has its place in the history. */
   | { readonly is: "turn taken"; readonly itemId: string }
-  /** What completed it was a silence of this length. */
+  /** The turn that was just taken was ended by a silence of this length. */
   | { readonly is: "turn ended"; readonly itemId: string; readonly silenceMs: number }
   /** Undefined: it could not be transcribed. */
   | { readonly is: "transcribed"; readonly itemId: string; readonly text: string | undefined }
@@ -57,14 +56,14 @@ export type Event<G, E> =
   | { readonly is: "words last"; readonly itemId: string; readonly text: string }
   /** What the open turn says if it ends here; undefined: speech goes on. */
   | { readonly is: "foreseen"; readonly itemId: string; readonly text: string | undefined }
-  | { readonly is: "create"; readonly ask: Ask; readonly given: G; readonly isBeside: boolean }
+  | { readonly is: "create"; readonly ask: Ask; readonly options: O; readonly isBeside: boolean }
   /** `key`: undefined for an answer that is not there. */
   | { readonly is: "cancel"; readonly ask: Ask; readonly key: AnswerKey | "newest" | undefined }
   | { readonly is: "truncate"; readonly ask: Ask; readonly itemId: string; readonly endMs: number }
   | { readonly is: "rules changed"; readonly rules: Rules }
   /** An answer that was to be started, or released, has begun. */
   | { readonly is: "began"; readonly key: AnswerKey }
-  /** It has not. Undefined: what was prepared had failed by then. */
+  /** An answer that was to be started, prepared or released has not begun. Undefined: it was prepared and had failed by then. */
   | { readonly is: "did not begin"; readonly key: AnswerKey; readonly error: E | undefined }
   /** Its spoken message joins the history. */
   | { readonly is: "message began"; readonly key: AnswerKey; readonly itemId: string }
@@ -74,13 +73,13 @@ export type Event<G, E> =
 
 export type Refusal = "answer is active" | "no answer is active" | "too many beside"
 
-export type Command<G, E> =
+export type Command<O, E> =
   /** Begins an answer to the history. The next event says whether it `began`, before any other event. */
   | {
       readonly do: "start"
       readonly key: AnswerKey
       /** Undefined: nothing but what the session says. */
-      readonly given: G | undefined
+      readonly options: O | undefined
       readonly cause: AnswerCause
     }
   /** Begins an answer to the history and this turn, and holds it. */
@@ -91,10 +90,11 @@ export type Command<G, E> =
   | { readonly do: "discard"; readonly key: AnswerKey }
   /** Sends the rest of an answer at once. */
   | { readonly do: "flush"; readonly key: AnswerKey }
+  /** Stops an answer: its last events are sent, and only the words that were played are kept. */
   | { readonly do: "cancel"; readonly key: AnswerKey; readonly reason: "turn_detected" | "client_cancelled" }
   /** Keeps the words of an answer that were played by now, and takes the rest for never played. */
   | { readonly do: "keep played"; readonly itemId: string }
-  /** Keeps the words of an answer's first `endMs` milliseconds, and carries `ask` out with what is left. */
+  /** Keeps the words of an answer's first `endMs` milliseconds, and carries `ask` out. `stops`: nothing is played any more. */
   | {
       readonly do: "truncate"
       readonly ask: Ask
@@ -118,8 +118,8 @@ export type Command<G, E> =
   /** For the load of the engines. */
   | { readonly do: "report"; readonly now: "hears" | "answers" }
 
-/** The answer of the conversation that is given, until it has ended. */
-interface Given {
+/** The active answer of the conversation, until it has ended. */
+interface ActiveAnswer {
   readonly key: AnswerKey
   readonly cause: AnswerCause
   readonly ask: Ask | undefined
@@ -128,7 +128,7 @@ interface Given {
 }
 
 /** An answer that waits for its turn, in the order of what asked for it. */
-type Due<G> =
+type Due<O> =
   | {
       readonly of: "turn"
       readonly itemId: string
@@ -139,11 +139,11 @@ type Due<G> =
   | {
       readonly of: "create"
       readonly ask: Ask
-      readonly given: G
+      readonly options: O
       readonly isBeside: boolean
       readonly cause: AnswerCause
-      /** The answer before it was told to hurry. */
-      readonly flushes: boolean
+      /** The answer that this one waits for was told to send what is left. */
+      readonly hasFlushed: boolean
     }
 
 interface Turn {
@@ -159,18 +159,18 @@ interface Prepared extends Turn {
   readonly version: number
 }
 
-export interface State<G> {
+export interface State<O> {
   readonly rules: Rules
   /** How often the session's settings have changed. */
   readonly revision: number
-  readonly answer: Given | undefined
+  readonly answer: ActiveAnswer | undefined
   /** Answers beside the conversation, and those who asked for the ones that have not begun. */
   readonly beside: ReadonlyMap<AnswerKey, Ask | undefined>
   /** Turns of the user that are being transcribed. */
   readonly unheard: ReadonlySet<string>
   /** Transcripts since the newest turn was complete: whether a silence has ended it may be said after its transcript. */
   readonly heard: ReadonlyMap<string, string | undefined>
-  readonly due: ReadonlyArray<Due<G>>
+  readonly due: ReadonlyArray<Due<O>>
   readonly prepared: Prepared | undefined
   /** The answer whose speech was sent last. */
   readonly lastSpoken: string | undefined
@@ -179,7 +179,7 @@ export interface State<G> {
   readonly nextNumber: number
 }
 
-export const silent = <G>(rules: Rules): State<G> => ({
+export const silent = <O>(rules: Rules): State<O> => ({
   rules,
   revision: 0,
   answer: undefined,
@@ -201,17 +201,17 @@ const isSame = (one: Turn, other: Turn): boolean => one.itemId === other.itemId 
 const isBlank = (text: string | undefined): boolean => text === undefined || text.trim() === ""
 
 /** One decision: the state as it becomes, and the commands in their order. */
-class Decision<G, E> {
-  state: State<G>
-  readonly commands: Array<Command<G, E>> = []
+class Decision<O, E> {
+  state: State<O>
+  readonly commands: Array<Command<O, E>> = []
   private readonly facts: Facts
 
-  constructor(state: State<G>, facts: Facts) {
+  constructor(state: State<O>, facts: Facts) {
     this.state = state
     this.facts = facts
   }
 
-  event(event: Event<G, E>): void {
+  event(event: Event<O, E>): void {
     switch (event.is) {
       case "speech started":
         this.userStirs()
@@ -231,7 +231,7 @@ class Decision<G, E> {
       case "foreseen":
         return this.foresee(event.itemId, event.text)
       case "create":
-        return this.create(event.ask, event.given, event.isBeside)
+        return this.create(event.ask, event.options, event.isBeside)
       case "cancel":
         return this.cancel(event.ask, event.key)
       case "truncate":
@@ -258,11 +258,11 @@ class Decision<G, E> {
     }
   }
 
-  private become(changes: Partial<State<G>>): void {
+  private become(changes: Partial<State<O>>): void {
     this.state = { ...this.state, ...changes }
   }
 
-  private do(command: Command<G, E>): void {
+  private do(command: Command<O, E>): void {
     this.commands.push(command)
   }
 
@@ -295,7 +295,7 @@ class Decision<G, E> {
     this.do({ do: "report", now: "hears" })
   }
 
-  /** Speech stops the answer that is given, and those to turns before it that have not begun. */
+  /** Speech stops the answer that is options, and those to turns before it that have not begun. */
   private interrupt(): void {
     const { answer, due, lastSpoken } = this.state
     this.become({ due: due.filter(({ of }) => of !== "turn") })
@@ -353,7 +353,7 @@ class Decision<G, E> {
   /** Whether what is prepared is the answer to this turn in a history of this version. */
   private stands(prepared: Prepared, turn: Turn, version: number): boolean {
     return (
-      !this.facts.preparedIsOver &&
+      !this.facts.preparedHasFailed &&
       isSame(prepared, turn) &&
       prepared.version === version &&
       prepared.revision === this.state.revision
@@ -369,12 +369,12 @@ class Decision<G, E> {
 
   // ------------------------------------------------------------ answers
 
-  private create(ask: Ask, given: G, isBeside: boolean): void {
+  private create(ask: Ask, options: O, isBeside: boolean): void {
     const { beside, due } = this.state
     const waiting = due.filter((one) => one.of === "create" && one.isBeside)
     if (isBeside && beside.size + waiting.length >= mostBeside)
       return this.do({ do: "refuse", ask, why: "too many beside" })
-    const one: Due<G> = { of: "create", ask, given, isBeside, cause: this.cause(), flushes: false }
+    const one: Due<O> = { of: "create", ask, options, isBeside, cause: this.cause(), hasFlushed: false }
     this.become({ due: [...due, one] })
     this.nextAnswer()
   }
@@ -386,7 +386,7 @@ class Decision<G, E> {
       const [first, ...others] = due
       if (first === undefined) return
       if (first.of === "turn") {
-        // The turns before it are transcribed first.
+        // All turns are transcribed first.
         if (first.text === undefined || unheard.size > 0) return
         this.become({ due: others })
         if (!this.isAnswering) return this.answerTurn(first, first.text)
@@ -394,8 +394,8 @@ class Decision<G, E> {
       }
       if (!first.isBeside && answer !== undefined && this.isAnswering) {
         if (this.facts.answer === "draining") {
-          if (first.flushes) return
-          this.become({ due: [{ ...first, flushes: true }, ...others] })
+          if (first.hasFlushed) return
+          this.become({ due: [{ ...first, hasFlushed: true }, ...others] })
           return this.do({ do: "flush", key: answer.key })
         }
         this.become({ due: others })
@@ -405,10 +405,10 @@ class Decision<G, E> {
       if (unheard.size > 0) return
       this.become({ due: others })
       this.discard()
-      if (!first.isBeside) return this.start(first.ask, first.given, first.cause)
+      if (!first.isBeside) return this.start(first.ask, first.options, first.cause)
       const key = this.number()
       this.become({ beside: new Map(beside).set(key, first.ask) })
-      return this.do({ do: "start", key, given: first.given, cause: first.cause })
+      return this.do({ do: "start", key, options: first.options, cause: first.cause })
     }
   }
 
@@ -432,10 +432,10 @@ class Decision<G, E> {
     this.become({ answer: { key, cause, ask, itemId: undefined } })
   }
 
-  private start(ask: Ask | undefined, given: G | undefined, cause: AnswerCause): void {
+  private start(ask: Ask | undefined, options: O | undefined, cause: AnswerCause): void {
     const key = this.number()
     this.begins(key, ask, cause)
-    this.do({ do: "start", key, given, cause })
+    this.do({ do: "start", key, options, cause })
   }
 
   private began(key: AnswerKey): void {
@@ -509,12 +509,12 @@ class Decision<G, E> {
 }
 
 /** What is known after an event, and what is to be done, in this order. */
-export const decide = <G, E>(
-  state: State<G>,
-  event: Event<G, E>,
+export const decide = <O, E>(
+  state: State<O>,
+  event: Event<O, E>,
   facts: Facts,
-): readonly [State<G>, ReadonlyArray<Command<G, E>>] => {
-  const decision = new Decision<G, E>(state, facts)
+): readonly [State<O>, ReadonlyArray<Command<O, E>>] => {
+  const decision = new Decision<O, E>(state, facts)
   decision.event(event)
   return [decision.state, decision.commands]
 }

@@ -75,7 +75,7 @@ export class ConversationWorld {
   private timer: number | undefined
   /** Asked, and not yet answered. */
   private readonly asks = new Map<Ask, "create" | "create beside" | "cancel" | "truncate">()
-  private readonly createdAtMs = new Map<number, { readonly ask: Ask; readonly given: Given }>()
+  private readonly createdAtMs = new Map<number, { readonly ask: Ask; readonly options: Given }>()
   private nextAsk = 1
   /** What happened, how often: so that a test can see that everything did. */
   readonly seen = new Map<string, number>()
@@ -114,7 +114,7 @@ export class ConversationWorld {
       version: this.version,
       playingMs: this.playingMs,
       answer: given?.phase ?? "over",
-      preparedIsOver: prepared === undefined || this.held?.key !== prepared.key || this.held.isOver,
+      preparedHasFailed: prepared === undefined || this.held?.key !== prepared.key || this.held.isOver,
     }
   }
 
@@ -190,7 +190,7 @@ export class ConversationWorld {
         // A client's event waits until the one before it is carried out.
         if ([...this.asks.values()].some((of) => of !== "create beside") && !isBeside) return undefined
         const ask = this.ask(isBeside ? "create beside" : "create")
-        return { is: "create", ask, given: `given ${ask}`, isBeside }
+        return { is: "create", ask, options: `given ${ask}`, isBeside }
       }
       case 11: {
         const [key] = running[this.draw(Math.max(1, running.length))] ?? []
@@ -396,7 +396,7 @@ export class ConversationWorld {
         const waiting = [...this.asks].filter(
           ([ask, of]) => of === "create beside" && ask !== event.ask,
         ).length
-        this.createdAtMs.set(this.nowMs, { ask: event.ask, given: event.given })
+        this.createdAtMs.set(this.nowMs, { ask: event.ask, options: event.options })
         return (commands) => {
           if (!event.isBeside) return
           const refused = ofKind(commands, "refuse").length === 1
@@ -565,11 +565,11 @@ export class ConversationWorld {
   private start(command: Extract<Doing, { readonly do: "start" }>): Happening {
     const created = this.createdAtMs.get(command.cause.atMs)
     const isBeside = created !== undefined && this.asks.get(created.ask) === "create beside"
-    if (created !== undefined && command.given !== undefined) assert.equal(command.given, created.given)
+    if (created !== undefined && command.options !== undefined) assert.equal(command.options, created.options)
     if (!isBeside) assert.equal(this.isAnswering, false, "one answer of the conversation at a time")
-    if (command.given !== undefined) assert.equal(this.held, undefined, "what is prepared is dropped")
+    if (command.options !== undefined) assert.equal(this.held, undefined, "what is prepared is dropped")
     assert.deepEqual(
-      command.given === undefined && command.cause.silenceMs === undefined ? [] : this.unheard,
+      command.options === undefined && command.cause.silenceMs === undefined ? [] : this.unheard,
       [],
       "all turns are understood first",
     )
@@ -641,7 +641,7 @@ export class ConversationWorld {
       }
     const [first] = due
     const isDraining = this.current !== undefined && this.answers.get(this.current)?.phase === "draining"
-    if (first?.of === "create" && !first.isBeside && first.flushes && isDraining)
+    if (first?.of === "create" && !first.isBeside && first.hasFlushed && isDraining)
       assert.ok(this.flushed.has(this.current!), "what is left of an answer goes out at once")
   }
 
