@@ -294,6 +294,9 @@ describe("while a node runs on the store", () => {
         yield* ledger.flush
       }).pipe(Effect.scoped)
     await run(settled(575))
+    // Receipts of one millisecond have no order.
+    const settledAtMs = Date.now()
+    await eventually(() => Date.now() > settledAtMs, "the next millisecond")
     await run(settled(4000, audioUsage("transcription", 60_500 * 16, 16_000), "stt"))
 
     const usage = await jsonOfProcess(dir, "usage", "--org", "acme", "--since", "2000-01-01")

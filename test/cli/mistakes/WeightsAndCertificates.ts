@@ -35,7 +35,7 @@ export const weights: ReadonlyArray<Omit<OperatorMistake, "category">> = [
       copyFileSync(demo, join(world.dir, "other.gguf"))
       return inCatalog(named("other.gguf", "0".repeat(64)))(world)
     },
-    line: `model cannot be loaded: my-model: weights: other.gguf has SHA-256 471dd48f284cfcd8f61bd23a213ddf78628333235740507a103a6a7903cbd983, the catalog says ${"0".repeat(64)}`,
+    line: `model cannot be loaded: my-model: weights: other.gguf has SHA-256 a3bc525fee2c8a69876e523cbe8568db03481c88fe2a2f1404f2587ea55da673, the catalog says ${"0".repeat(64)}`,
   },
   {
     mistake: "weights of another engine",

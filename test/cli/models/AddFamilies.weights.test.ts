@@ -121,7 +121,7 @@ it("Qwen3: the preset is named, pulled, written with its sum, and answers", asyn
   expect(record.entry.files.weights).toMatchObject({
     source: `hf:Qwen/Qwen3-0.6B-GGUF@${commit}/Qwen3-0.6B-Q8_0.gguf`,
     sha256: record.files[0]?.sha256,
-    sizeBytes: 1_172_384,
+    sizeBytes: 2_764_864,
   })
   // The hub of this test has other weights under the published name.
   expect(record.notes).toEqual([expect.stringContaining("the publisher has replaced Qwen3-0.6B-Q8_0.gguf")])

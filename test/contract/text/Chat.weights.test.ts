@@ -68,7 +68,7 @@ describe("the whole record", () => {
 
   it("counts with the model's own tokenizer, and adds up", async () => {
     const { usage: first } = jsonOf(await raw(italy())) as { usage: Record<string, number> }
-    expect(first).toMatchObject({ prompt_tokens: 15, completion_tokens: 7 })
+    expect(first).toMatchObject({ prompt_tokens: 16, completion_tokens: 9 })
     expect(first.total_tokens).toBe(first.prompt_tokens! + first.completion_tokens!)
     const longer = italy({ messages: [{ role: "user", content: "What is the capital of Italy? Italy?" }] })
     const { usage: more } = jsonOf(await raw(longer)) as { usage: Record<string, number> }
@@ -249,7 +249,7 @@ describe("a prompt over the context", () => {
 
   it("of the real model names its tokenizer's count", async () => {
     const response = await raw(
-      italy({ messages: [{ role: "user", content: "word ".repeat(4000) }], stream: true }),
+      italy({ messages: [{ role: "user", content: "word ".repeat(4_100) }], stream: true }),
     )
     expect(response.status).toBe(400)
     const { detail } = jsonOf(response) as { detail: string }

@@ -187,7 +187,7 @@ describe("chat", () => {
   it("repeats itself for a seed", async () => {
     const body = {
       model: "llama",
-      messages: user("Tell me about the sea."),
+      messages: user("Tell me a story."),
       seed: 11,
       temperature: 1.5,
       max_tokens: 24,

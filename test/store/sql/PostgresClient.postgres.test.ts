@@ -136,7 +136,12 @@ describe("Postgres", needs("postgresql"), () => {
         ),
       )
       expect(yield* back).toBe(3)
-      expect(logged).toEqual(["the database does not answer", "the database answers again"])
+      // A server that starts again may take a connection and lose it.
+      expect(logged.at(-1)).toBe("the database answers again")
+      expect(logged.length % 2).toBe(0)
+      expect(logged.length).toBeLessThan(12)
+      const pair = ["the database does not answer", "the database answers again"]
+      expect(logged).toEqual(logged.map((_, at) => pair[at % 2]))
     }).pipe(
       Effect.provide(fresh()),
       Effect.provide(Layer.merge(Logger.layer([logger]), Layer.succeed(References.MinimumLogLevel, "Info"))),
