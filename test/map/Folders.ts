@@ -772,7 +772,6 @@ export const folders: Readonly<Record<string, Folder>> = {
     holds: "One file a command",
     imports: [
       "actors",
-      "actors/model",
       "src/api/operations",
       "src/cli/doctor",
       "src/cli/doctor/report",
@@ -833,13 +832,13 @@ export const folders: Readonly<Record<string, Folder>> = {
   "src/cli/doctor": {
     holds: "`edgewise doctor`: the order of its measurements",
     imports: [
-      "actors/model",
       "src/cli/doctor/load",
       "src/cli/doctor/machine",
       "src/cli/doctor/measure",
       "src/cli/doctor/report",
       "src/cli/shared",
       "src/config",
+      "src/domain/models",
       "src/domain/queues",
     ],
   },
@@ -851,7 +850,6 @@ export const folders: Readonly<Record<string, Folder>> = {
     holds: "Facts of the machine and its operating system",
     imports: [
       "actors/device",
-      "actors/model",
       "actors/threads",
       "src/cli/doctor/measure",
       "src/cli/doctor/report",
@@ -859,6 +857,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/cli/setup",
       "src/config",
       "src/confine",
+      "src/domain/models",
       "src/harness/figures",
       "src/transport",
       "src/transport/server",
@@ -1241,7 +1240,6 @@ export const folders: Readonly<Record<string, Folder>> = {
   "src/weights": {
     holds: "The catalog file, pulled weights, and checks of weight files",
     imports: [
-      "actors/model",
       "engines",
       "src/config",
       "src/config/settings",

@@ -5,7 +5,6 @@
 // spoken, but nothing of it is sent, joins the history or is charged before it is released.
 import { Cause, Clock, Effect, Fiber, type Scope } from "effect"
 import type { SocketError } from "effect/socket/Socket"
-import { Signal } from "#actors/live/Signal.ts"
 import {
   answerUsage,
   noCounts,
@@ -17,6 +16,7 @@ import type { AnswerStep, AnswerTimes } from "#domain/conversation/AnswerTimes.t
 import { Clauses } from "#domain/conversation/Clauses.ts"
 import { type ConversationSettings, outputOf } from "#domain/conversation/Settings.ts"
 import { monotonicMs, monotonicMsOf } from "#domain/queues/Monotonic.ts"
+import { Signal } from "#domain/queues/Signal.ts"
 import type { ChatRequest } from "#domain/wire/Chat.ts"
 import { type EdgeError, errorType } from "#domain/wire/Failures.ts"
 import { detailOf } from "#http/ErrorBody.ts"
