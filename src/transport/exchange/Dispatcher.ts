@@ -9,7 +9,7 @@ import { RequestQueue } from "../RequestQueue.ts"
 import type { IncomingHead, ReplyChannel } from "./Channel.ts"
 import { refuse, refuseUnread } from "./EarlyResponse.ts"
 import { Exchange, type ListenerState } from "./Exchange.ts"
-import { RequestBody } from "./RequestBody.ts"
+import { IncomingBody } from "./IncomingBody.ts"
 import { ServerRequest } from "./ServerRequest.ts"
 
 /** The application: writes the response of one request. */
@@ -109,7 +109,7 @@ export class Dispatcher {
     const chunked = headers["transfer-encoding"] !== undefined
     const lengthBytes = chunked ? undefined : Number(headers["content-length"] ?? 0)
     if (lengthBytes === 0) return
-    exchange.body = new RequestBody(exchange, lengthBytes)
+    exchange.body = new IncomingBody(exchange, lengthBytes)
     // Such a body may end elsewhere than uWS thinks, so it must still be unanswered when uWS parses what follows in the
     // same read. Node reports a wrong chunk line of the same read after the head.
     exchange.deferred = chunked

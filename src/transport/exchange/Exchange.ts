@@ -14,7 +14,7 @@ import type { LoopTicks } from "../LoopTicks.ts"
 import type { TransportCounters } from "../TransportCounters.ts"
 import type { TransportSettings } from "../TransportSettings.ts"
 import type { IncomingHead, ReplyChannel, SharedHeaders } from "./Channel.ts"
-import type { RequestBody } from "./RequestBody.ts"
+import type { IncomingBody } from "./IncomingBody.ts"
 
 /** State shared by the exchanges of one listener. */
 export interface ListenerState {
@@ -65,7 +65,7 @@ export class Exchange {
   readonly version: string
   /** Facts about the request for the response head (see ReplyHead). */
   readonly notes: RequestContext
-  body: RequestBody | undefined
+  body: IncomingBody | undefined
   /** The stored form of a multipart body once requested, shared by all views of the request. */
   multipart: HttpServerRequest["multipart"] | undefined
   reply: Ending | undefined

@@ -19,7 +19,7 @@ export type BodyFailure = "TooLarge" | "Stalled" | "Scattered" | "Malformed" | "
  */
 const wakeBytes = 16 * 1024
 
-export class RequestBody implements Watched {
+export class IncomingBody implements Watched {
   /** From content-length. Undefined for a chunked body. */
   readonly lengthBytes: number | undefined
   receivedBytes = 0
