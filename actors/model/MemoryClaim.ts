@@ -26,7 +26,7 @@ export const claimOf = (
   cacheBytes: adapterFacts[entry.adapter]?.cacheBytes?.(entry) ?? 0,
 })
 
-/** Claims memory for the second sessions of an ONNX engine (see OnnxSession). Evicts nothing: false if it is not free. */
+/** Claims memory for the second sessions of an ONNX engine (see SecondSession). Evicts nothing: false if it is not free. */
 export const claimSecond = (
   device: Device["Service"],
   { entry, sizeBytes }: Deployment,

@@ -24,7 +24,7 @@ export interface ThreadTerms {
   readonly problem: string | undefined
 }
 
-/** Whether second sessions would be of use: see OnnxSession. */
+/** Whether second sessions would be of use: see SecondSession. */
 export const wantsSecond = ({ entry, sizeBytes }: Deployment, machine: MachineCores): boolean =>
   entry.runtime.threads === "auto" &&
   adapterFacts[entry.adapter]?.threads?.measured === "machine" &&

@@ -13,7 +13,7 @@ import { Signal } from "#domain/queues/Signal.ts"
 import type { MessageEnd, NoMessageEnd } from "#engines/protocol/Text.ts"
 import { beginChat } from "../text/ChatCompletions.ts"
 import type { AnswerServices } from "./Answer.ts"
-import type { ConversationTerms } from "./Conversation.ts"
+import type { ConversationTerms } from "./ConversationTerms.ts"
 import { chatRequestOf } from "./Prompt.ts"
 
 /** Texts of one turn that are asked about. A guess: more pauses than a turn of two minutes has. */

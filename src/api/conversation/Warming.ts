@@ -11,7 +11,7 @@ import { Signal } from "#domain/queues/Signal.ts"
 import type { ChatRequest } from "#domain/wire/Chat.ts"
 import { beginChat } from "../text/ChatCompletions.ts"
 import type { AnswerServices } from "./Answer.ts"
-import type { ConversationTerms } from "./Conversation.ts"
+import type { ConversationTerms } from "./ConversationTerms.ts"
 import { chatRequestOf } from "./Prompt.ts"
 
 /** How often a conversation reads ahead. A guess: instructions come once, and a turn has a few lasting pieces of text. */

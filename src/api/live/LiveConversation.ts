@@ -3,7 +3,7 @@
 import { Cause, Clock, Effect, Fiber } from "effect"
 import { CloseEvent, type Reader, type SocketError, type Writer } from "effect/socket/Socket"
 import { type FinalResult, type LiveEnd, type LiveSession, remainingMs } from "#actors/live/LiveSession.ts"
-import type { LiveError } from "#actors/live/LiveSessions.ts"
+import type { LiveError } from "#actors/live/SessionLease.ts"
 import { speechWeights } from "#audio/SpeechWeights.ts"
 import { bytesToS16, LISTEN_RATE_HZ, samplesToBytes, samplesToSeconds } from "#domain/audio/Audio.ts"
 import { deltaOf } from "#domain/audio/LiveTranscript.ts"

@@ -3,8 +3,8 @@
 import { Cause, Effect, Fiber, type Scope } from "effect"
 import type { SocketError } from "effect/socket/Socket"
 import { type FinalResult, type LiveSession, limitSeconds } from "#actors/live/LiveSession.ts"
-import type { LiveError, SessionLease } from "#actors/live/LiveSessions.ts"
 import type { PreviewTimes } from "#actors/live/PreviewPlan.ts"
+import type { LiveError, SessionLease } from "#actors/live/SessionLease.ts"
 import {
   BYTES_PER_SAMPLE,
   LISTEN_RATE_HZ,

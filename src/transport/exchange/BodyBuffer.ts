@@ -3,7 +3,7 @@
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import { SmallPieces } from "#domain/queues/SmallPieces.ts"
 import { BodySpill } from "../BodySpill.ts"
-import type { ListenerState } from "./Exchange.ts"
+import type { ListenerState } from "./ListenerState.ts"
 
 /** Deliveries from this size on get a block of their own; smaller ones share blocks. */
 const blockFromBytes = 64 * 1024

@@ -9,9 +9,7 @@ import { nowMs, type Watched } from "../Deadlines.ts"
 import { BodyBuffer } from "./BodyBuffer.ts"
 import { endLinger, refuse, refuseAtOnce } from "./EarlyResponse.ts"
 import { type Exchange, RENEW_AFTER_MS } from "./Exchange.ts"
-
-/** Why the rest of the body will not come. */
-export type BodyFailure = "TooLarge" | "Stalled" | "Scattered" | "Malformed" | "Aborted"
+import type { BodyFailure, RequestBody } from "./RequestBody.ts"
 
 /**
  * Bytes at which a reader is woken at once. Otherwise it is woken at the end of the tick, because a wake costs more
@@ -19,15 +17,13 @@ export type BodyFailure = "TooLarge" | "Stalled" | "Scattered" | "Malformed" | "
  */
 const wakeBytes = 16 * 1024
 
-export class IncomingBody implements Watched {
-  /** From content-length. Undefined for a chunked body. */
+export class IncomingBody implements RequestBody, Watched {
   readonly lengthBytes: number | undefined
   receivedBytes = 0
   listedAt = -1
   ended = false
   paused = false
   failure: BodyFailure | undefined
-  /** Set by the first reader of the whole body, for later ones. */
   whole: Effect.Effect<Uint8Array, HttpServerError> | undefined
   private limitBytes = Number.POSITIVE_INFINITY
   private readonly exchange: Exchange
@@ -68,7 +64,6 @@ export class IncomingBody implements Watched {
     if (onEnd !== undefined) exchange.res.wantBody()
   }
 
-  /** Sets the limit. A body that is or announces itself larger fails at once, unread. */
   limit(limitBytes: number): void {
     this.limitBytes = limitBytes
     if ((this.lengthBytes ?? this.receivedBytes) > limitBytes) this.tooLarge()
@@ -78,7 +73,6 @@ export class IncomingBody implements Watched {
     return this.limitBytes
   }
 
-  /** Some of the unread bytes. Waits for more; done at the end. */
   pull<E>(
     error: (failure: BodyFailure) => E,
   ): Effect.Effect<NonEmptyReadonlyArray<Uint8Array>, E | Cause.Done> {
@@ -107,7 +101,6 @@ export class IncomingBody implements Watched {
     })
   }
 
-  /** The whole body if it has arrived and nothing of it was read. Undefined otherwise. */
   takeWhole(): Uint8Array | undefined {
     if (!this.ended || this.failure !== undefined || this.buffer.takeableBytes !== this.receivedBytes)
       return undefined
@@ -116,17 +109,14 @@ export class IncomingBody implements Watched {
     return whole
   }
 
-  /** Joins the chunks into one array. Their blocks may be reused afterwards. */
   join(chunks: ReadonlyArray<Uint8Array>): Uint8Array {
     return this.buffer.join(chunks)
   }
 
-  /** The chunks have been copied: their blocks may be reused. */
   giveBack(chunks: ReadonlyArray<Uint8Array>): void {
     this.buffer.giveBack(chunks)
   }
 
-  /** The response is being sent: the rest of the body may be discarded. */
   release(): void {
     this.exchange.listener.deadlines.unwatch(this)
     if (!this.ended) this.failure ??= "Aborted"
@@ -134,7 +124,6 @@ export class IncomingBody implements Watched {
     this.wake()
   }
 
-  /** Pauses reading from the connection. Reading resumes when the body is read or released. */
   stop(): void {
     if (this.paused || this.exchange.done) return
     this.paused = true

@@ -1,5 +1,5 @@
 // Effect's HttpServerRequest over one exchange. Handlers and Effect's modules (router, HttpApi, multipart) use this,
-// not uWS. `modify` makes another view of the same exchange; the state is in the exchange and its IncomingBody.
+// not uWS. `modify` makes another view of the same exchange; the state is in the exchange and its RequestBody.
 import { Cause, Effect, Inspectable, type Option, type Schema, Stream } from "effect"
 import { Cookies, Headers, HttpIncomingMessage, HttpServerRequest, Multipart, UrlParams } from "effect/http"
 import { HttpServerError, RequestParseError } from "effect/http/HttpServerError"
@@ -9,7 +9,7 @@ import { BoundaryBudget, boundaryOf } from "../BoundaryBudget.ts"
 import { areSendable } from "../Status.ts"
 import type { Exchange } from "./Exchange.ts"
 import { upgradeExchange } from "./Handshake.ts"
-import type { BodyFailure, IncomingBody } from "./IncomingBody.ts"
+import type { BodyFailure, RequestBody } from "./RequestBody.ts"
 
 interface View {
   readonly url?: string
@@ -160,7 +160,7 @@ export class ServerRequest extends Inspectable.Class implements HttpServerReques
     })
   }
 
-  private collect(body: IncomingBody): Effect.Effect<Uint8Array, HttpServerError> {
+  private collect(body: RequestBody): Effect.Effect<Uint8Array, HttpServerError> {
     return Stream.runFold(
       this.stream,
       (): Array<Uint8Array> => [],
