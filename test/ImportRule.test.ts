@@ -1,13 +1,15 @@
 // The table of folders (test/map/Folders.ts) against the sources: every file is in a folder of the table, imports only
-// folders its row names, no folder leads back to itself, and the map in docs/architecture.md is the table's.
+// folders its row names, no folder and no file leads back to itself, and the map in docs/architecture.md is the table's.
 import { dirname } from "node:path"
 import { expect, it } from "vitest"
+import { circlesOf } from "./map/Circles.ts"
 import { drawing, withDrawing } from "./map/Drawing.ts"
 import { folders } from "./map/Folders.ts"
-import { arrowsOf, sourceFiles, specifiersOf, textOf } from "./map/ReadImports.ts"
+import { arrowsOf, importsOf, sourceFiles, specifiersOf, textOf } from "./map/ReadImports.ts"
 
 const files = sourceFiles()
-const arrows = arrowsOf(files)
+const imports = importsOf(files)
+const arrows = arrowsOf(imports)
 
 it("has every source file in a folder of the table", () => {
   expect(files.length).toBeGreaterThan(100)
@@ -37,6 +39,26 @@ it("has no folder that leads back to itself", () => {
     return circles
   }
   expect(Object.keys(folders).flatMap((folder) => walk(folder, []))).toEqual([])
+})
+
+/** The circles of files that are left, each with its reason. */
+const circles: ReadonlyArray<{ readonly files: ReadonlyArray<string>; readonly reason: string }> = [
+  {
+    files: ["actors/live/LiveSession.ts", "actors/live/SessionActor.ts"],
+    reason: "the actor answers with the session's final result, and the session starts the actor",
+  },
+]
+
+it("has no file that imports itself through others, types included", () => {
+  expect(circlesOf(imports)).toEqual(circles.map(({ files }) => files))
+})
+
+it("finds circles of any length, and files that import themselves", () => {
+  const arrow = (path: string, target: string) => ({ path, target })
+  expect(circlesOf([arrow("a", "b"), arrow("a", "c"), arrow("b", "d"), arrow("c", "d")])).toEqual([])
+  expect(
+    circlesOf([arrow("e", "e"), arrow("z", "a"), arrow("b", "c"), arrow("a", "b"), arrow("c", "a")]),
+  ).toEqual([["a", "b", "c"], ["e"]])
 })
 
 it("draws the table in docs/architecture.md", () => {
@@ -72,7 +94,7 @@ it("reads the environment in the files that are named here, each for its reason"
     "src/web/api/TalkSnippets.js": "the code that the playground shows reads it, the playground does not",
     "src/transport/uws/Uws.ts": "the native library reads its own variable when it is loaded",
     "actors/engine/EngineProcess.ts": "the environment of an engine process is made from it",
-    "engines/shared/onnx/OnnxSession.ts": "ONNX Runtime is told there to send nothing to its maker",
+    "engines/shared/onnx/OnnxOptions.ts": "ONNX Runtime is told there to send nothing to its maker",
   }
   // Effect's Config reads it too, through names that begin like the settings.
   const reads = /process\.env\b|from "node:process"|\bConfig\.(?!Config\b)[A-Za-z]+\(\s*"[A-Z]/

@@ -9,12 +9,12 @@ import { LISTEN_RATE_HZ, samplesToMs, secondsToSamples } from "#domain/audio/Aud
 import { type LiveHypothesis, silence } from "#domain/audio/LiveTranscript.ts"
 import type { Pause } from "#domain/audio/TurnDetector.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
+import { Signal } from "#domain/queues/Signal.ts"
 import type { IncrementalTranscriber } from "./IncrementalTranscriber.ts"
 import type { LiveAudio } from "./LiveAudio.ts"
 import type { PreviewTimes } from "./PreviewPlan.ts"
 import { Previews } from "./Previews.ts"
 import { type InTree, type SessionActor, startSession } from "./SessionActor.ts"
-import { Signal } from "./Signal.ts"
 
 /** Why a session's audio ends. */
 export type LiveEnd = "stop" | "limit" | "idle" | "drain"

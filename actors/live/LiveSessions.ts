@@ -3,47 +3,18 @@
 import { Clock, Context, Effect, Exit, Layer, Scope } from "effect"
 import { LISTEN_RATE_HZ } from "#domain/audio/Audio.ts"
 import { monotonicMs, monotonicMsOf } from "#domain/queues/Monotonic.ts"
-import { AtCapacity, type ModelNotLoaded } from "#domain/wire/Errors.ts"
+import { AtCapacity } from "#domain/wire/Errors.ts"
 import { startChild } from "../Child.ts"
 import { Drain } from "../Drain.ts"
 import { admitNew } from "../device/MemoryPressureLevel.ts"
-import type { RunError } from "../engine/EngineRequest.ts"
 import { ModelRegistry } from "../model/ModelRegistry.ts"
 import * as Specifications from "../Specifications.ts"
 import { CurrentParent } from "../TreeNode.ts"
-import type { Speaker } from "./EngineLoad.ts"
-import { IncrementalTranscriber, type LiveTranscriptionOptions } from "./IncrementalTranscriber.ts"
+import { IncrementalTranscriber } from "./IncrementalTranscriber.ts"
 import { LiveAudio } from "./LiveAudio.ts"
 import { LiveSession, limitSeconds } from "./LiveSession.ts"
 import { isBusy, makeModelQueues } from "./ModelQueues.ts"
-
-export interface LiveRequest extends LiveTranscriptionOptions {
-  readonly model: string
-  /** Id of the organization, for the shares of organizations. */
-  readonly org: string
-  /** Seconds of new audio between two hypotheses. */
-  readonly windowSeconds: number
-  /** The lease that the same client gives up for this one. */
-  readonly replaces?: SessionLease
-}
-
-export type LiveError = RunError | ModelNotLoaded
-
-/** The engine's work for the sessions of a lease. */
-export interface EngineUse {
-  readonly calls: number
-  readonly engineMs: number
-}
-
-export interface SessionLease {
-  readonly spent: EngineUse
-  /** The entry of its engine's load. */
-  readonly speaker: Speaker
-  /** A fresh session, which ends by itself when it is idle or the node stops. The caller forks its `run`. */
-  readonly begin: (nowMs: number, mostSeconds?: number) => LiveSession<LiveError>
-  /** False once a reload has removed or replaced its model: sessions that have begun end here, and then the model ends. */
-  readonly isCurrent: () => boolean
-}
+import type { LiveError, LiveRequest, SessionLease } from "./SessionLease.ts"
 
 /** A lease as the sweep reads it. */
 interface Held {

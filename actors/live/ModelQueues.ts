@@ -17,7 +17,7 @@ import type { ModelRegistry } from "../model/ModelRegistry.ts"
 import { EngineLoad } from "./EngineLoad.ts"
 import type { LiveCall, Transcribe } from "./IncrementalTranscriber.ts"
 import type { Captioner } from "./LiveCaptions.ts"
-import type { EngineUse, LiveError, LiveRequest } from "./LiveSessions.ts"
+import type { EngineUse, LiveError, LiveRequest } from "./SessionLease.ts"
 
 /** One running call and one sent ahead: the engine never waits for a message. */
 const pipelined = 2

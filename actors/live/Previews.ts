@@ -4,8 +4,8 @@ import { Effect } from "effect"
 import { LISTEN_RATE_HZ, msToSamples } from "#domain/audio/Audio.ts"
 import type { LiveHypothesis } from "#domain/audio/LiveTranscript.ts"
 import type { Pause } from "#domain/audio/TurnDetector.ts"
+import { Signal } from "#domain/queues/Signal.ts"
 import { PreviewPlan, type PreviewTimes, unheardMs } from "./PreviewPlan.ts"
-import { Signal } from "./Signal.ts"
 
 export class Previews {
   private readonly plan = new PreviewPlan()

@@ -1,7 +1,7 @@
 // Questions about deployments, pure: does one that replaces another need a new engine, or only new metadata? Can it be
 // loaded at all? Asked by Model, and by Redeployment when the catalog is applied again.
 import { isDeepStrictEqual } from "node:util"
-import type { Deployment, FileVersion } from "./ModelRegistry.ts"
+import type { Deployment, FileVersion } from "#domain/models/Deployment.ts"
 
 /**
  * `none`: nothing is touched. `metadata`: price, speech limits, voices, owner and the like; the engine goes on.

@@ -1,6 +1,7 @@
 // The memory that a model claims of its device: claimed before anything is allocated, checked after its process has ended.
 // Called by the Model actor; the device keeps the ledger.
 import { Effect, type Scope } from "effect"
+import type { Deployment } from "#domain/models/Deployment.ts"
 import { placementOf } from "#domain/models/Placement.ts"
 import { InsufficientMemory } from "#domain/wire/Errors.ts"
 import { adapterFacts } from "#engines/AdapterFacts.ts"
@@ -8,7 +9,6 @@ import type { Claim, Device, Grant } from "../device/Device.ts"
 import type { DeviceExhausted } from "../device/DeviceLedger.ts"
 import * as Limits from "../Limits.ts"
 import { lackOf } from "./DeploymentChange.ts"
-import type { Deployment } from "./ModelRegistry.ts"
 import type { ModelOptions } from "./ModelState.ts"
 
 /** What a process costs beside its weights: Node, the native library, buffers. A guess from one reading (110 MB). */
@@ -26,7 +26,7 @@ export const claimOf = (
   cacheBytes: adapterFacts[entry.adapter]?.cacheBytes?.(entry) ?? 0,
 })
 
-/** Claims memory for the second sessions of an ONNX engine (see OnnxSession). Evicts nothing: false if it is not free. */
+/** Claims memory for the second sessions of an ONNX engine (see SecondSession). Evicts nothing: false if it is not free. */
 export const claimSecond = (
   device: Device["Service"],
   { entry, sizeBytes }: Deployment,

@@ -1,6 +1,7 @@
 // One deployed model as an actor: loads and unloads its engine, one message at a time. Requests do not pass through the mailbox;
 // they go to the engine that this actor has brought into memory (ModelEngine).
 import { Effect, type Scope } from "effect"
+import type { Deployment } from "#domain/models/Deployment.ts"
 import type { Evictable } from "#domain/models/Eviction.ts"
 import { reporter } from "#domain/process/OperatorLog.ts"
 import { ModelNotLoaded, type ModelUnavailable, type UnloadFailed } from "#domain/wire/Errors.ts"
@@ -24,7 +25,6 @@ import {
   Unload,
   type Unloaded,
 } from "./ModelMessages.ts"
-import type { Deployment } from "./ModelRegistry.ts"
 import type { ModelOptions, ModelSnapshot } from "./ModelState.ts"
 import { ModelUse } from "./ModelUse.ts"
 

@@ -2,6 +2,7 @@
 // the state of the Model actor, which alone calls `load`, `release` and `discard`, one at a time.
 import { Cause, Deferred, Effect, Exit, Scope } from "effect"
 import { CrashSuspects } from "#domain/models/CrashSuspects.ts"
+import type { Deployment } from "#domain/models/Deployment.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import type { OperatorLine } from "#domain/process/OperatorLog.ts"
 import { exceptionReason } from "#domain/process/PlainLine.ts"
@@ -17,7 +18,6 @@ import { lackOf } from "./DeploymentChange.ts"
 import { claimMemory, claimSecond, heldOnGpu } from "./MemoryClaim.ts"
 import type { LoadError, Unloaded } from "./ModelMessages.ts"
 import { ModelNews } from "./ModelNews.ts"
-import type { Deployment } from "./ModelRegistry.ts"
 import { type ModelOptions, ModelState } from "./ModelState.ts"
 import { threadTerms, wantsSecond } from "./ThreadTerms.ts"
 

@@ -1,6 +1,7 @@
 // The models that this node deploys, by id: their states, and typed handles that run requests. The api uses this service
 // only; it has no host and no process. Redeployment decides which models there are, at the start and at each reload.
 import { Context, Effect, Layer, Option } from "effect"
+import type { Deployment } from "#domain/models/Deployment.ts"
 import { isAtLeast, type MemoryLevel } from "#domain/models/MemoryLevel.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { type InvalidRequest, MemoryPressure, ModelNotLoaded } from "#domain/wire/Errors.ts"
@@ -12,50 +13,8 @@ import * as Limits from "../Limits.ts"
 import type { AnyModel, Model } from "./Model.ts"
 import { type ModelHandle, type ModelRunOptions, ofKind, wrongKind } from "./ModelHandle.ts"
 import type { LoadError } from "./ModelMessages.ts"
-import type { ModelSnapshot, StatusChange } from "./ModelState.ts"
-import { makeRedeployment, Redeployment } from "./Redeployment.ts"
-
-/** What tells two contents of a weight file apart. */
-export interface FileVersion {
-  readonly sizeBytes: number
-  /** Time of the last modification, milliseconds since 1970. */
-  readonly modifiedMs: number
-  /** Lower-case hex; undefined where neither the catalog nor a pull has one. */
-  readonly sha256: string | undefined
-}
-
-/** A catalog entry together with where its files lie on this machine. */
-export interface Deployment {
-  readonly entry: ModelEntry
-  /** Role → absolute path. */
-  readonly files: Readonly<Record<string, string>>
-  /** Further files that those name: parts of a split GGUF, external data of ONNX graphs. Absolute. */
-  readonly parts?: ReadonlyArray<string>
-  /** Role → version of the file, for a reload to see what changed. */
-  readonly versions?: Readonly<Record<string, FileVersion>>
-  /** Sum of the files, for the memory ledger. */
-  readonly sizeBytes: number
-  /** Parameters of its GGUF weights, without an mmproj file. Absent for other formats and for files that are missing. */
-  readonly parameters?: number
-  /** Sources that have to be pulled before the model can load. */
-  readonly missing?: ReadonlyArray<string>
-  /** Why its files cannot be loaded, in words for operators. */
-  readonly problem?: string
-}
-
-/** What the node does with models that are not used (nothing, by default), and a listener for changes. */
-export interface RegistryOptions {
-  /** For models whose catalog entry does not set it, milliseconds; 0 keeps them loaded. */
-  readonly idleUnloadMs?: number
-  /** Whether an idle model may be unloaded for another one, or for a node whose memory fills. */
-  readonly evicts?: boolean
-  /** Finds the weights of an entry as they are now; called before each load. Absent: they stay where they were. */
-  readonly relocate?: (entry: ModelEntry) => Effect.Effect<Deployment>
-  /** How long a removed or replaced model may go on with what it has begun, milliseconds. */
-  readonly leaveAfterMs?: number
-  /** Sees every change of a model's status as it happens. */
-  readonly onStatus?: (id: string, change: StatusChange) => void
-}
+import type { ModelSnapshot } from "./ModelState.ts"
+import { makeRedeployment, Redeployment, type RedeploymentOptions } from "./Redeployment.ts"
 
 export class ModelRegistry extends Context.Service<
   ModelRegistry,
@@ -77,12 +36,15 @@ export class ModelRegistry extends Context.Service<
   /** Starts one Model actor per deployment; those with `load: start` begin to load at once. */
   static readonly layer = (
     deployments: ReadonlyArray<Deployment>,
-    options: RegistryOptions = {},
+    options: RedeploymentOptions = {},
   ): Layer.Layer<ModelRegistry | Redeployment, never, Device> =>
     Layer.effectContext(Effect.suspend(() => make(deployments, options)))
 }
 
-const make = Effect.fnUntraced(function* (deployments: ReadonlyArray<Deployment>, options: RegistryOptions) {
+const make = Effect.fnUntraced(function* (
+  deployments: ReadonlyArray<Deployment>,
+  options: RedeploymentOptions,
+) {
   const models = new Map<string, AnyModel>()
   const pressure = Option.getOrUndefined(yield* Effect.serviceOption(MemoryPressureLevel))
   const level = (): MemoryLevel => pressure?.level() ?? "calm"

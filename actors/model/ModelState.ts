@@ -2,6 +2,7 @@
 // types of what a model is made with and of what may be read of it. ModelEngine reports what happened; the next status follows
 // from the table of ModelStatus.
 import type { Effect } from "effect"
+import type { Deployment } from "#domain/models/Deployment.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { ModelUnavailable } from "#domain/wire/Errors.ts"
 import type { DeviceExhausted } from "../device/DeviceLedger.ts"
@@ -9,7 +10,6 @@ import type { AnyHost } from "../engine/EngineHost.ts"
 import type { EngineOutput } from "../engine/EngineOutput.ts"
 import type { ModelMeters } from "../engine/ModelMeters.ts"
 import * as Limits from "../Limits.ts"
-import type { Deployment } from "./ModelRegistry.ts"
 import { type ModelEvent, type ModelStatus, next } from "./ModelStatus.ts"
 
 /** What loading and unloading have cost, for operators; milliseconds of the last one. Undefined before the first. */

@@ -2,15 +2,30 @@
 // replaced or left as they are. Each model has its own scope. A removed or replaced model finishes the requests that it has
 // begun; then its scope is closed. ModelRegistry reads the same map of models.
 import { Context, Deferred, Effect, Exit, Fiber, Option, Scope } from "effect"
+import type { Deployment } from "#domain/models/Deployment.ts"
 import { type Evictable, victimsOf } from "#domain/models/Eviction.ts"
+import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { Device } from "../device/Device.ts"
 import type { DeviceExhausted } from "../device/DeviceLedger.ts"
 import * as Limits from "../Limits.ts"
 import { changeOf } from "./DeploymentChange.ts"
 import { problemAtStart, processBytes } from "./MemoryClaim.ts"
 import { type AnyModel, Model } from "./Model.ts"
-import type { Deployment, RegistryOptions } from "./ModelRegistry.ts"
-import type { EvictUntilFits, ModelOptions, ModelSnapshot } from "./ModelState.ts"
+import type { EvictUntilFits, ModelOptions, ModelSnapshot, StatusChange } from "./ModelState.ts"
+
+/** What the node does with models that are not used (nothing, by default), and a listener for changes. */
+export interface RedeploymentOptions {
+  /** For models whose catalog entry does not set it, milliseconds; 0 keeps them loaded. */
+  readonly idleUnloadMs?: number
+  /** Whether an idle model may be unloaded for another one, or for a node whose memory fills. */
+  readonly evicts?: boolean
+  /** Finds the weights of an entry as they are now; called before each load. Absent: they stay where they were. */
+  readonly relocate?: (entry: ModelEntry) => Effect.Effect<Deployment>
+  /** How long a removed or replaced model may go on with what it has begun, milliseconds. */
+  readonly leaveAfterMs?: number
+  /** Sees every change of a model's status as it happens. */
+  readonly onStatus?: (id: string, change: StatusChange) => void
+}
 
 /** What one application of a catalog did, by model id. */
 export interface Redeployed {
@@ -68,7 +83,7 @@ const makeModel = (options: ModelOptions): Effect.Effect<AnyModel, never, Scope.
 
 export const makeRedeployment = Effect.fnUntraced(function* (
   models: Map<string, AnyModel>,
-  options: RegistryOptions,
+  options: RedeploymentOptions,
   holdsBackground: () => boolean,
 ) {
   const { evicts = false, idleUnloadMs = 0, leaveAfterMs = Limits.leaveAfterMs, onStatus, relocate } = options

@@ -1,6 +1,7 @@
 // What a model's engine is told about CPU threads when it loads: a number from the catalog, or what to choose from.
 // Called by Model; knows no process.
 
+import type { Deployment } from "#domain/models/Deployment.ts"
 import { placementOf } from "#domain/models/Placement.ts"
 import { coreThreads, type MachineCores, threadCounts } from "#domain/threads/MachineCores.ts"
 import { adapterFacts } from "#engines/AdapterFacts.ts"
@@ -8,7 +9,6 @@ import type { EngineSpec } from "#engines/protocol/Engine.ts"
 import packageJson from "../../package.json" with { type: "json" }
 import { processorName } from "../device/HostProcessor.ts"
 import { keyOf, type ThreadResults } from "../threads/KeptThreads.ts"
-import type { Deployment } from "./ModelRegistry.ts"
 
 /**
  * Smaller weights run on one thread, and nothing is measured: a step or a layer of them is over before a second thread
@@ -24,7 +24,7 @@ export interface ThreadTerms {
   readonly problem: string | undefined
 }
 
-/** Whether second sessions would be of use: see OnnxSession. */
+/** Whether second sessions would be of use: see SecondSession. */
 export const wantsSecond = ({ entry, sizeBytes }: Deployment, machine: MachineCores): boolean =>
   entry.runtime.threads === "auto" &&
   adapterFacts[entry.adapter]?.threads?.measured === "machine" &&

@@ -5,6 +5,7 @@ import type * as Scope from "effect/Scope"
 import { Tensor } from "onnxruntime-node"
 import { EngineError } from "../protocol/Engine.ts"
 import { loadFailed } from "../shared/files/EngineSpecFiles.ts"
+import type { OnnxOptions } from "../shared/onnx/OnnxOptions.ts"
 import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
 import * as Tensors from "../shared/onnx/Tensors.ts"
 
@@ -57,7 +58,7 @@ export interface GraphFiles {
   readonly conditionalDecoder: string
 }
 
-export interface GraphOptions extends OnnxSession.OnnxOptions {
+export interface GraphOptions extends OnnxOptions {
   /** Strength of emotion, 0 to 1. */
   readonly exaggeration: number
 }

@@ -23,7 +23,7 @@ import {
 } from "../protocol/Engine.ts"
 import { decodeOptions, fileOf, loadFailed, readJsonFile } from "../shared/files/EngineSpecFiles.ts"
 import { requireRepeatable } from "../shared/onnx/GraphOperators.ts"
-import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
+import { optionsOf } from "../shared/onnx/OnnxOptions.ts"
 import { limitThreads } from "../shared/onnx/ThreadLimit.ts"
 import { chooseThreads } from "../shared/onnx/ThreadProbe.ts"
 import { type PiecePcm, pauseSamples, trimmedPcm } from "../shared/speech/Pcm.ts"
@@ -100,7 +100,7 @@ const acquire = (spec: EngineSpec) =>
     const glyphs = yield* readGlyphs(spec)
     const defaultClip = yield* readWav(spec, "defaultVoice")
     const graphs = yield* openGraphs(files, {
-      ...(yield* OnnxSession.optionsOf(spec)),
+      ...(yield* optionsOf(spec)),
       exaggeration: options.exaggeration,
     })
     const calls = new DeadlineQueue()

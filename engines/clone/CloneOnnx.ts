@@ -20,7 +20,7 @@ import type {
 import { decodeOptions, fileOf } from "../shared/files/EngineSpecFiles.ts"
 import { notInstalled } from "../shared/files/OptionalPackage.ts"
 import { requireRepeatable } from "../shared/onnx/GraphOperators.ts"
-import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
+import { optionsOf } from "../shared/onnx/OnnxOptions.ts"
 import { limitThreads } from "../shared/onnx/ThreadLimit.ts"
 import { chooseThreads } from "../shared/onnx/ThreadProbe.ts"
 import { checkClip, encoderAudio } from "../shared/speech/ReferenceClip.ts"
@@ -64,7 +64,7 @@ const acquire = (spec: EngineSpec) =>
     const preset = yield* loadVoice(yield* fileOf(spec, "defaultVoice"), DEFAULT_VOICE)
     const english = yield* loadEnglish
     const espeak = yield* loadEspeak
-    const onnx = yield* OnnxSession.optionsOf(spec)
+    const onnx = yield* optionsOf(spec)
     const encoder = yield* StyleEncoder.open(encoderFile, onnx)
     const graph = yield* KokoroGraph.open(model, onnx)
     const speaker: Speaker = {

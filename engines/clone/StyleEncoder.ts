@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { EngineError } from "../protocol/Engine.ts"
+import type { OnnxOptions } from "../shared/onnx/OnnxOptions.ts"
 import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
 import * as Tensors from "../shared/onnx/Tensors.ts"
 import { STYLE_SIZE } from "../shared/speech/VoiceStyles.ts"
@@ -16,7 +17,7 @@ const failed = (reason: "LoadFailed" | "Failed", detail: string): EngineError =>
 
 export const open = (
   path: string,
-  options: OnnxSession.OnnxOptions,
+  options: OnnxOptions,
 ): Effect.Effect<StyleEncoder, EngineError, Scope.Scope> =>
   Effect.gen(function* () {
     const session = yield* OnnxSession.open(path, options)

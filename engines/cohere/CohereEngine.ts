@@ -23,6 +23,7 @@ import { firstPiece } from "../shared/listening/QuietPoint.ts"
 import { choose, seededRandom } from "../shared/listening/Sampling.ts"
 import { heldTokens, SegmentTexts } from "../shared/listening/SegmentText.ts"
 import { interpolatedWords, isUnspaced } from "../shared/listening/Words.ts"
+import { optionsOf } from "../shared/onnx/OnnxOptions.ts"
 import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
 import { limitThreads } from "../shared/onnx/ThreadLimit.ts"
 import { chooseThreads } from "../shared/onnx/ThreadProbe.ts"
@@ -128,7 +129,7 @@ const acquire = Effect.fnUntraced(function* (
 ): Effect.fn.Return<TranscriptionEngine, EngineError, Scope.Scope> {
   const options = yield* decodeOptions(CohereOptions, spec)
   const model = yield* readModel(spec)
-  const onnx = yield* OnnxSession.optionsOf(spec)
+  const onnx = yield* optionsOf(spec)
   const openRole = (role: string) =>
     Effect.flatMap(fileOf(spec, role), (path) => OnnxSession.open(path, onnx))
   const gate = Semaphore.makeUnsafe(1)

@@ -6,7 +6,7 @@ import { DeadlineQueue } from "#domain/queues/DeadlineQueue.ts"
 import type { EngineDescriptor, EngineError, EngineSpec, Outlet, SpeechEngine } from "../protocol/Engine.ts"
 import { decodeOptions, fileOf, loadFailed } from "../shared/files/EngineSpecFiles.ts"
 import { notInstalled } from "../shared/files/OptionalPackage.ts"
-import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
+import { optionsOf } from "../shared/onnx/OnnxOptions.ts"
 import { limitThreads } from "../shared/onnx/ThreadLimit.ts"
 import { chooseThreads } from "../shared/onnx/ThreadProbe.ts"
 import * as KokoroGraph from "../shared/speech/SpeechGraph.ts"
@@ -71,7 +71,7 @@ const acquire = (spec: EngineSpec) =>
     // The first letter of an id is its accent. The published set has other languages, which this front end lacks.
     const voices = new Map([...all].filter(([id]) => /^[ab]/.test(id)))
     if (voices.size === 0) return yield* loadFailed("voices", "none is American (a…) or British (b…)")
-    const graph = yield* KokoroGraph.open(yield* fileOf(spec, "model"), yield* OnnxSession.optionsOf(spec))
+    const graph = yield* KokoroGraph.open(yield* fileOf(spec, "model"), yield* optionsOf(spec))
     const speaker: Speaker = {
       graph,
       symbols,

@@ -4,11 +4,12 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import { type CaptionFacts, EngineError } from "../protocol/Engine.ts"
+import type { OnnxOptions } from "../shared/onnx/OnnxOptions.ts"
 import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
 import { numeric, toFloat32 } from "../shared/onnx/Tensors.ts"
+import type { LoadedWhisper } from "./LoadedWhisper.ts"
 import { promptOf } from "./Prompt.ts"
 import { type EncoderShape, shortAudioGraph } from "./rules/ShortAudio.ts"
-import type { Loaded } from "./Transcribe.ts"
 import { captionFrames, encode } from "./WhisperEncoder.ts"
 import type { WhisperModel } from "./WhisperModel.ts"
 
@@ -42,11 +43,7 @@ const trial = Effect.fnUntraced(function* (encoder: OnnxSession.OnnxSession, mod
 const framesOf = ({ features, windowSamples }: WhisperModel): number => windowSamples / features.hopSamples
 const framesPerPosition = (model: WhisperModel): number => framesOf(model) / model.sourcePositions
 
-const openShort = Effect.fnUntraced(function* (
-  path: string,
-  model: WhisperModel,
-  options: OnnxSession.OnnxOptions,
-) {
+const openShort = Effect.fnUntraced(function* (path: string, model: WhisperModel, options: OnnxOptions) {
   const shape: EncoderShape = {
     positions: model.sourcePositions,
     width: model.width,
@@ -66,7 +63,7 @@ const openShort = Effect.fnUntraced(function* (
 export const openEncoder = Effect.fnUntraced(function* (
   path: string,
   model: WhisperModel,
-  options: OnnxSession.OnnxOptions,
+  options: OnnxOptions,
 ): Effect.fn.Return<OpenEncoder, EngineError, Scope.Scope> {
   const own = yield* Scope.fork(yield* Effect.scope)
   const short = yield* openShort(path, model, options).pipe(Scope.provide(own), Effect.result)
@@ -100,7 +97,7 @@ const timed = <A, E>(work: Effect.Effect<A, E>) =>
  * window is extrapolated by encoder positions and decoder calls; the first real calls correct both.
  */
 export const captionCost = Effect.fnUntraced(function* (
-  loaded: Loaded,
+  loaded: LoadedWhisper,
 ): Effect.fn.Return<CaptionFacts, EngineError> {
   const { decoder, model } = loaded
   const seconds = CAPTION_SECONDS / 2

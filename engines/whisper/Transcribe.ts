@@ -2,7 +2,6 @@
 // drafts, prompt, attempts, seek, texts; each decision is a pure function in a file of its own. Every native call passes
 // the engine's gate.
 import * as Effect from "effect/Effect"
-import type * as Semaphore from "effect/Semaphore"
 import type { Tensor } from "onnxruntime-node"
 import {
   EngineError,
@@ -15,39 +14,16 @@ import * as Fallback from "../shared/listening/Fallback.ts"
 import { argMax } from "../shared/listening/Sampling.ts"
 import { SegmentTexts } from "../shared/listening/SegmentText.ts"
 import { interpolatedWords } from "../shared/listening/Words.ts"
-import type { OnnxSession } from "../shared/onnx/OnnxSession.ts"
-import type { DecoderGraph } from "./DecoderGraph.ts"
 import { draftsOf } from "./Drafts.ts"
-import type { LogMel } from "./features/LogMel.ts"
-import type { MelMemory } from "./features/MelMemory.ts"
+import type { LoadedWhisper } from "./LoadedWhisper.ts"
 import { conditioningLimit, encodeHint, promptOf } from "./Prompt.ts"
 import { segmentsOf } from "./rules/Seek.ts"
 import { encode, pieceOf } from "./WhisperEncoder.ts"
-import type { WhisperModel } from "./WhisperModel.ts"
 import { attempt, type ReadPrompt, readPrompt } from "./WhisperWindow.ts"
-
-/** Everything that lives as long as the engine. */
-export interface Loaded {
-  readonly model: WhisperModel
-  readonly encoder: OnnxSession
-  readonly decoder: DecoderGraph
-  readonly mel: LogMel
-  readonly melMemory: MelMemory
-  readonly gate: Semaphore.Semaphore
-  /** See WhisperOptions. */
-  readonly variableLength: boolean
-  /** True if the encoder takes less than a window for captions, see ShortAudio. */
-  readonly shortAudio: boolean
-  readonly pieceSamples: number | undefined
-  /** Pieces of one request that are drafted side by side; 1 if that saves no time. */
-  readonly piecesTogether: number
-  /** Language codes that a request may name. */
-  readonly languages: ReadonlyArray<string>
-}
 
 /** The language of the request, or the most probable one: one extra decoder call, once a file. */
 const languageOf = Effect.fnUntraced(function* (
-  loaded: Loaded,
+  loaded: LoadedWhisper,
   request: TranscribeRequest,
   hidden: Effect.Effect<Tensor, EngineError>,
 ) {
@@ -72,7 +48,7 @@ const measured = new TextDecoder("utf-8", { ignoreBOM: true })
 
 /** Raises the temperature until an attempt is accepted, is silence, or is the last. A caption gets one attempt. */
 const decodeWindow = Effect.fnUntraced(function* (
-  loaded: Loaded,
+  loaded: LoadedWhisper,
   read: ReadPrompt,
   { caption, temperature: requested }: TranscribeRequest,
 ) {
@@ -98,11 +74,14 @@ const decodeWindow = Effect.fnUntraced(function* (
 const SHORTEST_REST_SECONDS = 0.25
 
 /** A window with more samples than this is cut inside its own audio; no short rest is added to its piece. */
-export const closedSamples = ({ model, pieceSamples }: Pick<Loaded, "model" | "pieceSamples">): number =>
+export const closedSamples = ({
+  model,
+  pieceSamples,
+}: Pick<LoadedWhisper, "model" | "pieceSamples">): number =>
   (pieceSamples ?? model.windowSamples) + SHORTEST_REST_SECONDS * model.features.rateHz
 
 const consumedOf = (
-  loaded: Loaded,
+  loaded: LoadedWhisper,
   request: TranscribeRequest,
   { at, samples }: Piece,
   seconds: number,
@@ -123,7 +102,7 @@ interface Piece {
 }
 
 const promptFor = (
-  { model }: Loaded,
+  { model }: LoadedWhisper,
   language: string,
   { samples }: Pick<Piece, "samples">,
   conditioning: ReadonlyArray<number>,
@@ -141,7 +120,7 @@ const promptFor = (
  * depends on it. They are cut like the windows of separate requests; later audio could change none of them.
  */
 const piecesOf = Effect.fnUntraced(function* (
-  loaded: Loaded,
+  loaded: LoadedWhisper,
   request: TranscribeRequest,
   language: string,
   first: Pick<Piece, "at" | "samples" | "hidden">,
@@ -182,7 +161,7 @@ interface TranscribedPiece {
 
 /** Transcribes one piece: attempts, seek, texts. `more`: the request has further pieces if this one is consumed whole. */
 const transcribePiece = Effect.fnUntraced(function* (
-  loaded: Loaded,
+  loaded: LoadedWhisper,
   request: TranscribeRequest,
   piece: Piece,
   { language, more, previousTokens }: Omit<TranscribeEnd, "consumedSamples"> & { readonly more: boolean },
@@ -238,7 +217,7 @@ const transcribePiece = Effect.fnUntraced(function* (
 })
 
 export const transcribe = Effect.fnUntraced(function* (
-  loaded: Loaded,
+  loaded: LoadedWhisper,
   request: TranscribeRequest,
   out: Outlet<"transcription">,
 ): Effect.fn.Return<TranscribeEnd, EngineError> {

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import { EngineError, type TranscribeRequest } from "../protocol/Engine.ts"
 import { firstPiece } from "../shared/listening/QuietPoint.ts"
 import { numeric } from "../shared/onnx/Tensors.ts"
-import type { Loaded } from "./Transcribe.ts"
+import type { LoadedWhisper } from "./LoadedWhisper.ts"
 import type { WhisperModel } from "./WhisperModel.ts"
 
 /** Frames of padding after short audio for `variableLength` encoders; the demonstration model was measured with it. */
@@ -27,7 +27,7 @@ export const captionFrames = ({ features, windowSamples }: WhisperModel, samples
   return Math.min(windowSamples / features.hopSamples, rounded)
 }
 
-const framesFor = (loaded: Loaded, samples: number, caption: boolean): number => {
+const framesFor = (loaded: LoadedWhisper, samples: number, caption: boolean): number => {
   const { hopSamples } = loaded.model.features
   const all = loaded.model.windowSamples / hopSamples
   if (caption && loaded.shortAudio) return captionFrames(loaded.model, samples)
@@ -40,7 +40,7 @@ const framesFor = (loaded: Loaded, samples: number, caption: boolean): number =>
 const SEARCH_SECONDS = 5
 
 /** The part of a window that one call decodes. */
-export const pieceOf = (loaded: Loaded, window: Float32Array, last: boolean): Float32Array => {
+export const pieceOf = (loaded: LoadedWhisper, window: Float32Array, last: boolean): Float32Array => {
   const { rateHz } = loaded.model.features
   const samples = window.subarray(0, loaded.model.windowSamples)
   if (loaded.pieceSamples === undefined) return samples
@@ -52,7 +52,7 @@ export const pieceOf = (loaded: Loaded, window: Float32Array, last: boolean): Fl
 
 /** `stream` identifies audio that grows, see TranscribeRequest. */
 const featuresOf = (
-  { mel, melMemory }: Loaded,
+  { mel, melMemory }: LoadedWhisper,
   samples: Float32Array,
   frames: number,
   stream: number | undefined,
@@ -64,7 +64,7 @@ const featuresOf = (
 }
 
 export const encode = Effect.fnUntraced(function* (
-  loaded: Loaded,
+  loaded: LoadedWhisper,
   samples: Float32Array,
   { caption = false, stream }: Pick<TranscribeRequest, "caption" | "stream">,
 ) {

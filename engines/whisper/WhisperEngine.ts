@@ -14,6 +14,7 @@ import {
   type TranscriptionEngine,
 } from "../protocol/Engine.ts"
 import { decodeOptions, fileOf } from "../shared/files/EngineSpecFiles.ts"
+import { type OnnxOptions, optionsOf } from "../shared/onnx/OnnxOptions.ts"
 import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
 import { limitThreads } from "../shared/onnx/ThreadLimit.ts"
 import { chooseThreads } from "../shared/onnx/ThreadProbe.ts"
@@ -22,8 +23,9 @@ import * as DecoderGraph from "./DecoderGraph.ts"
 import { takesDrafts } from "./Drafts.ts"
 import * as LogMel from "./features/LogMel.ts"
 import { MelMemory } from "./features/MelMemory.ts"
+import type { LoadedWhisper } from "./LoadedWhisper.ts"
 import { WhisperOptions } from "./Options.ts"
-import { closedSamples, type Loaded, transcribe } from "./Transcribe.ts"
+import { closedSamples, transcribe } from "./Transcribe.ts"
 import { readModel, type WhisperModel } from "./WhisperModel.ts"
 
 /** Windows of a file that are drafted side by side, if the place of a later window does not depend on earlier text. */
@@ -53,7 +55,7 @@ const checkEncoder = (
 const openEncoderOf = Effect.fnUntraced(function* (
   spec: EngineSpec,
   model: WhisperModel,
-  onnx: OnnxSession.OnnxOptions,
+  onnx: OnnxOptions,
   variableLength: boolean,
 ): Effect.fn.Return<OpenEncoder, EngineError, Scope.Scope> {
   const path = yield* fileOf(spec, "encoder")
@@ -66,7 +68,7 @@ const acquire = Effect.fnUntraced(function* (
 ): Effect.fn.Return<TranscriptionEngine, EngineError, Scope.Scope> {
   const options = yield* decodeOptions(WhisperOptions, spec)
   const model = yield* readModel(spec)
-  const onnx = yield* OnnxSession.optionsOf(spec)
+  const onnx = yield* optionsOf(spec)
   const openRole = (role: string) =>
     Effect.flatMap(fileOf(spec, role), (path) => OnnxSession.open(path, onnx))
   const { variableLength, pieceSeconds } = options
@@ -83,7 +85,14 @@ const acquire = Effect.fnUntraced(function* (
   const parts = { model, encoder, decoder, mel, melMemory, gate }
   const drafts = pieceSamples !== undefined && (yield* takesDrafts(model, decoder))
   const piecesTogether = drafts ? PIECES_TOGETHER : 1
-  const loaded: Loaded = { ...parts, variableLength, shortAudio, pieceSamples, piecesTogether, languages }
+  const loaded: LoadedWhisper = {
+    ...parts,
+    variableLength,
+    shortAudio,
+    pieceSamples,
+    piecesTogether,
+    languages,
+  }
   const captions = shortAudio ? yield* captionCost(loaded) : undefined
   if (refusal !== undefined) {
     process.stderr.write(`warning: captions of ${spec.modelId} encode whole windows: ${refusal}\n`)

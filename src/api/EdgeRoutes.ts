@@ -41,10 +41,10 @@ import { Docs } from "./reference/Docs.ts"
 import { Playground } from "./reference/Playground.ts"
 import { responses } from "./responses/Responses.ts"
 import { speech, voices } from "./speech/Speech.ts"
+import { admitLargeBody, chatLimitBytes } from "./text/ChatBody.ts"
 import { chatCompletions } from "./text/ChatCompletions.ts"
 import { completions } from "./text/Completions.ts"
 import { completionsSocket } from "./text/CompletionsSocket.ts"
-import { admitLargeBody, chatLimitBytes } from "./text/request/ChatBody.ts"
 import { cancelTranscription, pollTranscription, transcribe } from "./transcription/Transcriptions.ts"
 
 /** Paths and their methods, for 405, preflights and metrics. */

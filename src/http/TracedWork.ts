@@ -1,7 +1,6 @@
 // Background work of an answer, for traces: a slice of a job, a live session, a generation on a socket. The code that
 // does the work begins a record here, adds facts, and ends it; if no traces are exported there is no record. Holds ids
 // and numbers, never texts. Knows no format of spans: that is in telemetry.
-import type { NodeMeters } from "./NodeMeters.ts"
 import { nowMs, RequestContext } from "./RequestContext.ts"
 
 export type WorkName =
@@ -97,7 +96,7 @@ export class TracedWork {
 
 /** Background work of the request with this context; undefined if traces are not exported. */
 export const workBehind = (
-  { tracer }: NodeMeters,
+  { tracer }: { readonly tracer: WorkTracer | undefined },
   name: WorkName,
   request: RequestContext,
 ): TracedWork | undefined =>

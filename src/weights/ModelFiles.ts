@@ -3,8 +3,8 @@
 import { createHash } from "node:crypto"
 import { dirname, isAbsolute, join } from "node:path"
 import { Effect } from "effect"
-import type { Deployment, FileVersion } from "#actors/model/ModelRegistry.ts"
 import type { ConversationEntry } from "#domain/conversation/ConversationEntry.ts"
+import type { Deployment, FileVersion } from "#domain/models/Deployment.ts"
 import {
   type FolderMember,
   type HubFile,

@@ -3,7 +3,7 @@
 import { open, realpath, stat } from "node:fs/promises"
 import { homedir } from "node:os"
 import { basename, dirname, isAbsolute, join } from "node:path"
-import type { FileVersion } from "#actors/model/ModelRegistry.ts"
+import type { FileVersion } from "#domain/models/Deployment.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { isWithin } from "#domain/process/Confinement.ts"
 import { sumOf } from "#store/files/FileSums.ts"

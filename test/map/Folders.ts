@@ -380,7 +380,6 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/api/responses",
       "src/api/speech",
       "src/api/text",
-      "src/api/text/request",
       "src/api/transcription",
       "src/domain/access",
       "src/domain/regions",
@@ -431,7 +430,6 @@ export const folders: Readonly<Record<string, Folder>> = {
       "engines/protocol",
       "src/api/http",
       "src/api/live",
-      "src/api/text",
       "src/api/tracing",
       "src/audio",
       "src/domain/access",
@@ -446,6 +444,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/domain/wire/text",
       "src/http",
       "src/services",
+      "src/services/chat",
       "src/store/accounts",
       "src/store/ledger",
     ],
@@ -564,12 +563,12 @@ export const folders: Readonly<Record<string, Folder>> = {
     imports: [
       "engines/protocol",
       "src/api/text",
-      "src/api/text/request",
       "src/domain/wire",
       "src/domain/wire/responses",
       "src/domain/wire/text",
       "src/http",
       "src/services",
+      "src/services/chat",
     ],
   },
   "src/api/speech": {
@@ -595,33 +594,22 @@ export const folders: Readonly<Record<string, Folder>> = {
     imports: [
       "actors",
       "actors/engine",
+      "actors/model",
       "engines/protocol",
       "src/api/access",
       "src/api/http",
-      "src/api/text/request",
       "src/api/tracing",
       "src/domain/access",
       "src/domain/models",
+      "src/domain/queues",
       "src/domain/wire",
       "src/domain/wire/events",
       "src/domain/wire/text",
       "src/http",
       "src/services",
+      "src/services/chat",
       "src/store/accounts",
       "src/store/ledger",
-    ],
-  },
-  "src/api/text/request": {
-    holds: "Messages, pictures, tools and formats of a chat request as an engine takes them",
-    imports: [
-      "actors/model",
-      "engines/protocol",
-      "src/api/http",
-      "src/domain/models",
-      "src/domain/queues",
-      "src/domain/wire",
-      "src/domain/wire/text",
-      "src/services",
     ],
   },
   "src/api/tracing": {
@@ -772,7 +760,6 @@ export const folders: Readonly<Record<string, Folder>> = {
     holds: "One file a command",
     imports: [
       "actors",
-      "actors/model",
       "src/api/operations",
       "src/cli/doctor",
       "src/cli/doctor/report",
@@ -833,13 +820,13 @@ export const folders: Readonly<Record<string, Folder>> = {
   "src/cli/doctor": {
     holds: "`edgewise doctor`: the order of its measurements",
     imports: [
-      "actors/model",
       "src/cli/doctor/load",
       "src/cli/doctor/machine",
       "src/cli/doctor/measure",
       "src/cli/doctor/report",
       "src/cli/shared",
       "src/config",
+      "src/domain/models",
       "src/domain/queues",
     ],
   },
@@ -851,7 +838,6 @@ export const folders: Readonly<Record<string, Folder>> = {
     holds: "Facts of the machine and its operating system",
     imports: [
       "actors/device",
-      "actors/model",
       "actors/threads",
       "src/cli/doctor/measure",
       "src/cli/doctor/report",
@@ -859,6 +845,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/cli/setup",
       "src/config",
       "src/confine",
+      "src/domain/models",
       "src/harness/figures",
       "src/transport",
       "src/transport/server",
@@ -1009,7 +996,7 @@ export const folders: Readonly<Record<string, Folder>> = {
     imports: ["src/domain/queues"],
   },
   "src/domain/wire": {
-    holds: "Pure: schemas of requests and replies, and the errors",
+    holds: "Pure: schemas of requests and replies, the errors, and JSON text to values",
     imports: [
       "src/domain/audio",
       "src/domain/language",
@@ -1069,6 +1056,19 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/pictures",
       "src/store/accounts",
       "src/store/ledger",
+    ],
+  },
+  "src/services/chat": {
+    holds:
+      "A chat request as an engine takes it: messages, pictures, tools, formats; how its generation begins",
+    imports: [
+      "actors/model",
+      "engines/protocol",
+      "src/domain/wire",
+      "src/domain/wire/text",
+      "src/http",
+      "src/services",
+      "src/store/accounts",
     ],
   },
   "src/services/jobs": {
@@ -1241,7 +1241,6 @@ export const folders: Readonly<Record<string, Folder>> = {
   "src/weights": {
     holds: "The catalog file, pulled weights, and checks of weight files",
     imports: [
-      "actors/model",
       "engines",
       "src/config",
       "src/config/settings",

@@ -31,18 +31,21 @@ const targetOf = (path: string, specifier: string): string | undefined => {
   return alias === undefined ? undefined : alias[1] + specifier.slice(alias[0].length)
 }
 
-/** One import of a file in another folder. */
+/** One import of a file. */
 export interface Arrow {
   readonly path: string
   readonly target: string
 }
 
-/** All imports of source files that leave their folder; package.json is no folder's. */
-export const arrowsOf = (paths: ReadonlyArray<string>): ReadonlyArray<Arrow> =>
+/** All imports of other source files, of types as well. */
+export const importsOf = (paths: ReadonlyArray<string>): ReadonlyArray<Arrow> =>
   paths.flatMap((path) =>
     specifiersOf(path).flatMap((specifier) => {
       const target = targetOf(path, specifier)
-      if (target === undefined || !/\.[jt]s$/.test(target) || dirname(target) === dirname(path)) return []
-      return [{ path, target }]
+      return target === undefined || !/\.[jt]s$/.test(target) ? [] : [{ path, target }]
     }),
   )
+
+/** The imports that leave their folder; package.json is no folder's. */
+export const arrowsOf = (imports: ReadonlyArray<Arrow>): ReadonlyArray<Arrow> =>
+  imports.filter(({ path, target }) => dirname(target) !== dirname(path))

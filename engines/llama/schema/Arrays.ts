@@ -2,7 +2,7 @@
 
 import type { Json, JsonObject } from "#domain/wire/Json.ts"
 import type { Expression } from "../grammar/Expression.ts"
-import type { Compiler } from "./Compiler.ts"
+import type { CompilationContext } from "./CompilationContext.ts"
 import { isList, keyword } from "./document/Keywords.ts"
 import { comma, optional, rule, sequence, text } from "./JsonText.ts"
 import { least, most } from "./Leaves.ts"
@@ -26,7 +26,10 @@ const itemAt = (members: ReadonlyArray<JsonObject>, place: number): ReadonlyArra
 }
 
 /** Undefined: no array fits. */
-export const arrayOf = (compiler: Compiler, members: ReadonlyArray<JsonObject>): Expression | undefined => {
+export const arrayOf = (
+  compiler: CompilationContext,
+  members: ReadonlyArray<JsonObject>,
+): Expression | undefined => {
   const low = least(members, "minItems")
   const high = most(members, "maxItems")
   if (high !== undefined && low > high) return undefined
@@ -49,7 +52,7 @@ export const arrayOf = (compiler: Compiler, members: ReadonlyArray<JsonObject>):
 
 /** An item is possible only if all before it are there: each place has a rule for itself and what follows. */
 const itemsOf = (
-  compiler: Compiler,
+  compiler: CompilationContext,
   list: ReadonlyArray<Expression>,
   further: Expression | undefined,
   low: number,

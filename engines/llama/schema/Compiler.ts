@@ -7,6 +7,7 @@ import { arrayOf } from "./Arrays.ts"
 import { not } from "./automata/Automata.ts"
 import { anyOfTexts } from "./automata/Texts.ts"
 import { Branches } from "./Branches.ts"
+import type { CompilationContext } from "./CompilationContext.ts"
 import { Disjointness, listedValues } from "./Disjoint.ts"
 import { isObject } from "./document/Keywords.ts"
 import { at, type Problem, SchemaProblem } from "./document/Problem.ts"
@@ -17,7 +18,7 @@ import { choice, isPrintable, type Notation, printed, rule, text } from "./JsonT
 import { Leaves } from "./Leaves.ts"
 import { objectOf } from "./Objects.ts"
 
-export class Compiler {
+export class Compiler implements CompilationContext {
   readonly document: SchemaDocument
   readonly leaves: Leaves
   readonly notation: Notation
@@ -55,7 +56,6 @@ export class Compiler {
     return start
   }
 
-  /** A reference to the rule of the values that fit all of these schemas. */
   rule(schemas: ReadonlyArray<Json>): Expression {
     if (schemas.includes(false)) return choice([])
     const objects = [...new Set(schemas.filter(isObject))]
@@ -81,12 +81,10 @@ export class Compiler {
     this.rules.set(name, expression)
   }
 
-  /** Says why the rule that is being translated may have no sentence. */
   note(path: string, detail: string): void {
     this.notes.set(this.#current, { path, detail })
   }
 
-  /** The strings that fit all schemas. */
   strings(schemas: ReadonlyArray<Json>): Automaton {
     const path = this.document.path(schemas[0] ?? true)
     const parts = this.#branches
@@ -103,7 +101,6 @@ export class Compiler {
       : not(parts.map(not).reduce((a, b) => this.leaves.combined(a, b, path), not(anyOfTexts([]))))
   }
 
-  /** The values that fit all schemas, if `enum` or `const` lists them. */
   values(schemas: ReadonlyArray<Json>): ReadonlyArray<Json> | undefined {
     const found: Array<Json> = []
     for (const { members } of this.#branches.of(schemas)) {

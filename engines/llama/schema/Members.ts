@@ -1,7 +1,7 @@
 // Members or items between brackets, separated by commas: some named and in order, some required, between two counts.
 
 import type { Expression } from "../grammar/Expression.ts"
-import type { Compiler } from "./Compiler.ts"
+import type { CompilationContext } from "./CompilationContext.ts"
 import { choice, comma, optional, rule, sequence, text } from "./JsonText.ts"
 
 export interface MemberList {
@@ -17,7 +17,7 @@ export interface MemberList {
 }
 
 /** Undefined: the counts exclude every list. */
-export const membersOf = (compiler: Compiler, members: MemberList): Expression | undefined => {
+export const membersOf = (compiler: CompilationContext, members: MemberList): Expression | undefined => {
   const { list, further, most, opening, closing } = members
   const required = list.filter((member) => member.required).length
   const longest = further === undefined ? list.length : Number.POSITIVE_INFINITY
@@ -53,7 +53,7 @@ const afterRequired = (
 
 /** One rule for each place in the list and each count of members before it. */
 const counted = (
-  compiler: Compiler,
+  compiler: CompilationContext,
   { list, further, counts }: MemberList,
   least: number,
   most: number | undefined,

@@ -7,7 +7,7 @@ import { plainKey, sortedKeys } from "../grammar/PlainKeys.ts"
 import { freeKeyValues } from "./AnyJson.ts"
 import { accepts, anyText, isEmpty, not } from "./automata/Automata.ts"
 import { allTexts, anyOfTexts } from "./automata/Texts.ts"
-import type { Compiler } from "./Compiler.ts"
+import type { CompilationContext } from "./CompilationContext.ts"
 import { isList, isObject, keyword, named } from "./document/Keywords.ts"
 import { at, SchemaProblem } from "./document/Problem.ts"
 import { choice, colon, printedKey, quoted, sequence, text } from "./JsonText.ts"
@@ -27,14 +27,14 @@ interface KeyPattern {
 }
 
 class ObjectRules {
-  readonly compiler: Compiler
+  readonly compiler: CompilationContext
   readonly members: ReadonlyArray<JsonObject>
   readonly patterns: ReadonlyArray<KeyPattern>
   readonly nameSchemas: ReadonlyArray<Json>
   /** Values of keys; undefined if `propertyNames` excludes none. */
   readonly keys: Automaton | undefined
 
-  constructor(compiler: Compiler, members: ReadonlyArray<JsonObject>) {
+  constructor(compiler: CompilationContext, members: ReadonlyArray<JsonObject>) {
     this.compiler = compiler
     this.members = members
     const found = new Map<string, KeyPattern>()
@@ -142,7 +142,10 @@ class ObjectRules {
 }
 
 /** Undefined: no object fits. */
-export const objectOf = (compiler: Compiler, members: ReadonlyArray<JsonObject>): Expression | undefined => {
+export const objectOf = (
+  compiler: CompilationContext,
+  members: ReadonlyArray<JsonObject>,
+): Expression | undefined => {
   const rules = new ObjectRules(compiler, members)
   const path = compiler.document.path(members[0] ?? true)
   const low = least(members, "minProperties")

@@ -4,16 +4,12 @@
 // single call short and check for interruption between calls.
 import { basename, dirname } from "node:path"
 import * as Effect from "effect/Effect"
-import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { InferenceSession, type Tensor } from "onnxruntime-node"
-import { EngineError, type EngineSpec } from "../../protocol/Engine.ts"
-import { executionProvider } from "./ExecutionProvider.ts"
-import { type Create, type NativeRun, release, spins, withSecond } from "./SecondSession.ts"
-
-// ONNX Runtime's published binaries (1.29 and later) by default report every session to their maker: name and hash of the
-// model, the machine, a device id stored in the home directory. They read this variable before the first session.
-process.env.ORT_DISABLE_TELEMETRY = "1"
+import { EngineError } from "../../protocol/Engine.ts"
+import { type OnnxOptions, sessionOptions } from "./OnnxOptions.ts"
+import { type Create, type NativeRun, release, withSecond } from "./SecondSession.ts"
+import type { Feeds, Fetched } from "./Tensors.ts"
 
 /** One declared input or output. Symbolic dimensions are strings (`"batch_size"`), fixed ones numbers. */
 export interface TensorInfo {
@@ -21,9 +17,6 @@ export interface TensorInfo {
   readonly type: Tensor.Type
   readonly shape: ReadonlyArray<number | string>
 }
-
-export type Feeds = Readonly<Record<string, Tensor>>
-export type Fetched = Readonly<Record<string, Tensor>>
 
 export interface OnnxSession {
   /** File name without its folder, for messages and logs. */
@@ -38,26 +31,6 @@ export interface OnnxSession {
   readonly run: (feeds: Feeds, fetches?: ReadonlyArray<string>) => Effect.Effect<Fetched, EngineError>
 }
 
-export interface OnnxOptions {
-  /** Intra-op threads, including the calling one; fixed while the session is open. */
-  readonly threads: number
-  /** True if a second session with half of the threads may be opened, for when others need the cores. */
-  readonly narrows?: boolean
-  /** Device of the graph. `cuda` needs files that the package does not contain: docs/operations.md. */
-  readonly ep?: "cpu" | "cuda"
-}
-
-const decodeEp = Schema.decodeUnknownEffect(Schema.Struct(executionProvider))
-
-/** The options of a model's sessions, from the catalog and the choice of threads. */
-export const optionsOf = ({ options, threads, trial }: EngineSpec): Effect.Effect<OnnxOptions, EngineError> =>
-  decodeEp(options).pipe(
-    Effect.map(({ ep }) => ({ ep, threads, ...(trial?.narrows === true ? { narrows: true } : {}) })),
-    Effect.mapError(
-      (error) => new EngineError({ reason: "LoadFailed", field: "", detail: `options: ${error.message}` }),
-    ),
-  )
-
 const cudaHint = "(CUDA needs files that the package does not bring: docs/operations.md)"
 
 const loadFailed = (path: string, cause: unknown): EngineError =>
@@ -68,37 +41,6 @@ const loadFailed = (path: string, cause: unknown): EngineError =>
   })
 
 const messageOf = (cause: unknown): string => (cause instanceof Error ? cause.message.trim() : String(cause))
-
-/**
- * Options of every session of the engines, and of the probe that measures them. `dataFolder`: folder of the weights, for a
- * graph that is not read from a file.
- */
-export const sessionOptions = (
-  options: OnnxOptions,
-  dataFolder?: string,
-): InferenceSession.SessionOptions => ({
-  // No fallback: a model meant for a GPU would run on the CPU and merely seem slow.
-  executionProviders: [options.ep ?? "cpu"],
-  intraOpNumThreads: options.threads,
-  interOpNumThreads: 1,
-  // Keeps buffers for the next call. Without the arena each call of a large model allocates and frees hundreds of megabytes:
-  // 630,000 page faults and 1,400 ms instead of 615 for a sentence of Kokoro 82 M, 84,000 faults and 780 ms instead of 640
-  // for a window of Whisper base (measured). It holds the largest call's memory until the session is closed: 70 MB for that
-  // sentence, 290 MB after sentences of all lengths.
-  enableCpuMemArena: true,
-  // The memory pattern would keep one block for each input length.
-  enableMemPattern: false,
-  graphOptimizationLevel: "all",
-  logSeverityLevel: 3,
-  extra: {
-    session: {
-      ...(spins(options)
-        ? { force_spinning_stop: "1" }
-        : { intra_op: { allow_spinning: "0" }, inter_op: { allow_spinning: "0" } }),
-      ...(dataFolder === undefined ? {} : { model_external_initializers_file_folder_path: dataFolder }),
-    },
-  },
-})
 
 /** Opens the graph at `path` until the scope closes. ONNX Runtime finds external data files beside it. */
 export const open = (

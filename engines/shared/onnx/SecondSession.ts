@@ -6,7 +6,8 @@ import type { InferenceSession } from "onnxruntime-node"
 import { narrowThreads } from "#domain/threads/ThreadChoice.ts"
 import { whileOpening } from "../../protocol/Opening.ts"
 import { CoreContention } from "./CoreContention.ts"
-import type { Feeds, OnnxOptions } from "./OnnxSession.ts"
+import { type OnnxOptions, spins } from "./OnnxOptions.ts"
+import type { Feeds } from "./Tensors.ts"
 import { isAllowed } from "./ThreadLimit.ts"
 
 export type Create = (options: OnnxOptions) => Promise<InferenceSession>
@@ -18,15 +19,6 @@ export type NativeRun = (
 ) => Promise<InferenceSession.OnnxValueMapType>
 
 export const release = (session: InferenceSession): Promise<void> => session.release().catch(() => undefined)
-
-/**
- * True if threads spin while they wait for the next operator of a call. ONNX Runtime's default also spins between calls:
- * two of them on two busy cores were 18 times slower than one. Spinning only within a call makes a window of Whisper base
- * 11 % faster on an idle machine, and 1.2 times slower beside another program that computes (measured). So a session spins
- * only within its calls, and only if a narrower one can replace it.
- */
-export const spins = ({ ep, narrows = false, threads }: OnnxOptions): boolean =>
-  narrows && threads > 1 && ep !== "cuda"
 
 /** The session to use while others need the cores; undefined if there is none, or not yet. */
 type Narrow = () => InferenceSession | undefined

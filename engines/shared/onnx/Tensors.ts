@@ -2,6 +2,10 @@
 // bits. Callers take the element type from the graph's metadata and never assume it.
 import { Tensor } from "onnxruntime-node"
 
+/** Inputs and outputs of a call, by name. */
+export type Feeds = Readonly<Record<string, Tensor>>
+export type Fetched = Readonly<Record<string, Tensor>>
+
 export const int64 = (values: ArrayLike<number>, dims: ReadonlyArray<number>): Tensor => {
   const data = new BigInt64Array(values.length)
   for (let i = 0; i < values.length; i++) data[i] = BigInt(values[i]!)

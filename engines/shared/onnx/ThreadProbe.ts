@@ -6,7 +6,7 @@ import { InferenceSession, Tensor } from "onnxruntime-node"
 import { pickThreads, type Sample } from "#domain/threads/PickThreads.ts"
 import type { ThreadChoice, ThreadTrial } from "#domain/threads/ThreadChoice.ts"
 import { EngineError, type EngineSpec } from "../../protocol/Engine.ts"
-import { sessionOptions } from "./OnnxSession.ts"
+import { sessionOptions } from "./OnnxOptions.ts"
 
 /**
  * Rows, inner length and columns: 3 GFLOP, with as many rows as a Whisper encoder has positions. 16 ms on one core with

@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Tensor } from "onnxruntime-node"
 import { EngineError } from "../../protocol/Engine.ts"
+import type { OnnxOptions } from "../onnx/OnnxOptions.ts"
 import * as OnnxSession from "../onnx/OnnxSession.ts"
 import * as Tensors from "../onnx/Tensors.ts"
 import { STYLE_SIZE } from "./VoiceStyles.ts"
@@ -34,7 +35,7 @@ const FLOATS: ReadonlyArray<Tensor.Type> = ["float32", "float16", "float64"]
 
 export const open = (
   path: string,
-  options: OnnxSession.OnnxOptions,
+  options: OnnxOptions,
 ): Effect.Effect<KokoroGraph, EngineError, Scope.Scope> =>
   Effect.gen(function* () {
     const session = yield* OnnxSession.open(path, options)

@@ -5,7 +5,6 @@
 // spoken, but nothing of it is sent, joins the history or is charged before it is released.
 import { Cause, Clock, Effect, Fiber, type Scope } from "effect"
 import type { SocketError } from "effect/socket/Socket"
-import { Signal } from "#actors/live/Signal.ts"
 import {
   answerUsage,
   noCounts,
@@ -17,14 +16,15 @@ import type { AnswerStep, AnswerTimes } from "#domain/conversation/AnswerTimes.t
 import { Clauses } from "#domain/conversation/Clauses.ts"
 import { type ConversationSettings, outputOf } from "#domain/conversation/Settings.ts"
 import { monotonicMs, monotonicMsOf } from "#domain/queues/Monotonic.ts"
+import { Signal } from "#domain/queues/Signal.ts"
 import type { ChatRequest } from "#domain/wire/Chat.ts"
 import { type EdgeError, errorType } from "#domain/wire/Failures.ts"
 import { detailOf } from "#http/ErrorBody.ts"
 import { CurrentRequest, RequestContext } from "#http/RequestContext.ts"
 import type { TracedWork } from "#http/TracedWork.ts"
 import { reportFailure } from "#services/AnswerFailures.ts"
+import { beginChat } from "#services/chat/Chat.ts"
 import type { Principal } from "#store/accounts/Accounts.ts"
-import { beginChat } from "../text/ChatCompletions.ts"
 import { type AnswerAccountTerms, accountFor } from "./AnswerAccount.ts"
 import { AnswerItems, type AnswerItemsTerms, type Written, writtenOf } from "./AnswerItems.ts"
 import type { ConversationReport } from "./ConversationSessions.ts"

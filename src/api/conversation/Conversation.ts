@@ -6,8 +6,6 @@ import { type ConversationActor, startConversation } from "#actors/conversation/
 import { SPEECH_RATE_HZ } from "#domain/audio/Audio.ts"
 import { type AnswerCause, AnswerTimes } from "#domain/conversation/AnswerTimes.ts"
 import type { ResponseCreate } from "#domain/conversation/ClientEvents.ts"
-import type { ConversationMeters } from "#domain/conversation/ConversationMeters.ts"
-import type { History } from "#domain/conversation/History.ts"
 import { answerItem, type Item, itemOf, spokenItem } from "#domain/conversation/Items.ts"
 import type { PlayClock } from "#domain/conversation/PlayClock.ts"
 import type { ConversationSettings } from "#domain/conversation/Settings.ts"
@@ -23,42 +21,16 @@ import type {
 } from "#domain/conversation/TurnTaking.ts"
 import { mostBeside } from "#domain/conversation/TurnTaking.ts"
 import { monotonicMs, monotonicMsOf } from "#domain/queues/Monotonic.ts"
-import { InvalidRequest, type RateLimited } from "#domain/wire/Errors.ts"
+import { InvalidRequest } from "#domain/wire/Errors.ts"
 import type { EdgeError } from "#domain/wire/Failures.ts"
 import { memoryOf } from "#domain/wire/Json.ts"
 import { noMemory } from "#domain/wire/RealtimeProtocol.ts"
-import type { Principal } from "#store/accounts/Accounts.ts"
-import type { Tell } from "../live/RealtimeItems.ts"
-import { largeBytes, type SocketShare } from "../live/SocketShare.ts"
-import type { SessionTrace } from "../tracing/SessionTrace.ts"
+import { largeBytes } from "../live/SocketShare.ts"
 import type { Answer, AnswerServices } from "./Answer.ts"
-import type { ConversationModels } from "./ConversationModels.ts"
-import type { ConversationReport } from "./ConversationSessions.ts"
-import type { Guard } from "./Guard.ts"
+import type { ConversationTerms } from "./ConversationTerms.ts"
 import { newAnswer } from "./NewAnswer.ts"
 import { answerIsActive, noActiveAnswer, noItem, type ProtocolError, tellError } from "./ProtocolError.ts"
 import { Warming } from "./Warming.ts"
-
-export interface ConversationTerms {
-  readonly tell: Tell
-  readonly newId: () => string
-  readonly caller: Principal
-  readonly scope: Scope.Scope
-  readonly guard: Guard
-  readonly models: ConversationModels
-  readonly conversationId: string
-  readonly history: History
-  readonly settings: () => ConversationSettings
-  readonly meters: ConversationMeters
-  /** Undefined where no traces are exported. */
-  readonly trace: SessionTrace | undefined
-  /** Audio of the user so far, milliseconds. */
-  readonly heardMs: () => number
-  /** Counts an answer as a request of the caller. */
-  readonly admit: Effect.Effect<void, RateLimited>
-  readonly report: ConversationReport
-  readonly share: SocketShare
-}
 
 type Happening = Event<ResponseCreate, EdgeError>
 type Failure = EdgeError | ProtocolError

@@ -1,7 +1,7 @@
 // Carries out the client's events of one conversation: session, audio, items, answers. Knows no transport.
 import { Effect } from "effect"
 import type { SocketError } from "effect/socket/Socket"
-import type { SessionLease } from "#actors/live/LiveSessions.ts"
+import type { SessionLease } from "#actors/live/SessionLease.ts"
 import { G711_RATE_HZ } from "#audio/G711.ts"
 import type { PlayedAudio } from "#domain/activity/PlayedAudio.ts"
 import {
@@ -33,8 +33,9 @@ import { Hearing, type LiveServices, type Seat, type TurnTerms } from "../live/H
 import type { RealtimeItems } from "../live/RealtimeItems.ts"
 import { largeBytes } from "../live/SocketShare.ts"
 import type { AnswerServices } from "./Answer.ts"
-import type { Conversation, ConversationTerms } from "./Conversation.ts"
+import type { Conversation } from "./Conversation.ts"
 import { presetOf } from "./ConversationModels.ts"
+import type { ConversationTerms } from "./ConversationTerms.ts"
 import { emptyCommit, noCall, noItem, ProtocolError, tellError } from "./ProtocolError.ts"
 import { SemanticEnds } from "./SemanticEnds.ts"
 

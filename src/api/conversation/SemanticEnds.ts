@@ -2,7 +2,6 @@
 // the language model has said how probable it takes the end of the user's message. It is asked about each text once, as long as the
 // silence lasts, and before an answer is prepared, which then begins with a prompt of which most is read. Not charged.
 import { Effect, Option } from "effect"
-import { Signal } from "#actors/live/Signal.ts"
 import { completenessWeights, riseWeights } from "#audio/SpeechWeights.ts"
 import { completeness, completenessWithRise } from "#domain/activity/Completeness.ts"
 import { riseOf, unfinished } from "#domain/activity/MessageEnds.ts"
@@ -10,10 +9,11 @@ import { semanticSilenceMs } from "#domain/activity/SemanticSilence.ts"
 import { type Item, spokenItem } from "#domain/conversation/Items.ts"
 import type { ConversationSettings } from "#domain/conversation/Settings.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
+import { Signal } from "#domain/queues/Signal.ts"
 import type { MessageEnd, NoMessageEnd } from "#engines/protocol/Text.ts"
-import { beginChat } from "../text/ChatCompletions.ts"
+import { beginChat } from "#services/chat/Chat.ts"
 import type { AnswerServices } from "./Answer.ts"
-import type { ConversationTerms } from "./Conversation.ts"
+import type { ConversationTerms } from "./ConversationTerms.ts"
 import { chatRequestOf } from "./Prompt.ts"
 
 /** Texts of one turn that are asked about. A guess: more pauses than a turn of two minutes has. */

@@ -3,15 +3,15 @@
 // written, sent or charged; one at a time, the newest, and only as much as the user's allowance permits (ReadAhead). Beyond it nothing is
 // read ahead, and the answer begins later.
 import { Effect } from "effect"
-import { Signal } from "#actors/live/Signal.ts"
 import { TokenBucket } from "#domain/access/TokenBucket.ts"
 import type { Item } from "#domain/conversation/Items.ts"
 import type { ConversationTool } from "#domain/conversation/Settings.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
+import { Signal } from "#domain/queues/Signal.ts"
 import type { ChatRequest } from "#domain/wire/Chat.ts"
-import { beginChat } from "../text/ChatCompletions.ts"
+import { beginChat } from "#services/chat/Chat.ts"
 import type { AnswerServices } from "./Answer.ts"
-import type { ConversationTerms } from "./Conversation.ts"
+import type { ConversationTerms } from "./ConversationTerms.ts"
 import { chatRequestOf } from "./Prompt.ts"
 
 /** How often a conversation reads ahead. A guess: instructions come once, and a turn has a few lasting pieces of text. */

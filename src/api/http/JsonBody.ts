@@ -4,8 +4,8 @@ import { ByteSize, Effect, Schema, SchemaIssue } from "effect"
 import { HttpIncomingMessage, type HttpServerRequest } from "effect/http"
 import type { HttpServerError } from "effect/http/HttpServerError"
 import { BodyTooLarge, InvalidRequest } from "#domain/wire/Errors.ts"
+import { isQuick, maxJsonBytes, type Parsed, parseJson } from "#domain/wire/JsonText.ts"
 import { isObject } from "#domain/wire/text/Fields.ts"
-import { isQuick, maxJsonBytes, type Parsed, parseJson } from "./JsonText.ts"
 import { parseLarge } from "./LargeJson.ts"
 
 /**

@@ -5,9 +5,9 @@
 import { Worker } from "node:worker_threads"
 import { Effect } from "effect"
 import { BodyTooLarge } from "#domain/wire/Errors.ts"
+import { maxJsonBytes, type Parsed } from "#domain/wire/JsonText.ts"
 import { shared } from "#http/JoinedBytes.ts"
 import { JsonAssembly, type JsonPiece } from "./JsonPieces.ts"
-import { maxJsonBytes, type Parsed } from "./JsonText.ts"
 
 interface LargeBody {
   readonly bytes: Uint8Array

@@ -1,8 +1,8 @@
 // Entry point of the thread that parses large JSON bodies: bytes from LargeJson in, values or errors out.
 import { parentPort } from "node:worker_threads"
+import { maxJsonBytes, parseJson } from "#domain/wire/JsonText.ts"
 import { decodeInlinePictures } from "#domain/wire/text/Pictures.ts"
 import { hasManyKeys, type JsonPiece, maxKeys, piecesOf } from "./JsonPieces.ts"
-import { maxJsonBytes, parseJson } from "./JsonText.ts"
 import type { FromLargeJson, ToLargeJson } from "./LargeJson.ts"
 
 const port = parentPort

@@ -2,7 +2,8 @@
 // live model transcribes. Knows no events of clients, no accounts and no transport.
 import { Effect } from "effect"
 import type { SocketError } from "effect/socket/Socket"
-import type { LiveSessions, SessionLease } from "#actors/live/LiveSessions.ts"
+import type { LiveSessions } from "#actors/live/LiveSessions.ts"
+import type { SessionLease } from "#actors/live/SessionLease.ts"
 import type { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import { fromG711, type G711 } from "#audio/G711.ts"
 import { Resampler } from "#audio/Resampler.ts"

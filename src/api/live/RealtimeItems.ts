@@ -3,9 +3,8 @@
 import { Cause, Effect, Fiber, type Scope } from "effect"
 import type { SocketError } from "effect/socket/Socket"
 import { type FinalResult, type LiveSession, limitSeconds } from "#actors/live/LiveSession.ts"
-import type { LiveError, SessionLease } from "#actors/live/LiveSessions.ts"
 import type { PreviewTimes } from "#actors/live/PreviewPlan.ts"
-import { Signal } from "#actors/live/Signal.ts"
+import type { LiveError, SessionLease } from "#actors/live/SessionLease.ts"
 import {
   BYTES_PER_SAMPLE,
   LISTEN_RATE_HZ,
@@ -18,6 +17,7 @@ import type { Pause } from "#domain/audio/TurnDetector.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import type { Holding } from "#domain/queues/MemoryBudget.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
+import { Signal } from "#domain/queues/Signal.ts"
 import type { InvalidRequest } from "#domain/wire/Errors.ts"
 import { errorType } from "#domain/wire/Failures.ts"
 import { itemObject, noMemory } from "#domain/wire/RealtimeProtocol.ts"

@@ -1,7 +1,7 @@
 // Carries out the client's events of one realtime socket: settings, audio into turns, items. Knows no accounts and no transport.
 import { Effect } from "effect"
 import type { SocketError } from "effect/socket/Socket"
-import type { SessionLease } from "#actors/live/LiveSessions.ts"
+import type { SessionLease } from "#actors/live/SessionLease.ts"
 import { InvalidRequest } from "#domain/wire/Errors.ts"
 import { RealtimeClientEvent } from "#domain/wire/events/RealtimeEvents.ts"
 import { type EdgeError, errorType } from "#domain/wire/Failures.ts"

@@ -1,12 +1,13 @@
 // POST /v1/responses: OpenAI's Responses API as another form of a chat. Nothing is stored.
 import { Clock, Effect } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { InvalidRequest } from "#domain/wire/Errors.ts"
 import { ResponsesRequest } from "#domain/wire/responses/Request.ts"
 import { NewId } from "#http/Ids.ts"
 import { Caller } from "#services/Caller.ts"
+import { beginChat } from "#services/chat/Chat.ts"
 import type { TextDefaults } from "#services/Generation.ts"
-import { accepted, beginChat } from "../text/ChatCompletions.ts"
-import { readChat } from "../text/request/ChatBody.ts"
+import { readChat } from "../text/ChatBody.ts"
 import { extrasOf, streamReply } from "../text/TextStream.ts"
 import { asChat, echoOf } from "./AsChat.ts"
 import { OutputItems } from "./OutputItems.ts"
@@ -20,21 +21,23 @@ const readRequest = readChat(ResponsesRequest)
 
 export const responses = Effect.fnUntraced(function* (httpRequest: HttpServerRequest.HttpServerRequest) {
   const { body, sizeBytes } = yield* readRequest(httpRequest)
-  const { chat, renamed } = yield* accepted(asChat(body))
+  const asked = asChat(body)
+  if (asked instanceof InvalidRequest) return yield* asked
+  const { chat, renamed } = asked
   const delivery = body.stream === true ? "stream" : "whole"
   const begun = yield* beginChat(yield* Caller, chat, delivery, {
     sizeBytes,
     unless: defaults,
   }).pipe(Effect.mapError(renamed))
-  const { head, request, terms } = begun
+  const { model, request } = begun
   const generation = { ...begun.generation, end: Effect.mapError(begun.generation.end, renamed) }
   const { started } = generation
   const newId = yield* NewId
   const clock = yield* Clock.Clock
   const echo = echoOf(body, request.sampling)
-  const { created: created_at, model } = head
-  const record = new ResponseRecord({ id: `resp_${newId()}`, created_at, model }, echo)
-  const { logprobs } = terms
+  const created_at = Math.floor(clock.currentTimeMillisUnsafe() / 1000)
+  const record = new ResponseRecord({ id: `resp_${newId()}`, created_at, model: model.entry.id }, echo)
+  const logprobs = chat.logprobs === true
   if (delivery === "stream") {
     const { timing } = yield* extrasOf(body.stream_options)
     const summary = echo.reasoning.summary !== null

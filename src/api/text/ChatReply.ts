@@ -1,9 +1,12 @@
 // A chat reply that is sent whole: collects the deltas of all replies and writes the record (protocol 7.2).
-import type { ChatFinish, TokenUsage } from "#domain/wire/Chat.ts"
+import { Context } from "effect"
+import type { ChatFinish, ChatRequest, TokenUsage } from "#domain/wire/Chat.ts"
 import type { DeltaDetail, GenerateFinish, TextDelta } from "#engines/protocol/Text.ts"
+import { NewId } from "#http/Ids.ts"
+import type { BegunChat } from "#services/chat/Chat.ts"
 import type { DeltaReader } from "#services/Generation.ts"
 import { chatLogprob } from "./Logprobs.ts"
-import type { Head } from "./TextHead.ts"
+import { type Head, headIn } from "./TextHead.ts"
 
 interface CollectedCall {
   readonly id: string
@@ -27,6 +30,24 @@ export interface ChatReplyTerms {
   /** Calls are answered in the older form. */
   readonly usesFunctions: boolean
   readonly newCallId: () => string
+}
+
+/** What the reply to a chat that has begun is written with. `context`: of the running fiber. */
+export const replyIn = (
+  context: Context.Context<never>,
+  body: Pick<ChatRequest, "logprobs">,
+  { model, request, shape }: Pick<BegunChat, "model" | "request" | "shape">,
+): { readonly head: Head; readonly terms: ChatReplyTerms } => {
+  const newId = Context.get(context, NewId)
+  return {
+    head: headIn(context, "chatcmpl", model.entry),
+    terms: {
+      replies: request.replies ?? 1,
+      logprobs: body.logprobs === true,
+      usesFunctions: shape.usesFunctions,
+      newCallId: () => `call_${newId()}`,
+    },
+  }
 }
 
 /** The finish reason on the wire. */

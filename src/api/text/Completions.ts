@@ -9,6 +9,7 @@ import {
 import { InvalidRequest } from "#domain/wire/Errors.ts"
 import type { GenerateStarted } from "#engines/protocol/Text.ts"
 import { Caller } from "#services/Caller.ts"
+import { renamed } from "#services/chat/ChatTools.ts"
 import {
   begin,
   type Delivery,
@@ -17,13 +18,10 @@ import {
   toGenerateRequest,
 } from "#services/Generation.ts"
 import { findModel } from "#services/ModelLookup.ts"
+import { replyProblem, tooManyLogprobs } from "#services/ReplyLimits.ts"
 import type { Principal } from "#store/accounts/Accounts.ts"
 import { readJson } from "../http/JsonBody.ts"
-import { accepted } from "./ChatCompletions.ts"
 import { CompletionChunks, CompletionReply } from "./CompletionReply.ts"
-import { tooManyLogprobs } from "./Logprobs.ts"
-import { replyProblem } from "./Replies.ts"
-import { renamed } from "./request/ChatTools.ts"
 import { finishesOf, type Head, headIn, usageOf } from "./TextHead.ts"
 import { type Extras, event, extrasOf, type StreamFrames, streamReply, TextFrame } from "./TextStream.ts"
 
@@ -63,7 +61,8 @@ export const beginCompletion = Effect.fnUntraced(function* (
   body: CompletionBody,
   delivery: Delivery,
 ) {
-  const texts = yield* accepted(promptsOf(body))
+  const texts = promptsOf(body)
+  if (texts instanceof InvalidRequest) return yield* texts
   const [first] = texts
   const model = yield* findModel(body.model, "text")
   const prompt = texts.length === 1 && typeof first === "string" ? { text: first } : { texts }

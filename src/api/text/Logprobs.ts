@@ -1,8 +1,5 @@
-// Log probabilities of an engine in the two forms of replies (protocol 7.9), and the most that a request gets.
-// Pure.
-import { InvalidRequest } from "#domain/wire/Errors.ts"
-import { textPromptsOf } from "#engines/protocol/Contents.ts"
-import type { GenerateRequest, SampledLogprob, TextPrompt, TokenLogprob } from "#engines/protocol/Text.ts"
+// Log probabilities of an engine in the two forms of replies (protocol 7.9). Pure.
+import type { SampledLogprob, TokenLogprob } from "#engines/protocol/Text.ts"
 
 /** JSON has no infinity. OpenAI's stand-in for a probability of nearly 0. */
 const least = -9999
@@ -46,26 +43,4 @@ export class TokenOffsets {
     this.offsets[reply] = offset
     return lists
   }
-}
-
-/**
- * Log probabilities of one request: 7 MB of JSON. Those of 4,096 tokens with 20 alternatives each are fewer. A guess.
- */
-export const maxLogprobs = 100_000
-
-/** Bytes of a prompt for each of its tokens, to bound those of `echo` before the prompt is tokenized. A guess. */
-const bytesPerToken = 3
-
-/** The refusal of a request for more log probabilities than fit in a reply. */
-export const tooManyLogprobs = (request: GenerateRequest, field: string): InvalidRequest | undefined => {
-  const { echo = false, logprobs, maxTokens, prompt, replies = 1 } = request
-  if (logprobs === undefined) return undefined
-  const echoed = (text: TextPrompt) =>
-    typeof text === "string" ? Buffer.byteLength(text) / bytesPerToken : text.length
-  const prompts = textPromptsOf(prompt)
-  const echoedTokens = echo ? prompts.reduce((sum, text) => sum + echoed(text), 0) : 0
-  const count = replies * (Math.max(1, prompts.length) * maxTokens + echoedTokens) * (1 + logprobs)
-  if (count <= maxLogprobs) return undefined
-  const problem = `at most ${maxLogprobs} log probabilities a request: fewer prompts, replies, tokens or alternatives`
-  return new InvalidRequest({ field, problem })
 }

@@ -5,10 +5,11 @@ import type { ChatStartFrame, GenerationId, StartFrame } from "#domain/wire/even
 import type { EdgeError } from "#domain/wire/Failures.ts"
 import { detailOf } from "#http/ErrorBody.ts"
 import { reportFailure } from "#services/AnswerFailures.ts"
+import { beginChat } from "#services/chat/Chat.ts"
 import type { Generation } from "#services/Generation.ts"
 import type { Principal } from "#store/accounts/Accounts.ts"
 import type { GenerationTrace } from "../tracing/GenerationTrace.ts"
-import { beginChat } from "./ChatCompletions.ts"
+import { replyIn } from "./ChatReply.ts"
 import { ChatChunks } from "./ChatStream.ts"
 import { CompletionChunks } from "./CompletionReply.ts"
 import { beginCompletion } from "./Completions.ts"
@@ -24,8 +25,9 @@ interface Begun {
 
 const beginOn = Effect.fnUntraced(function* (caller: Principal, body: Start) {
   if ("messages" in body) {
-    const { generation, head, terms } = yield* beginChat(caller, body, "stream")
-    const begun: Begun = { generation, chunks: new ChatChunks(head, terms) }
+    const chat = yield* beginChat(caller, body, "stream")
+    const { head, terms } = replyIn(yield* Effect.context<never>(), body, chat)
+    const begun: Begun = { generation: chat.generation, chunks: new ChatChunks(head, terms) }
     return begun
   }
   const { generation, head } = yield* beginCompletion(caller, body, "stream")

@@ -3,7 +3,7 @@
 import { Cause, Effect, Exit, type Scope } from "effect"
 import type { SocketError } from "effect/socket/Socket"
 import type { LiveSession } from "#actors/live/LiveSession.ts"
-import type { LiveError, SessionLease } from "#actors/live/LiveSessions.ts"
+import type { LiveError, SessionLease } from "#actors/live/SessionLease.ts"
 import { LISTEN_RATE_HZ, samplesToMs } from "#domain/audio/Audio.ts"
 import { CurrentNodeMeters } from "#http/NodeMeters.ts"
 import { CurrentRequest } from "#http/RequestContext.ts"

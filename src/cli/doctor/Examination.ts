@@ -2,8 +2,8 @@
 // within the given time. Models that a node loads at its start stay loaded until the end, as on a real node; others are
 // unloaded again.
 import { Clock, Effect } from "effect"
-import type { Deployment } from "#actors/model/ModelRegistry.ts"
 import type { Config } from "#config/Settings.ts"
+import type { Deployment } from "#domain/models/Deployment.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import type { ProgressLine } from "../shared/ProgressLine.ts"
 import { version } from "../shared/Version.ts"

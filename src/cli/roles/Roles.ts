@@ -1,10 +1,10 @@
 // The roles of one process, over one store and one drain.
 import { Effect, Layer } from "effect"
 import { Drain } from "#actors/Drain.ts"
-import type { Deployment } from "#actors/model/ModelRegistry.ts"
 import { Redeployment } from "#actors/model/Redeployment.ts"
 import { CatalogReload } from "#api/operations/CatalogReload.ts"
 import type { Config } from "#config/Settings.ts"
+import type { Deployment } from "#domain/models/Deployment.ts"
 import { CurrentNodeMeters, type NodeMeters } from "#http/NodeMeters.ts"
 import { answerFailures } from "#services/AnswerFailures.ts"
 import { Reload } from "../shared/Reload.ts"

@@ -1,9 +1,9 @@
 // The unread bytes of a request body: some deliveries in memory, and behind them the overflow that arrived in spite of
-// a pause (BodySpill). Maintains the listener's count of buffered bytes. RequestBody decides about pauses.
+// a pause (BodySpill). Maintains the listener's count of buffered bytes. IncomingBody decides about pauses.
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import { SmallPieces } from "#domain/queues/SmallPieces.ts"
 import { BodySpill } from "../BodySpill.ts"
-import type { ListenerState } from "./Exchange.ts"
+import type { ListenerState } from "./ListenerState.ts"
 
 /** Deliveries from this size on get a block of their own; smaller ones share blocks. */
 const blockFromBytes = 64 * 1024

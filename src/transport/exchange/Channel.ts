@@ -1,6 +1,5 @@
 // What a transport's HTTP library does for one exchange. Two libraries implement it: uWebSockets.js (../uws) and Node's
 // own server with `ws` (../node). Everything else about requests and responses is written once, over these interfaces.
-import type { LiveSocket } from "./LiveSocket.ts"
 
 /** The head of a request as it arrived. */
 export interface IncomingHead {
@@ -82,8 +81,8 @@ export interface ReplyChannel {
   /** The client's address. Undefined if it was not kept and the connection is gone. */
   address(): string | undefined
 
-  /** Answers a WebSocket handshake with the headers written before, and opens `live`. Not called inside of `cork`. */
-  upgrade(live: LiveSocket, handshake: SocketHandshake): void
+  /** Answers a WebSocket handshake with the headers written before, and opens the socket. Not called inside of `cork`. */
+  upgrade(live: SocketEvents, handshake: SocketHandshake): void
 }
 
 /** A WebSocket handshake. */
@@ -111,4 +110,15 @@ export interface SocketChannel {
   /** Stops reading from the connection, or does nothing where the library cannot. What it has read already still comes. */
   pause(): void
   resume(): void
+}
+
+/** Events of one WebSocket, which the library reports. */
+export interface SocketEvents {
+  open(ws: SocketChannel): void
+  /** The bytes are valid during the call only. */
+  message(data: Uint8Array, isBinary: boolean): void
+  /** What was sent has left, in part or all of it. */
+  drain(): void
+  /** `how`: where the library itself has cut it. */
+  closed(code: number, reason: string, how?: "silent" | "malformed"): void
 }

@@ -8,8 +8,9 @@ import { framingFlaw, proxyHeaderFlaw } from "../Framing.ts"
 import { RequestQueue } from "../RequestQueue.ts"
 import type { IncomingHead, ReplyChannel } from "./Channel.ts"
 import { refuse, refuseUnread } from "./EarlyResponse.ts"
-import { Exchange, type ListenerState } from "./Exchange.ts"
-import { RequestBody } from "./RequestBody.ts"
+import { Exchange } from "./Exchange.ts"
+import { IncomingBody } from "./IncomingBody.ts"
+import type { ListenerState } from "./ListenerState.ts"
 import { ServerRequest } from "./ServerRequest.ts"
 
 /** The application: writes the response of one request. */
@@ -109,14 +110,15 @@ export class Dispatcher {
     const chunked = headers["transfer-encoding"] !== undefined
     const lengthBytes = chunked ? undefined : Number(headers["content-length"] ?? 0)
     if (lengthBytes === 0) return
-    exchange.body = new RequestBody(exchange, lengthBytes)
+    const body = new IncomingBody(exchange, lengthBytes)
+    exchange.body = body
     // Such a body may end elsewhere than uWS thinks, so it must still be unanswered when uWS parses what follows in the
     // same read. Node reports a wrong chunk line of the same read after the head.
     exchange.deferred = chunked
     // uWS accepts chunk lines that RFC 9112 forbids, so what follows such a body cannot be trusted.
     exchange.closesConnection = chunked && !exchange.res.readsChunksExactly
     const eager = lengthBytes !== undefined && lengthBytes <= this.state.settings.eagerBodyBytes
-    exchange.body.start(eager ? () => this.queue.admit(exchange) : undefined)
+    body.start(eager ? () => this.queue.admit(exchange) : undefined)
   }
 
   private run(exchange: Exchange): void {

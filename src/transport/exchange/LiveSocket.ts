@@ -8,9 +8,10 @@ import { TokenBucket } from "#domain/access/TokenBucket.ts"
 import type { Holding } from "#domain/queues/MemoryBudget.ts"
 import type { SocketEnd } from "#http/NodeMeters.ts"
 import { nowMs, type Watched } from "../Deadlines.ts"
-import type { SocketChannel } from "./Channel.ts"
+import type { SocketChannel, SocketEvents } from "./Channel.ts"
 import { sendableCode, shortReason } from "./CloseFrame.ts"
-import type { Exchange, ListenerState } from "./Exchange.ts"
+import type { Exchange } from "./Exchange.ts"
+import type { ListenerState } from "./ListenerState.ts"
 
 type Frame = string | Uint8Array
 
@@ -41,7 +42,7 @@ const tickMessages = 16_384
 /** A library drops frames while this many times `outboundBytes` are unsent. A writer that waits stays below. */
 export const DROPPED_FACTOR = 2
 
-export class LiveSocket implements Watched {
+export class LiveSocket implements SocketEvents, Watched {
   listedAt = -1
   private readonly exchange: Exchange
   private readonly listener: ListenerState
@@ -174,7 +175,6 @@ export class LiveSocket implements Watched {
     if (!this.isFull()) this.wakeWriters()
   }
 
-  /** `how`: where the library itself has cut it. */
   closed(code: number, reason: string, how?: "silent" | "malformed"): void {
     this.listener.counters.socketEnds[this.how ?? how ?? (code === 1006 ? "vanished" : "client")]++
     this.ws = undefined

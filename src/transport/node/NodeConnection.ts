@@ -3,10 +3,10 @@
 import { type IncomingMessage, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import { nowMs, type Watched } from "../Deadlines.ts"
+import type { SocketEvents } from "../exchange/Channel.ts"
 import type { Dispatcher } from "../exchange/Dispatcher.ts"
-import type { LiveSocket } from "../exchange/LiveSocket.ts"
 import { detailBody, jsonContentType, statusLine } from "../Status.ts"
-import { headOf, NodeReply } from "./NodeReply.ts"
+import { headOf, NodeReply, type ReplyConnection } from "./NodeReply.ts"
 import type { NodeSockets } from "./NodeSocket.ts"
 
 /**
@@ -25,7 +25,7 @@ interface WaitingRequest {
   readonly early: Buffer | undefined
 }
 
-export class NodeConnection implements Watched {
+export class NodeConnection implements ReplyConnection, Watched {
   listedAt = -1
   readonly socket: Socket
   readonly address: string
@@ -98,12 +98,10 @@ export class NodeConnection implements Watched {
     return response
   }
 
-  /** True if no request is answered after this one. */
   closesAfter(reply: NodeReply): boolean {
     return reply.upgradable || (this.closing && this.waiting.length === 0)
   }
 
-  /** The response is complete, and perhaps not sent yet. */
   ended(): void {
     if (this.socket.writableLength === 0) return
     this.movedMs = nowMs()
@@ -111,7 +109,6 @@ export class NodeConnection implements Watched {
     this.dispatcher.state.deadlines.watch(this)
   }
 
-  /** The kernel has the whole response. */
   finished(reply: NodeReply): void {
     if (this.current !== reply || this.over) return
     this.dispatcher.state.deadlines.unwatch(this)
@@ -189,8 +186,12 @@ export class NodeConnection implements Watched {
     deadlines.watch(this)
   }
 
-  /** The socket is a WebSocket's from now on. */
-  upgraded(request: IncomingMessage, early: Buffer, live: LiveSocket, headers: ReadonlyArray<string>): void {
+  upgraded(
+    request: IncomingMessage,
+    early: Buffer,
+    live: SocketEvents,
+    headers: ReadonlyArray<string>,
+  ): void {
     this.over = true
     this.current = undefined
     this.waiting = []
@@ -217,7 +218,7 @@ export class NodeConnection implements Watched {
     if (slow || stillMs >= bodyStallTimeoutMs) this.socket.destroy()
   }
 
-  /** Closes the connection, and tells the exchange within the call: Node's own event comes a tick later. */
+  /** Node's own event comes a tick later. */
   destroy({ reset }: { readonly reset: boolean }): void {
     // TLS needs no reset: a connection that ends without TLS's own end is known to be incomplete.
     if (reset && !("encrypted" in this.socket)) this.socket.resetAndDestroy()

@@ -3,10 +3,15 @@
 // of a body of unknown length are framed here and written to the socket in one call each: ServerResponse makes four
 // writes of each.
 import type { IncomingMessage, ServerResponse } from "node:http"
-import type { IncomingHead, ReplyChannel, SharedHeaders, SocketHandshake } from "../exchange/Channel.ts"
-import type { LiveSocket } from "../exchange/LiveSocket.ts"
+import type { Socket } from "node:net"
+import type {
+  IncomingHead,
+  ReplyChannel,
+  SharedHeaders,
+  SocketEvents,
+  SocketHandshake,
+} from "../exchange/Channel.ts"
 import { statusLine } from "../Status.ts"
-import type { NodeConnection } from "./NodeConnection.ts"
 
 /** Joins the values of repeated headers, and counts what uWebSockets.js counts. */
 export const headOf = ({ httpVersion, method = "", rawHeaders, url = "" }: IncomingMessage): IncomingHead => {
@@ -36,13 +41,29 @@ const headerText = (value: string): string =>
 const nothing = new Uint8Array(0)
 const ignore = (): void => {}
 
+/** The connection of a response, as far as the response uses it. */
+export interface ReplyConnection {
+  readonly socket: Socket
+  readonly address: string
+  /** True if no request is answered after this one. */
+  closesAfter(reply: NodeReply): boolean
+  /** The response is complete, and perhaps not sent yet. */
+  ended(): void
+  /** The kernel has the whole response. */
+  finished(reply: NodeReply): void
+  /** Closes the connection, and tells the exchange within the call. */
+  destroy(options: { readonly reset: boolean }): void
+  /** The socket is a WebSocket's from now on. */
+  upgraded(request: IncomingMessage, early: Buffer, live: SocketEvents, headers: ReadonlyArray<string>): void
+}
+
 export class NodeReply implements ReplyChannel {
   readonly readsChunksExactly = true
   readonly upgradable: boolean
   readonly request: IncomingMessage
   /** True once the response is complete, sent or not. */
   ended = false
-  private readonly connection: NodeConnection
+  private readonly connection: ReplyConnection
   private readonly response: ServerResponse
   private readonly early: Buffer | undefined
   private expectsContinue: boolean
@@ -63,7 +84,7 @@ export class NodeReply implements ReplyChannel {
    * @param early bytes that came behind the head of a request that may become a WebSocket; undefined for others
    */
   constructor(
-    connection: NodeConnection,
+    connection: ReplyConnection,
     request: IncomingMessage,
     response: ServerResponse,
     options: { readonly expectsContinue: boolean; readonly early: Buffer | undefined },
@@ -248,7 +269,7 @@ export class NodeReply implements ReplyChannel {
     return this.connection.address
   }
 
-  upgrade(live: LiveSocket, { protocol }: SocketHandshake): void {
+  upgrade(live: SocketEvents, { protocol }: SocketHandshake): void {
     this.ended = true
     this.response.detachSocket(this.connection.socket)
     const headers = protocol === "" ? this.headers : [...this.headers, "sec-websocket-protocol", protocol]

@@ -3,9 +3,9 @@ import type { IncomingMessage } from "node:http"
 import type { Socket } from "node:net"
 import { type WebSocket, WebSocketServer } from "ws"
 import { nowMs, type Watched } from "../Deadlines.ts"
-import type { SocketChannel } from "../exchange/Channel.ts"
-import type { ListenerState } from "../exchange/Exchange.ts"
-import { DROPPED_FACTOR, type LiveSocket } from "../exchange/LiveSocket.ts"
+import type { SocketChannel, SocketEvents } from "../exchange/Channel.ts"
+import type { ListenerState } from "../exchange/ListenerState.ts"
+import { DROPPED_FACTOR } from "../exchange/LiveSocket.ts"
 
 /**
  * `ws` refuses a message that announces more than its limit, with 1009 and without a reason. Our own limit says how much
@@ -37,7 +37,7 @@ export class NodeSockets {
     { headers, method }: IncomingMessage,
     socket: Socket,
     early: Buffer,
-    live: LiveSocket,
+    live: SocketEvents,
     more: ReadonlyArray<string>,
   ): void {
     this.server.once("headers", (lines) => {
@@ -80,7 +80,7 @@ class NodeSocket implements SocketChannel, Watched {
   listedAt = -1
   private readonly ws: WebSocket
   private readonly socket: Socket
-  private readonly live: LiveSocket
+  private readonly live: SocketEvents
   private readonly listener: ListenerState
   /** True once LiveSocket knows of the end. */
   private over = false
@@ -90,7 +90,7 @@ class NodeSocket implements SocketChannel, Watched {
   private closeAtMs = Number.POSITIVE_INFINITY
   private cut: "silent" | "malformed" | undefined
 
-  constructor(ws: WebSocket, socket: Socket, live: LiveSocket, listener: ListenerState) {
+  constructor(ws: WebSocket, socket: Socket, live: SocketEvents, listener: ListenerState) {
     this.ws = ws
     this.socket = socket
     this.live = live

@@ -4,6 +4,8 @@ import { uwsProblem } from "./UwsBinary.ts"
 
 export type { HttpRequest, HttpResponse, TemplatedApp, WebSocket } from "uWebSockets.js"
 export type Library = typeof Uws
+/** The third argument of the upgrade handler. */
+export type UpgradeContext = Parameters<Uws.HttpResponse["upgrade"]>[4]
 export type ListenSocket = Parameters<Library["us_listen_socket_close"]>[0]
 
 /** An SSLApp with methods that the package's types lack: an accepting app can pass its connections to others. */

@@ -1,14 +1,16 @@
 // One request and its response in uWebSockets.js, as the channel that the exchange uses.
 
-import type { IncomingHead, ReplyChannel, SharedHeaders, SocketHandshake } from "../exchange/Channel.ts"
-import type { LiveSocket } from "../exchange/LiveSocket.ts"
+import type {
+  IncomingHead,
+  ReplyChannel,
+  SharedHeaders,
+  SocketEvents,
+  SocketHandshake,
+} from "../exchange/Channel.ts"
 import { statusLine } from "../Status.ts"
 import type { SpareCork } from "./SpareResponse.ts"
-import type { HttpRequest, HttpResponse } from "./Uws.ts"
+import type { HttpRequest, HttpResponse, UpgradeContext } from "./Uws.ts"
 import type { UserData } from "./UwsSocket.ts"
-
-/** The third argument of uWS's upgrade handler. */
-export type UpgradeContext = Parameters<HttpResponse["upgrade"]>[4]
 
 /** What an upgrade needs. */
 export interface Upgrade {
@@ -149,7 +151,7 @@ export class UwsReply implements ReplyChannel {
   }
 
   /** In uWS's callback of the request its parser has corked the connection, and knows how to go on after an upgrade. */
-  upgrade(live: LiveSocket, handshake: SocketHandshake): void {
+  upgrade(live: SocketEvents, handshake: SocketHandshake): void {
     const { headers, inCallback, protocol } = handshake
     const { context, spareCork } = this.possible as Upgrade
     const userData: UserData = { live }

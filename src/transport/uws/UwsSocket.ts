@@ -1,13 +1,12 @@
 // WebSockets of uWebSockets.js: the behaviour of all of a listener, and one as the channel that LiveSocket uses.
-import type { SocketChannel } from "../exchange/Channel.ts"
-import type { ListenerState } from "../exchange/Exchange.ts"
-import { DROPPED_FACTOR, type LiveSocket } from "../exchange/LiveSocket.ts"
-import type { HttpRequest, HttpResponse, TemplatedApp, WebSocket } from "./Uws.ts"
-import type { UpgradeContext } from "./UwsReply.ts"
+import type { SocketChannel, SocketEvents } from "../exchange/Channel.ts"
+import type { ListenerState } from "../exchange/ListenerState.ts"
+import { DROPPED_FACTOR } from "../exchange/LiveSocket.ts"
+import type { HttpRequest, HttpResponse, TemplatedApp, UpgradeContext, WebSocket } from "./Uws.ts"
 
 /** In an object of its own, because uWS copies the properties of what it is given. */
 export interface UserData {
-  readonly live: LiveSocket
+  readonly live: SocketEvents
 }
 
 /**
@@ -65,7 +64,7 @@ export const webSocketEvents = (
   listener: ListenerState,
   onUpgrade: (res: HttpResponse, req: HttpRequest, context: UpgradeContext) => void,
 ): Parameters<TemplatedApp["ws"]>[1] => {
-  const live = (ws: WebSocket<unknown>): LiveSocket => (ws.getUserData() as UserData).live
+  const live = (ws: WebSocket<unknown>): SocketEvents => (ws.getUserData() as UserData).live
   const { counters, settings } = listener
   return {
     maxPayloadLength: settings.frameBytes * UWS_FRAME_FACTOR,

@@ -1,9 +1,9 @@
 // The CPU threads that engines get, by catalog entry and machine, and which engines get a new limit when models begin to work.
 import { describe, expect, it } from "vitest"
-import type { Deployment } from "#actors/model/ModelRegistry.ts"
 import { threadTerms } from "#actors/model/ThreadTerms.ts"
 import { type ThreadResults, threadResults } from "#actors/threads/KeptThreads.ts"
 import { ThreadLedger } from "#actors/threads/ThreadLedger.ts"
+import type { Deployment } from "#domain/models/Deployment.ts"
 import type { MachineCores } from "#domain/threads/MachineCores.ts"
 import type { ThreadChoice } from "#domain/threads/ThreadChoice.ts"
 import { fakeDeployment } from "../../support/nodes/FakeNode.ts"

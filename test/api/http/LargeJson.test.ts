@@ -2,8 +2,8 @@
 import { Effect, Fiber } from "effect"
 import fc from "fast-check"
 import { expect, it } from "vitest"
-import { parseJson } from "#api/http/JsonText.ts"
 import { parseLarge } from "#api/http/LargeJson.ts"
+import { parseJson } from "#domain/wire/JsonText.ts"
 
 const bytesOf = (text: string) => new TextEncoder().encode(text)
 const large = (text: string) => Effect.runPromise(parseLarge(bytesOf(text)))

@@ -2,8 +2,8 @@
 // chat would have had.
 import { expect, it } from "vitest"
 import { inputMessages } from "#api/responses/InputMessages.ts"
-import { turnsOf } from "#api/text/request/ChatTurns.ts"
 import type { InputItem } from "#domain/wire/responses/Request.ts"
+import { turnsOf } from "#services/chat/ChatTurns.ts"
 
 const read = (input: string | ReadonlyArray<InputItem>, instructions?: string) => {
   const read = inputMessages({ input, ...(instructions === undefined ? {} : { instructions }) })

@@ -3,7 +3,9 @@ import { Layer, Logger, Schema } from "effect"
 import { Device, type DeviceOptions } from "#actors/device/Device.ts"
 import { MemoryPressureLevel } from "#actors/device/MemoryPressureLevel.ts"
 import { NvidiaSmi } from "#actors/device/NvidiaSmi.ts"
-import { type Deployment, ModelRegistry, type RegistryOptions } from "#actors/model/ModelRegistry.ts"
+import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
+import type { RedeploymentOptions } from "#actors/model/Redeployment.ts"
+import type { Deployment } from "#domain/models/Deployment.ts"
 import { ModelEntry } from "#domain/models/ModelEntry.ts"
 
 const decode = Schema.decodeUnknownSync(ModelEntry)
@@ -51,7 +53,7 @@ export const script = (steps: Readonly<Record<string, unknown>>): string => `fak
 
 const quiet = Logger.layer([])
 
-export interface FakeWorld extends RegistryOptions {
+export interface FakeWorld extends RedeploymentOptions {
   /** Receives log lines; absent: they are dropped. */
   readonly log?: Layer.Layer<never>
   readonly models: ReadonlyArray<FakeModel>

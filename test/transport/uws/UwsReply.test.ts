@@ -1,8 +1,8 @@
 // In which cork a request of uWebSockets.js becomes a WebSocket: that of its own response closed the new socket at times.
 import { describe, expect, it } from "vitest"
-import type { LiveSocket } from "#transport/exchange/LiveSocket.ts"
-import type { HttpResponse } from "#transport/uws/Uws.ts"
-import { type UpgradeContext, UwsReply } from "#transport/uws/UwsReply.ts"
+import type { SocketEvents } from "#transport/exchange/Channel.ts"
+import type { HttpResponse, UpgradeContext } from "#transport/uws/Uws.ts"
+import { UwsReply } from "#transport/uws/UwsReply.ts"
 
 const made = () => {
   const corks: Array<string> = []
@@ -20,7 +20,7 @@ const made = () => {
   const reply = new UwsReply(res, { context: {} as UpgradeContext, spareCork: inside("spare") })
   return { reply, upgradedIn }
 }
-const live = {} as LiveSocket
+const live = {} as SocketEvents
 
 describe("a request becomes a WebSocket", () => {
   it("in its own callback without another cork", () => {

@@ -1,6 +1,7 @@
 // What a conversation takes before its handshake is answered: a lease of the model that hears.
 import { Effect, Exit, Scope } from "effect"
-import { LiveSessions, type SessionLease } from "#actors/live/LiveSessions.ts"
+import { LiveSessions } from "#actors/live/LiveSessions.ts"
+import type { SessionLease } from "#actors/live/SessionLease.ts"
 import type { ConversationSettings } from "#domain/conversation/Settings.ts"
 import { windowSeconds } from "#domain/wire/LiveParameters.ts"
 import { liveModel } from "../../live/LiveAdmission.ts"

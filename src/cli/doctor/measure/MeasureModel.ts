@@ -2,7 +2,7 @@
 // engine's process. A model that cannot be loaded or measured gets the reason in one line.
 import { Effect } from "effect"
 import { privateBytesOf, residentBytesOf } from "#actors/device/ResidentMemory.ts"
-import type { Deployment } from "#actors/model/ModelRegistry.ts"
+import type { Deployment } from "#domain/models/Deployment.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import { describeTrial, mostOf, type ThreadChoice } from "#domain/threads/ThreadChoice.ts"

@@ -1,5 +1,5 @@
 // Divides the time of `edgewise doctor` among the models, and finds models that need no measurement of their own. Pure.
-import type { Deployment } from "#actors/model/ModelRegistry.ts"
+import type { Deployment } from "#domain/models/Deployment.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 
 /** Entries with the same weights and settings, of which one is measured. */

@@ -5,6 +5,7 @@ import { createRequire } from "node:module"
 import { dirname, join } from "node:path"
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { optionsOf } from "#engines/shared/onnx/OnnxOptions.ts"
 import * as OnnxSession from "#engines/shared/onnx/OnnxSession.ts"
 import { engineSpec } from "../../../support/engines/EngineHarness.ts"
 import { onlyWhere } from "../../../support/groups/Needs.ts"
@@ -16,14 +17,14 @@ const bin = join(
   `bin/napi-v6/${process.platform}/${process.arch}`,
 )
 const hasCuda = existsSync(join(bin, "libonnxruntime_providers_cuda.so"))
-const optionsOf = (options: Readonly<Record<string, unknown>>) =>
-  OnnxSession.optionsOf({ ...engineSpec("kokoro-onnx", {}, options), threads: 3 })
+const kokoroOptions = (options: Readonly<Record<string, unknown>>) =>
+  optionsOf({ ...engineSpec("kokoro-onnx", {}, options), threads: 3 })
 
 it.effect("reads the catalog's word", () =>
   Effect.gen(function* () {
-    expect(yield* optionsOf({ slots: 8 })).toEqual({ ep: "cpu", threads: 3 })
-    expect(yield* optionsOf({ ep: "cuda" })).toEqual({ ep: "cuda", threads: 3 })
-    const error = yield* Effect.flip(optionsOf({ ep: "tpu" }))
+    expect(yield* kokoroOptions({ slots: 8 })).toEqual({ ep: "cpu", threads: 3 })
+    expect(yield* kokoroOptions({ ep: "cuda" })).toEqual({ ep: "cuda", threads: 3 })
+    const error = yield* Effect.flip(kokoroOptions({ ep: "tpu" }))
     expect(error).toMatchObject({ reason: "LoadFailed", detail: expect.stringContaining("options") })
   }),
 )
@@ -33,8 +34,8 @@ it.live(
   "fails to load with cuda where its files are not, and does not fall back",
   () =>
     Effect.gen(function* () {
-      yield* OnnxSession.open(source, yield* optionsOf({ ep: "cpu" }))
-      const error = yield* Effect.flip(OnnxSession.open(source, yield* optionsOf({ ep: "cuda" })))
+      yield* OnnxSession.open(source, yield* kokoroOptions({ ep: "cpu" }))
+      const error = yield* Effect.flip(OnnxSession.open(source, yield* kokoroOptions({ ep: "cuda" })))
       expect(error).toMatchObject({
         reason: "LoadFailed",
         detail: expect.stringMatching(

@@ -1,11 +1,11 @@
 // The messages of a chat request as turns of an engine. Pure. Calls and their results are matched here, so that every
 // result names its call, and every call has an id and arguments that are an object.
 import { InvalidRequest } from "#domain/wire/Errors.ts"
+import { countParts, parseJson } from "#domain/wire/JsonText.ts"
 import { isObject } from "#domain/wire/text/Fields.ts"
 import type { ChatMessage } from "#domain/wire/text/Messages.ts"
 import type { RequestedPicture } from "#domain/wire/text/Pictures.ts"
 import type { ChatTurn, ToolCall } from "#engines/protocol/Text.ts"
-import { countParts, parseJson } from "../../http/JsonText.ts"
 import { Contents, type ContentTerms } from "./MessageContent.ts"
 
 /** Characters of all calls' arguments in a request, which are parsed. A guess: 500 calls of a thousand characters. */

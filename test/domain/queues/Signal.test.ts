@@ -2,7 +2,7 @@
 // waiting is not called.
 import { expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { Signal } from "#actors/live/Signal.ts"
+import { Signal } from "#domain/queues/Signal.ts"
 
 it.effect(
   "wakes every waiting fiber, lets later ones pass until it is cleared, and drops interrupted ones",

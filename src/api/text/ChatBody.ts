@@ -4,10 +4,10 @@ import type { HttpServerRequest } from "effect/http"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import { seesPictures } from "#domain/models/ModelEntry.ts"
 import { MemoryBudget } from "#domain/queues/MemoryBudget.ts"
-import { BodyTooLarge, type InvalidRequest, MemoryPressure } from "#domain/wire/Errors.ts"
+import { type BodyTooLarge, type InvalidRequest, MemoryPressure } from "#domain/wire/Errors.ts"
+import { maxJsonBytes } from "#domain/wire/JsonText.ts"
 import { Caller } from "#services/Caller.ts"
-import { type ReadBody, readWithPictures } from "../../http/JsonBody.ts"
-import { maxJsonBytes } from "../../http/JsonText.ts"
+import { type ReadBody, readWithPictures } from "../http/JsonBody.ts"
 
 /** Most bytes of the body of a chat with a model that takes pictures (protocol 17.1). */
 export const maxChatBytes = 32_000_000
@@ -65,7 +65,3 @@ export const readChat = <A>(schema: Schema.Codec<A, unknown>) => {
   return (request: Request): Effect.Effect<ReadBody<A>, BodyTooLarge | InvalidRequest, ModelRegistry> =>
     Effect.flatMap(chatLimitBytes(request), (limitBytes) => read(request, limitBytes))
 }
-
-/** The refusal of a body that is too large for a model that takes no pictures. */
-export const tooLargeForText = (sizeBytes: number, pictures: boolean): BodyTooLarge | undefined =>
-  pictures || sizeBytes <= maxJsonBytes ? undefined : new BodyTooLarge({ limitBytes: maxJsonBytes })
