@@ -6,7 +6,7 @@
 // hypotheses in between, and none are queued.
 import { Effect, Fiber } from "effect"
 import { LISTEN_RATE_HZ, samplesToMs, secondsToSamples } from "#domain/audio/Audio.ts"
-import { type LiveHypothesis, silence } from "#domain/audio/LiveTranscript.ts"
+import { type FinalResult, type LiveEnd, type LiveHypothesis, silence } from "#domain/audio/LiveTranscript.ts"
 import type { Pause } from "#domain/audio/TurnDetector.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import { Signal } from "#domain/queues/Signal.ts"
@@ -16,9 +16,6 @@ import type { PreviewTimes } from "./PreviewPlan.ts"
 import { Previews } from "./Previews.ts"
 import { type InTree, type SessionActor, startSession } from "./SessionActor.ts"
 
-/** Why a session's audio ends. */
-export type LiveEnd = "stop" | "limit" | "idle" | "drain"
-
 /** Audio of a live session, at most (protocol 17.5); a turn of a realtime socket has a limit of its own. */
 export const limitSeconds = 120
 /** A session without a frame for this long ends (protocol 17.5). */
@@ -27,11 +24,6 @@ export const idleMs = 60_000
 /** The end of the window that `total` samples have begun. Windows lie on a fixed grid, even if the one before was late. */
 export const nextWindow = (total: number, windowSamples: number): number =>
   (Math.floor(total / windowSamples) + 1) * windowSamples
-
-export interface FinalResult {
-  readonly hypothesis: LiveHypothesis
-  readonly end: LiveEnd
-}
 
 /** What a session reports to the load of its engine. */
 export interface LiveReport {

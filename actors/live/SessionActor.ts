@@ -1,10 +1,10 @@
 // A live session's actor: it makes captions when they are due and the final result at the end, one at a time, and ends with it.
 // Frames are no messages: they go straight into the buffer of LiveSession, which sends a message when a window is full.
 import { Effect, Exit, type Scope } from "effect"
+import type { FinalResult } from "#domain/audio/LiveTranscript.ts"
 import { Message, type Next, spawn } from "../Actor.ts"
 import * as Specifications from "../Specifications.ts"
 import { CurrentParent, type Parent } from "../TreeNode.ts"
-import type { FinalResult } from "./LiveSession.ts"
 
 /** The end of a window has come: make a caption. */
 class Caption extends Message<void> {

@@ -2,11 +2,11 @@
 // event and a close code. The session is admitted before; knows no accounts.
 import { Cause, Clock, Effect, Fiber } from "effect"
 import { CloseEvent, type Reader, type SocketError, type Writer } from "effect/socket/Socket"
-import { type FinalResult, type LiveEnd, type LiveSession, remainingMs } from "#actors/live/LiveSession.ts"
+import { type LiveSession, remainingMs } from "#actors/live/LiveSession.ts"
 import type { LiveError } from "#actors/live/SessionLease.ts"
 import { speechWeights } from "#audio/SpeechWeights.ts"
 import { bytesToS16, LISTEN_RATE_HZ, samplesToBytes, samplesToSeconds } from "#domain/audio/Audio.ts"
-import { deltaOf } from "#domain/audio/LiveTranscript.ts"
+import { deltaOf, type FinalResult, type LiveEnd } from "#domain/audio/LiveTranscript.ts"
 import { type SpeechEvent, VoiceActivityDetector } from "#domain/audio/VoiceActivityDetector.ts"
 import { monotonicMsOf } from "#domain/queues/Monotonic.ts"
 import { Signal } from "#domain/queues/Signal.ts"

@@ -2,7 +2,7 @@
 // charged separately. Writes the server's events about items.
 import { Cause, Effect, Fiber, type Scope } from "effect"
 import type { SocketError } from "effect/socket/Socket"
-import { type FinalResult, type LiveSession, limitSeconds } from "#actors/live/LiveSession.ts"
+import { type LiveSession, limitSeconds } from "#actors/live/LiveSession.ts"
 import type { PreviewTimes } from "#actors/live/PreviewPlan.ts"
 import type { LiveError, SessionLease } from "#actors/live/SessionLease.ts"
 import {
@@ -12,7 +12,7 @@ import {
   samplesToMs,
   samplesToSeconds,
 } from "#domain/audio/Audio.ts"
-import type { LiveHypothesis } from "#domain/audio/LiveTranscript.ts"
+import type { FinalResult, LiveHypothesis } from "#domain/audio/LiveTranscript.ts"
 import type { Pause } from "#domain/audio/TurnDetector.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import type { Holding } from "#domain/queues/MemoryBudget.ts"

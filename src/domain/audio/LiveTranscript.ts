@@ -14,6 +14,14 @@ export interface LiveHypothesis {
 
 export const silence: LiveHypothesis = { text: "", stableChars: 0, language: undefined, audioMs: 0 }
 
+/** Why a session's audio ends. */
+export type LiveEnd = "stop" | "limit" | "idle" | "drain"
+
+export interface FinalResult {
+  readonly hypothesis: LiveHypothesis
+  readonly end: LiveEnd
+}
+
 /** One change of the caption, as sent in an event. */
 export interface CaptionDelta {
   /** 1, 2, 3, … */

@@ -14,6 +14,7 @@ import { audioUsage, textUsage } from "#domain/models/Usage.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { type Store, storeLayer } from "#store/Store.ts"
+import { eventually } from "../../support/nodes/TestNode.ts"
 import { compiledEnvironment } from "../../support/process/CompiledCode.ts"
 import { edgewise as commands } from "../edgewise.ts"
 
