@@ -11,7 +11,13 @@ import { openPlayground, startBrowser } from "../../support/clients/Browser.ts"
 import { has, needs } from "../../support/groups/Needs.ts"
 import { builtInModel } from "../../support/nodes/BuiltInModels.ts"
 import { fakeModel } from "../../support/nodes/TestCatalog.ts"
-import { startNode, type TestNode, temporaryDir, untilLoaded } from "../../support/nodes/TestNode.ts"
+import {
+  eventually,
+  startNode,
+  type TestNode,
+  temporaryDir,
+  untilLoaded,
+} from "../../support/nodes/TestNode.ts"
 import { startRelay } from "../../support/servers/Relay.ts"
 
 const withBrowser = needs("browser")
@@ -205,6 +211,8 @@ it(
     await page.check('[name=talk-turns][value="semantic"]')
     await page.click("#talk-start")
     await shows(page, "#talk-floor", /^Listening$/)
+    // The browser tells of its frames later than the page shows them.
+    await eventually(() => sent.length > 0 && received.length > 0, "the first frames")
     expect(sent[0]).toMatchObject({
       type: "session.update",
       session: { audio: { input: { turn_detection: { type: "semantic_vad" } } } },
