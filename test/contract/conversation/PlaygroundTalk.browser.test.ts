@@ -207,6 +207,7 @@ it(
   withBrowser,
   async () => {
     const { page, received, sent } = await open()
+    await page.waitForSelector("#talk-model option", { state: "attached" })
     expect(await page.locator("#talk-model option").allTextContents()).toEqual(["assistant", "llm-fake"])
     await page.check('[name=talk-turns][value="semantic"]')
     await page.click("#talk-start")
