@@ -47,7 +47,7 @@ const rules = [
   ...["effect", "@effect/platform-node", "@effect/platform-node-shared"].map((name) => ({
     name,
     needs: "dist/index.js",
-    unneeded: (path) => path.startsWith("src/"),
+    unneeded: (path) => path.startsWith("src/") || path.startsWith("ai-docs/"),
   })),
   // Builds for CommonJS, for browsers, and of codecs that are not used.
   { name: "phonemizer", needs: "dist/phonemizer.js", unneeded: (path) => path === "dist/phonemizer.cjs" },
