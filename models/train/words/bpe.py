@@ -8,7 +8,6 @@ CONTROL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 _WORDS = re.compile(r"'s|'t|'re|'ve|'m|'ll|'d| ?[^\W\d_]+| ?\d+| ?(?:[^\s\w]|_)+|\s+(?!\S)|\s+")
 _CONTROLS = re.compile("(" + "|".join(map(re.escape, CONTROL)) + ")")
 FEWEST = 4      # times a pair must be seen to be merged
-RARE = 100      # times a pair may be in kept text and still be merged by extend()
 
 
 def _byte_alphabet():
@@ -35,29 +34,6 @@ def train(texts, size):
         (a, b), n = max(pairs.items(), key=lambda x: (x[1], x[0]))
         if n < FEWEST:
             break
-        merges.append((a, b))
-        words = [(_merged(parts, a, b), n) if a in parts else (parts, n) for parts, n in words]
-    return merges
-
-
-def extend(merges, texts, more, kept):
-    """-> merges and `more` new ones, learnt from texts, that leave the tokens of the kept texts as they are, but for rare words"""
-    tokens, merges = Tokens(merges), list(merges)
-    seen = collections.Counter()
-    for word, n in collections.Counter(w for text in kept for w in _WORDS.findall(text)).items():
-        parts = [tokens.vocabulary[i] for i in tokens.encode(word)]
-        for pair in zip(parts, parts[1:]):
-            seen[pair] += n
-    frozen = {pair for pair, n in seen.items() if n > RARE}
-    counts = collections.Counter(w for text in texts for w in _WORDS.findall(text))
-    words = [([tokens.vocabulary[i] for i in tokens.encode(w)], n) for w, n in counts.items() if not re.search(r"\d", w)]
-    for _ in range(more):
-        pairs = collections.Counter()
-        for parts, n in words:
-            for pair in zip(parts, parts[1:]):
-                if pair not in frozen:
-                    pairs[pair] += n
-        a, b = max(pairs.items(), key=lambda x: (x[1], x[0]))[0]
         merges.append((a, b))
         words = [(_merged(parts, a, b), n) if a in parts else (parts, n) for parts, n in words]
     return merges

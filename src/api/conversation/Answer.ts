@@ -89,11 +89,6 @@ export class Answer {
     )
   }
 
-  /** Its message, once it has begun. */
-  get messageId(): string | undefined {
-    return this.items.messageId
-  }
-
   get isOver(): boolean {
     return this.hasFinished
   }

@@ -74,10 +74,6 @@ export class AnswerItems implements VoiceReader {
     this.terms = terms
   }
 
-  get messageId(): string | undefined {
-    return this.message?.id
-  }
-
   /** Speech that was sent. */
   get audioMs(): number {
     return samplesToMs(this.message?.spoken.samples ?? 0, SPEECH_RATE_HZ)

@@ -86,7 +86,7 @@ const languageOf = ({ transcription }: ConversationSettings): string | undefined
 
 export class ConversationSocket {
   private readonly terms: SocketTerms
-  private readonly hearing: Hearing<AnswerServices>
+  private readonly hearing: Hearing
   private readonly conversation: Conversation
   /** Judges the silences of `semantic_vad`. */
   readonly ends: SemanticEnds

@@ -71,8 +71,7 @@ export interface Seat {
   readonly leave: Effect.Effect<void>
 }
 
-/** `R`: what the reactions need. */
-export interface HearingTerms<R = never> {
+export interface HearingTerms {
   readonly tell: Tell
   readonly items: RealtimeItems
   readonly seat: Seat
@@ -85,7 +84,7 @@ export interface HearingTerms<R = never> {
   /** Counts an item as a request of the caller. */
   readonly admit: Effect.Effect<void, RateLimited>
   /** Runs when speech has begun, after its event. */
-  readonly onSpeech?: Effect.Effect<void, SocketError, R>
+  readonly onSpeech?: Effect.Effect<void, SocketError>
   /** Runs when a silence has ended a turn, after the events of its item. */
   readonly onTurn?: (itemId: string, silenceMs: number) => void
 }
@@ -93,8 +92,8 @@ export interface HearingTerms<R = never> {
 /** How silence divides the audio; null: the client does. */
 export type TurnTerms = TurnRules | null
 
-export class Hearing<R = never> {
-  private readonly terms: HearingTerms<R>
+export class Hearing {
+  private readonly terms: HearingTerms
   private seat: Seat
   private turnTerms: TurnTerms
   private turns: TurnDetector | undefined
@@ -105,7 +104,7 @@ export class Hearing<R = never> {
   private quietMs = 0
   private resampler = new Resampler(pcmRateHz, LISTEN_RATE_HZ)
 
-  constructor(terms: HearingTerms<R>, turns: TurnTerms) {
+  constructor(terms: HearingTerms, turns: TurnTerms) {
     this.terms = terms
     this.seat = terms.seat
     this.turnTerms = turns
@@ -170,7 +169,7 @@ export class Hearing<R = never> {
   /** Takes a lease of another model or with other settings for the items to come; items that have begun end on the old one. */
   readonly move: Effect.Effect<void, EdgeError, LiveServices> = Effect.gen(
     { self: this },
-    function* (this: Hearing<R>) {
+    function* (this: Hearing) {
       const { items, reseat } = this.terms
       const seat = yield* reseat(this.seat.place)
       // Not awaited: an item that is still open ends with an event that comes after this one.
@@ -179,7 +178,7 @@ export class Hearing<R = never> {
     },
   )
 
-  private readonly begin = Effect.gen({ self: this }, function* (this: Hearing<R>) {
+  private readonly begin = Effect.gen({ self: this }, function* (this: Hearing) {
     const { admit, items } = this.terms
     if (items.waiting >= maxWaiting) {
       return yield* new InvalidRequest({ field: "audio", problem: "comes faster than it is transcribed" })
@@ -193,7 +192,7 @@ export class Hearing<R = never> {
   /** Takes an event's audio, in slices, each when the pace allows it. How much it is, milliseconds. */
   readonly hear = Effect.fnUntraced(
     { self: this },
-    function* (this: Hearing<R>, audio: string, form: AudioForm) {
+    function* (this: Hearing, audio: string, form: AudioForm) {
       yield* checkAudio(audio, form)
       const bytesPerSecond = form === "pcm" ? this.rateHz * BYTES_PER_SAMPLE : this.rateHz
       // Eight characters are six bytes: whole samples.
@@ -212,7 +211,7 @@ export class Hearing<R = never> {
 
   private readonly hearSome = Effect.fnUntraced(
     { self: this },
-    function* (this: Hearing<R>, samples: Int16Array, took: (tookMs: number) => void) {
+    function* (this: Hearing, samples: Int16Array, took: (tookMs: number) => void) {
       const { items, onSpeech, onTurn, tell } = this.terms
       const nowMs = yield* monotonicMs
       const beganMs = performance.now()

@@ -48,10 +48,6 @@ export class PlayClock {
     return Math.max(0, this.total - Math.round((aheadMs * this.rateHz) / 1000))
   }
 
-  isPlaying(nowMs: number): boolean {
-    return this.endMs > nowMs
-  }
-
   /** The client has stopped playing: what it has not played yet, it never plays. */
   stopped(nowMs: number): void {
     this.total = this.playedSamples(nowMs)

@@ -6,7 +6,7 @@
 // answer is active then; `response.create` asks for an answer too. At most one answer of the conversation is active at a time. Speech of the user stops it
 // where the rules say so, and then only the words of it that were played are kept. While a silence may still be a pause, the answer is
 // prepared: the words so far are taken for the whole turn, and the answer to them is made, but neither sent nor charged before it is
-// released. Answers beside the conversation (`conversation: "none"`) join no history and stop for no one.
+// released. Answers beside the conversation (`conversation: "none"`) join no history, and speech of the user does not stop them.
 import type { AnswerCause } from "./AnswerTimes.ts"
 
 /** Answers beside the conversation at a time. A guess. */
