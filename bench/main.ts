@@ -5,6 +5,7 @@ import { Console, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import { runCommandLine } from "#cli/shared/CommandLine.ts"
 import { version } from "#cli/shared/Version.ts"
+import { gpuSuite } from "./gpu/Suite.ts"
 import { hostileSuite } from "./hostile/Suite.ts"
 import { modelsSuite, writeAnswers } from "./models/Suite.ts"
 import { runSuite } from "./run/Run.ts"
@@ -13,7 +14,7 @@ import { sizesCommand } from "./sizes/Command.ts"
 import type { Suite } from "./support/Suite.ts"
 import { turnsSuite } from "./turns/Suite.ts"
 
-const { hostile, models, turns, ...plain } = suites
+const { gpu, hostile, models, turns, ...plain } = suites
 
 const atLeast = (least: number, most: number) =>
   Flag.filter(
@@ -128,6 +129,36 @@ const turnsCommand = Command.make(
   },
 ).pipe(Command.withDescription(turns.about))
 
+const gpuCommand = Command.make(
+  "gpu",
+  {
+    ...common,
+    section: sectionFlag(gpu.suite, []),
+    where: Flag.Literals("gpu", ["cuda", "auto"]).pipe(
+      Flag.withDescription(
+        "auto: a rehearsal where llama.cpp chooses, which takes the CPU if no card works; leaves no file",
+      ),
+      Flag.withDefault("cuda"),
+    ),
+    from: Flag.String("from").pipe(
+      Flag.withMetavar("FOLDER"),
+      Flag.withDescription("With --section setup: folder with the packages as `npm pack` writes them"),
+      Flag.optional,
+    ),
+    unconfined: Flag.Boolean("unconfined").pipe(
+      Flag.withDescription("Engine processes without confinement, to find out whether it is in the way"),
+      Flag.withDefault(false),
+    ),
+  },
+  ({ from, unconfined, where, ...chosen }) =>
+    measure(
+      "gpu",
+      gpuSuite({ gpu: where, from: Option.getOrUndefined(from), confined: !unconfined }),
+      chosen,
+      where === "cuda",
+    ),
+).pipe(Command.withDescription(gpu.about))
+
 const hostileCommand = Command.make(
   "hostile",
   {
@@ -200,6 +231,7 @@ const bench = Command.make("bench").pipe(
   Command.withDescription("Measurements of edgewise, with their method and their machine"),
   Command.withSubcommands([
     ...Object.entries<SuiteCommand>(plain).map(commandOf),
+    gpuCommand,
     hostileCommand,
     modelsCommand,
     turnsCommand,

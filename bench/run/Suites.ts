@@ -3,6 +3,7 @@ import { accessSuite } from "../access/Suite.ts"
 import { chaosSuite } from "../chaos/Suite.ts"
 import { conversationSizes } from "../conversation/Models.ts"
 import { conversationSuite } from "../conversation/Suite.ts"
+import { gpuDefaults, gpuSuite } from "../gpu/Suite.ts"
 import { type HostileOptions, hostileSuite } from "../hostile/Suite.ts"
 import { liveSizes, sizedLiveSuite } from "../live/Sized.ts"
 import { liveSuite } from "../live/Suite.ts"
@@ -47,6 +48,10 @@ export const suites = {
   cycles: {
     about: "Every built-in model loaded and unloaded 100 times: what stays in memory",
     suite: cyclesSuite,
+  },
+  gpu: {
+    about: "Models on an NVIDIA card: placement, speed, cancels, eviction, restarts",
+    suite: gpuSuite(gpuDefaults),
   },
   hostile: {
     about: "Mutated inputs and attacks against a node that serves honest clients",

@@ -17,17 +17,28 @@ export const statOf = (text: string): ProcessStat => {
   return { parent: field(4), cpuUs: (field(14) + field(15)) * usPerTick }
 }
 
-/** Sum over the children of `pid`, microseconds. */
-export const engineCpuUs = async (pid: number): Promise<number> => {
-  if (process.platform !== "linux") return Number.NaN
+interface EngineStat {
+  readonly pid: number
+  readonly cpuUs: number
+}
+
+/** The children of `pid`. Linux only; elsewhere none. */
+export const enginesOf = async (pid: number): Promise<ReadonlyArray<EngineStat>> => {
+  if (process.platform !== "linux") return []
   const names = (await readdir("/proc")).filter((name) => /^\d+$/.test(name))
-  let sum = 0
+  const engines: Array<EngineStat> = []
   for (const name of names) {
     // A process may end between the listing and the reading.
     const text = await readFile(`/proc/${name}/stat`, "utf8").catch(() => "")
     if (text === "") continue
     const { cpuUs, parent } = statOf(text)
-    if (parent === pid) sum += cpuUs
+    if (parent === pid) engines.push({ pid: Number(name), cpuUs })
   }
-  return sum
+  return engines
+}
+
+/** Sum over the children of `pid`, microseconds. */
+export const engineCpuUs = async (pid: number): Promise<number> => {
+  if (process.platform !== "linux") return Number.NaN
+  return (await enginesOf(pid)).reduce((sum, { cpuUs }) => sum + cpuUs, 0)
 }

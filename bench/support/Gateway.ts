@@ -2,7 +2,7 @@
 // Closing the scope stops it and removes the directory.
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { delimiter, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Effect, type Scope } from "effect"
 import { type Child, type ChildFailed, startChild } from "./Child.ts"
@@ -29,6 +29,8 @@ export interface GatewayOptions {
   readonly heapMib?: number
   /** Modules that are loaded before the node's own. */
   readonly preload?: ReadonlyArray<URL>
+  /** A folder whose programs are found before those of PATH. */
+  readonly programs?: string | undefined
 }
 
 /** Not bin/edgewise.js, a parent that could start a crashed gateway again: a bench counts a crash as one. */
@@ -53,6 +55,7 @@ export const startGateway = ({
   models,
   preload = [],
   profileDir,
+  programs,
   settings,
 }: GatewayOptions): Effect.Effect<Gateway, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
@@ -72,6 +75,7 @@ export const startGateway = ({
       env: {
         EDGEWISE_FAKE_ENGINES: "true",
         ...cleanEnvironment(),
+        ...(programs === undefined ? {} : { PATH: `${programs}${delimiter}${process.env.PATH ?? ""}` }),
         EDGEWISE_ROLES: "edge",
         EDGEWISE_TRANSPORT: benchTransport,
         EDGEWISE_RATE_LIMIT: "0",

@@ -13,11 +13,14 @@ export const contextTokens = 2_048
 /** llama.cpp's default: most tokens of one native evaluation; the same for the node and the floor. */
 export const batchTokens = 512
 
+/** Where the layers run: on the CPU, on an NVIDIA card, or where llama.cpp chooses. */
+export type Gpu = "off" | "cuda" | "auto"
+
 /** Without `threads` the entry leaves them to the node's default. */
-export const sizedEntry = (weights: string, threads?: number) =>
+export const sizedEntry = (weights: string, threads?: number, gpu: Gpu = "off") =>
   entry(sizedModel, "llama-gguf", {
     files: { weights: { source: weights } },
-    options: { contextTokens, slots },
+    options: { contextTokens, slots, ...(gpu === "off" ? {} : { gpu, gpuLayers: "max" }) },
     runtime: { load: "start", ...(threads === undefined ? {} : { threads }) },
   })
 

@@ -3,12 +3,12 @@
 import { Effect, type Scope } from "effect"
 import { type Child, ChildFailed, startChild } from "../../support/Child.ts"
 import type { Target } from "../../support/Connection.ts"
-import { type Gateway, startGateway } from "../../support/Gateway.ts"
+import { type Gateway, type GatewayOptions, startGateway } from "../../support/Gateway.ts"
 import type { LoadClientCommands, Window } from "../../support/loadClientMain.ts"
 import { completionsPath } from "../Models.ts"
 import { whole } from "../Stage.ts"
 import type { BareCommands } from "./bareMain.ts"
-import { Serials, sizedCompletion, sizedEntry, unendingTokens } from "./Models.ts"
+import { type Gpu, Serials, sizedCompletion, sizedEntry, unendingTokens } from "./Models.ts"
 
 /** A node, and the client that sends requests to it. */
 export interface Served {
@@ -28,6 +28,9 @@ export interface SizedStageOptions {
   readonly weights: string
   readonly threads: number
   readonly profileDir: string | undefined
+  /** Absent: on the CPU. */
+  readonly gpu?: Gpu
+  readonly settings?: GatewayOptions["settings"]
 }
 
 /** Fails as soon as one of the processes has ended. */
@@ -119,10 +122,14 @@ const warmUp = (served: Served, serials: Serials): Effect.Effect<void, ChildFail
 export const startServed = (
   client: Child<LoadClientCommands>,
   serials: Serials,
-  { profileDir, threads, weights }: Partial<SizedStageOptions> & { readonly weights: string },
+  { gpu, profileDir, settings, threads, weights }: Partial<SizedStageOptions> & { readonly weights: string },
 ): Effect.Effect<Served & { readonly gateway: Gateway }, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
-    const gateway = yield* startGateway({ models: [sizedEntry(weights, threads)], profileDir })
+    const gateway = yield* startGateway({
+      models: [sizedEntry(weights, threads, gpu)],
+      profileDir,
+      ...(settings === undefined ? {} : { settings }),
+    })
     const served = { client, target: gateway.target, gateway }
     yield* warmUp(served, serials)
     return served
@@ -132,7 +139,7 @@ export const startSizedStage = (
   options: SizedStageOptions,
 ): Effect.Effect<SizedStage, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
-    const { threads, weights } = options
+    const { gpu = "off", threads, weights } = options
     const serials = new Serials()
     const client = yield* startChild<LoadClientCommands>({
       name: "load client",
@@ -143,7 +150,7 @@ export const startSizedStage = (
       name: "bare loop",
       entry: new URL("./bareMain.ts", import.meta.url),
     })
-    yield* bare.ask("open", { weights, threads })
+    yield* bare.ask("open", { weights, threads, gpu })
     yield* bare.ask("firstTokens", { prompts: serials.prompts(4, 100), tokens: 8 })
     return { ...served, weights, threads, bare, serials }
   })

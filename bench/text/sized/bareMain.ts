@@ -8,7 +8,7 @@ import {
   type LlamaModel,
 } from "node-llama-cpp"
 import { serveCommands } from "../../support/CommandChannel.ts"
-import { batchTokens, contextTokens, sampling, slots } from "./Models.ts"
+import { batchTokens, contextTokens, type Gpu, sampling, slots } from "./Models.ts"
 
 interface Opened {
   readonly model: LlamaModel
@@ -17,20 +17,28 @@ interface Opened {
 
 let opened: Promise<Opened> | undefined
 
-const open = async (weights: string, threads: number): Promise<Opened> => {
+interface Where {
+  readonly weights: string
+  readonly threads: number
+  readonly gpu: Gpu
+}
+
+const open = async ({ gpu, threads, weights }: Where): Promise<Opened> => {
+  const onGpu = gpu !== "off"
   const llama = await getLlama({
-    gpu: false,
+    gpu: onGpu ? gpu : false,
     build: "never",
     logLevel: LlamaLogLevel.error,
     maxThreads: threads,
   })
-  const model = await llama.loadModel({ modelPath: weights })
+  const model = await llama.loadModel({ modelPath: weights, ...(onGpu ? { gpuLayers: "max" } : {}) })
   const context = await model.createContext({
     contextSize: contextTokens,
     sequences: slots,
     threads,
     batchSize: batchTokens,
-    flashAttention: false,
+    // On a GPU the library's choice, as in the engine.
+    flashAttention: onGpu ? "auto" : false,
   })
   return { model, context }
 }
@@ -67,8 +75,8 @@ const sideBySide = async (
 }
 
 const commands = {
-  open: async ({ threads, weights }: { readonly weights: string; readonly threads: number }) => {
-    opened = open(weights, threads)
+  open: async (where: Where) => {
+    opened = open(where)
     await opened
   },
 
