@@ -1,16 +1,15 @@
 // Streams that their clients leave: as many as the model has sequences, then as many new ones, which need those sequences.
 import { Effect } from "effect"
 import { median, pairedRatios } from "#harness/figures/Statistics.ts"
-import type { TextSize } from "../sizes/text/TextWeights.ts"
 import { finding } from "../support/Findings.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { completionsPath } from "../text/Models.ts"
 import { Serials, sizedCompletion, slots, unendingTokens } from "../text/sized/Models.ts"
 import { promptOnce, runToEnd, startServed } from "../text/sized/Stage.ts"
-import { type Measure, settingsOf, startClient, threads, weightsOf } from "./Stage.ts"
+import { type CardSize, type Measure, settingsOf, startClient, threads, weightsOf } from "./Stage.ts"
 
 export interface CancelsPlan extends RoundsPlan {
-  readonly size: TextSize
+  readonly size: CardSize
 }
 
 const promptTokens = 8

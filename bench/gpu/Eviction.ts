@@ -4,17 +4,24 @@
 import { chmod, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { Effect } from "effect"
-import type { TextSize } from "../sizes/text/TextWeights.ts"
 import { ask, asked } from "../support/Ask.ts"
 import { finding } from "../support/Findings.ts"
 import { startGateway, temporaryFolder } from "../support/Gateway.ts"
 import { promptOf } from "../text/sized/Models.ts"
 import { failed, pathOf, usedMib } from "./Card.ts"
-import { answerSeconds, type Measure, onDemand, operatorIn, settingsOf, weightsOf } from "./Stage.ts"
+import {
+  answerSeconds,
+  type CardSize,
+  type Measure,
+  onDemand,
+  operatorIn,
+  settingsOf,
+  weightsOf,
+} from "./Stage.ts"
 
 export interface EvictionPlan {
-  readonly small: TextSize
-  readonly large: TextSize
+  readonly small: CardSize
+  readonly large: CardSize
   readonly rounds: number
 }
 

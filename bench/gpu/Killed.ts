@@ -1,7 +1,6 @@
 // An engine that is killed while streams run on the card: how soon the model answers again, and what the driver still counts for the
 // process that has ended.
 import { Effect } from "effect"
-import type { TextSize } from "../sizes/text/TextWeights.ts"
 import { finding } from "../support/Findings.ts"
 import { completionsPath } from "../text/Models.ts"
 import { Serials, sizedCompletion, sizedModel, unendingTokens } from "../text/sized/Models.ts"
@@ -9,6 +8,7 @@ import { startServed } from "../text/sized/Stage.ts"
 import { usedByMib, usedMib } from "./Card.ts"
 import {
   answerSeconds,
+  type CardSize,
   engineOf,
   type Measure,
   settingsOf,
@@ -18,7 +18,7 @@ import {
 } from "./Stage.ts"
 
 export interface KilledPlan {
-  readonly size: TextSize
+  readonly size: CardSize
   readonly rounds: number
   readonly streams: number
 }

@@ -1,6 +1,5 @@
 // A model on the card: what it claims, what the driver counts for it, and what is left when it is unloaded.
 import { Effect } from "effect"
-import type { TextSize } from "../sizes/text/TextWeights.ts"
 import { asked } from "../support/Ask.ts"
 import { finding } from "../support/Findings.ts"
 import { startGateway } from "../support/Gateway.ts"
@@ -8,6 +7,7 @@ import { promptOf } from "../text/sized/Models.ts"
 import { untilUsedAtMost, usedByMib, usedMib } from "./Card.ts"
 import {
   answerSeconds,
+  type CardSize,
   engineOf,
   type Measure,
   onDemand,
@@ -17,7 +17,7 @@ import {
 } from "./Stage.ts"
 
 export interface PlacementPlan {
-  readonly size: TextSize
+  readonly size: CardSize
   readonly rounds: number
 }
 

@@ -10,7 +10,7 @@ import { enginesOf } from "../support/EngineCpu.ts"
 import { finding, type Section } from "../support/Findings.ts"
 import type { Gateway } from "../support/Gateway.ts"
 import type { LoadClientCommands } from "../support/loadClientMain.ts"
-import { completionsPath } from "../text/Models.ts"
+import { completionsPath, demoWeights } from "../text/Models.ts"
 import { sizedCompletion, sizedEntry } from "../text/sized/Models.ts"
 import { generated } from "../transcription/Sized.ts"
 import { type Card, described } from "./Card.ts"
@@ -74,10 +74,13 @@ export interface Weights {
   readonly mib: number
 }
 
-/** The generated weights of a size; they are kept in the temporary folder. */
-export const weightsOf = (size: TextSize): Effect.Effect<Weights, ChildFailed> =>
+/** A size of generated weights, or the built-in model, with which a rehearsal on the processor is short. */
+export type CardSize = TextSize | "built-in"
+
+/** Generated weights are kept in the temporary folder. */
+export const weightsOf = (size: CardSize): Effect.Effect<Weights, ChildFailed> =>
   generated(async () => {
-    const path = await textWeights(size)
+    const path = size === "built-in" ? demoWeights : await textWeights(size)
     return { path, mib: Math.ceil((await stat(path)).size / 2 ** 20) }
   })
 

@@ -10,7 +10,7 @@ import { type KilledPlan, killed } from "./Killed.ts"
 import { speechOnCard, transcriptionOnCard } from "./Onnx.ts"
 import { type PlacementPlan, placement } from "./Placement.ts"
 import { setup } from "./Setup.ts"
-import { type GpuOptions, type GpuStage, onCard } from "./Stage.ts"
+import { type CardSize, type GpuOptions, type GpuStage, onCard } from "./Stage.ts"
 import { type TextPlan, textOnCard } from "./Text.ts"
 
 interface Plan {
@@ -25,7 +25,8 @@ interface Plan {
 }
 
 /** @param windowMs of one reading: short enough that no stream reaches its last token */
-const textPlan = (rounds: number, windowMs: number, withinMs: number): TextPlan => ({
+const textPlan = (size: CardSize, rounds: number, windowMs: number, withinMs: number): TextPlan => ({
+  size,
   replies: { streams: [1, 8, 16], windowMs, rounds, withinMs },
   first: { streams: [1, 8, 16], promptTokens: 100, replyTokens: 8, rounds, withinMs },
 })
@@ -34,22 +35,23 @@ const textPlan = (rounds: number, windowMs: number, withinMs: number): TextPlan 
 const full: Plan = {
   devices: { readings: 3 },
   placement: { size: "0.5b", rounds: 3 },
-  small: textPlan(7, 1_000, 30_000),
-  large: textPlan(7, 1_000, 45_000),
+  small: textPlan("0.5b", 7, 1_000, 30_000),
+  large: textPlan("1.5b", 7, 1_000, 45_000),
   cancels: { size: "0.5b", rounds: 7, withinMs: 30_000 },
   eviction: { small: "0.5b", large: "1.5b", rounds: 3 },
   killed: { size: "0.5b", rounds: 3, streams: 8 },
   onnx: { rounds: 7, withinMs: 60_000 },
 }
 
+/** One round of each with small weights: a check that it works. */
 const quick: Plan = {
   devices: { readings: 1 },
-  placement: { size: "0.2b", rounds: 1 },
-  small: textPlan(1, 500, 0),
-  large: textPlan(1, 500, 0),
-  cancels: { size: "0.2b", rounds: 1, withinMs: 0 },
-  eviction: { small: "0.2b", large: "0.5b", rounds: 1 },
-  killed: { size: "0.2b", rounds: 1, streams: 8 },
+  placement: { size: "built-in", rounds: 1 },
+  small: textPlan("built-in", 1, 500, 0),
+  large: textPlan("built-in", 1, 500, 0),
+  cancels: { size: "built-in", rounds: 1, withinMs: 0 },
+  eviction: { small: "built-in", large: "0.2b", rounds: 1 },
+  killed: { size: "built-in", rounds: 1, streams: 8 },
   onnx: { rounds: 1, withinMs: 0 },
 }
 
@@ -64,8 +66,8 @@ export const gpuSuite = (options: GpuOptions): Suite =>
       setup: (stage) => setup(stage),
       devices: (stage, plan) => onCard("Records of the cards", devices)(stage, plan.devices),
       placement: (stage, plan) => onCard("A text model on the card", placement)(stage, plan.placement),
-      "text-0.5b": (stage, plan) => onCard("0.5b on the card", textOnCard("0.5b"))(stage, plan.small),
-      "text-1.5b": (stage, plan) => onCard("1.5b on the card", textOnCard("1.5b"))(stage, plan.large),
+      "text-0.5b": (stage, plan) => onCard("0.5b on the card", textOnCard)(stage, plan.small),
+      "text-1.5b": (stage, plan) => onCard("1.5b on the card", textOnCard)(stage, plan.large),
       cancels: (stage, plan) => onCard("Streams that are left", cancels)(stage, plan.cancels),
       eviction: (stage, plan) => onCard("Two models in turn", eviction)(stage, plan.eviction),
       killed: (stage, plan) => onCard("An engine that is killed on the card", killed)(stage, plan.killed),
