@@ -29,7 +29,7 @@ export interface EvictionPlan {
 const claimable = 0.95
 
 /** A program that prints what `real` prints, with at most `mib` of memory in each row of a query for cards. */
-const smallerCard = (real: string, mib: number): string => `#!${process.execPath}
+export const smallerCard = (real: string, mib: number): string => `#!${process.execPath}
 const { spawnSync } = require("node:child_process")
 const { status, stdout } = spawnSync(${JSON.stringify(real)}, process.argv.slice(2), { encoding: "utf8" })
 const query = process.argv.find((one) => one.startsWith("--query-gpu="))

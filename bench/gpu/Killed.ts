@@ -76,7 +76,8 @@ export const killed: Measure<KilledPlan> = (stage, { rounds, size, streams }) =>
     return [
       {
         title: `An engine of ${size} that is killed on the card, ${streams} streams running`,
-        method: "SIGKILL of the engine's process; the next request is sent at once, and again until it is answered",
+        method:
+          "SIGKILL of the engine's process; the next request is sent at once, and again until it is answered",
         findings: [
           finding("start of the node with its first replies, to compare with", "s", [startSeconds]),
           finding("kill to the next whole reply", "s", of("backSeconds")),
