@@ -8,7 +8,7 @@ export const root = fileURLToPath(new URL("..", import.meta.url))
 export const app = join(root, "app")
 
 /** Folders of the program, from the root. */
-const folders = ["src", "actors", "engines"]
+const folders = ["src", "actors", "engines", "bench/harness"]
 
 /** All files of the program, as paths from the root. */
 export const programFiles = (): ReadonlyArray<string> =>

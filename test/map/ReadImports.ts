@@ -12,7 +12,8 @@ const sourcesIn = (folder: string): ReadonlyArray<string> =>
     .map((name) => join(folder, name))
 
 /** Paths of all source files of the product, from the repository's root: TypeScript, and the playground's JavaScript. */
-export const sourceFiles = (): ReadonlyArray<string> => ["src", "actors", "engines"].flatMap(sourcesIn)
+export const sourceFiles = (): ReadonlyArray<string> =>
+  ["src", "actors", "engines", "bench/harness"].flatMap(sourcesIn)
 
 export const textOf = (path: string): string => readFileSync(join(root, path), "utf8")
 
