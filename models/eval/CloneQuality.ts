@@ -3,7 +3,7 @@
 import { Effect } from "effect"
 import { SPEECH_RATE_HZ } from "#domain/audio/Audio.ts"
 import { encoderAudio } from "#engines/shared/speech/ReferenceClip.ts"
-import { finding, type Section } from "../support/Findings.ts"
+import { finding, type Section } from "../../bench/support/Findings.ts"
 import { loadCloner, loadVoices, speak, toTranscriberInput } from "./Engines.ts"
 import { evaluationSet, referenceSamples } from "./EvaluationSet.ts"
 import {

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs"
 import { expect, it } from "@effect/vitest"
 import { keptResults } from "../../bench/run/ResultFile.ts"
 
-const catalog = JSON.parse(readFileSync(new URL("../../models/catalog.json", import.meta.url), "utf8")) as {
+const catalog = JSON.parse(readFileSync(new URL("../catalog.json", import.meta.url), "utf8")) as {
   readonly models: ReadonlyArray<{
     readonly files: Readonly<Record<string, { readonly source: string; readonly sha256?: string }>>
   }>

@@ -5,10 +5,10 @@ import { expect, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { llamaGguf } from "#engines/llama/model/LlamaGguf.ts"
 import type { ChatTurn, TextEngine } from "#engines/protocol/Engine.ts"
-import { MARKUP, rubric } from "../../bench/models/ChatRubric.ts"
-import { generateText, openText, textRequest } from "../support/engines/EngineHarness.ts"
+import { generateText, openText, textRequest } from "../../test/support/engines/EngineHarness.ts"
+import { MARKUP, rubric } from "../eval/ChatRubric.ts"
 
-const weights = fileURLToPath(import.meta.resolve("../../models/llama-demo/llama-demo-Q8_0.gguf"))
+const weights = fileURLToPath(import.meta.resolve("../llama-demo/llama-demo-Q8_0.gguf"))
 const answers = 2000
 
 class Demo extends Context.Service<Demo, TextEngine>()("test/Demo") {

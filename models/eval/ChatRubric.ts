@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs"
 import { Effect, Schema } from "effect"
 import type { JsonObject } from "#domain/wire/Json.ts"
 import type { ChatTurn, GenerateRequest, TextDelta, TextEngine } from "#engines/protocol/Engine.ts"
-import { finding, type Section } from "../support/Findings.ts"
+import { finding, type Section } from "../../bench/support/Findings.ts"
 import { collector, greedy, toolResultTurns } from "./Engines.ts"
 
 const JsonValue = Schema.Record(Schema.String, Schema.Json)
@@ -30,7 +30,7 @@ const Rubric = Schema.Struct({
 export type RubricPrompt = typeof RubricPrompt.Type
 
 export const rubric = Schema.decodeUnknownSync(Schema.fromJsonString(Rubric))(
-  readFileSync(new URL("../../models/eval/chat.json", import.meta.url), "utf8"),
+  readFileSync(new URL("./chat.json", import.meta.url), "utf8"),
 )
 
 /** Groups of prompts in the order of the report, and what they are. */

@@ -2,9 +2,9 @@
 // catalog (for pictures a node is started).
 import { writeFileSync } from "node:fs"
 import { Effect, type Scope } from "effect"
-import { ChildFailed } from "../support/Child.ts"
-import type { Section } from "../support/Findings.ts"
-import { type Suite, suite } from "../support/Suite.ts"
+import { ChildFailed } from "../../bench/support/Child.ts"
+import type { Section } from "../../bench/support/Findings.ts"
+import { type Suite, suite } from "../../bench/support/Suite.ts"
 import { chatSections } from "./ChatQuality.ts"
 import { answersPage, judgedAnswers } from "./ChatRubric.ts"
 import { cloneSections } from "./CloneQuality.ts"
@@ -45,9 +45,7 @@ export const modelsSuite = (catalog?: string): Suite => {
 
 /** Writes the judged answers of the built-in chat model to models/eval/chat-answers.md. */
 export const writeAnswers = Effect.flatMap(loadChatModel, judgedAnswers).pipe(
-  Effect.map((answers) =>
-    writeFileSync(new URL("../../models/eval/chat-answers.md", import.meta.url), answersPage(answers)),
-  ),
+  Effect.map((answers) => writeFileSync(new URL("./chat-answers.md", import.meta.url), answersPage(answers))),
   Effect.scoped,
   Effect.provide(EvaluatedCatalog.at()),
   Effect.orDie,

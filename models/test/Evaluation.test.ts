@@ -2,21 +2,16 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { wordErrorPercent } from "#harness/figures/WordErrors.ts"
-import { follows } from "../../bench/models/ChatQuality.ts"
-import {
-  clipsWithoutSpeech,
-  RandomNumbers,
-  withNoise,
-  withReverberation,
-} from "../../bench/models/Conditions.ts"
-import { prompts } from "../../bench/models/EvaluationSet.ts"
+import { follows } from "../eval/ChatQuality.ts"
+import { clipsWithoutSpeech, RandomNumbers, withNoise, withReverberation } from "../eval/Conditions.ts"
+import { prompts } from "../eval/EvaluationSet.ts"
 import {
   cleannessOf,
   PROFILE_RATE_HZ,
   pitchDistance,
   profileOf,
   timbreDistance,
-} from "../../bench/models/VoiceProfile.ts"
+} from "../eval/VoiceProfile.ts"
 
 const power = (samples: Float32Array): number =>
   samples.reduce((sum, sample) => sum + sample * sample, 0) / samples.length

@@ -5,9 +5,7 @@ import { Random } from "#harness/random/Random.ts"
 
 type Colour = readonly [red: number, green: number, blue: number]
 
-const known = JSON.parse(
-  readFileSync(new URL("../../../models/train/sight/scenes.json", import.meta.url), "utf8"),
-) as {
+const known = JSON.parse(readFileSync(new URL("../../train/sight/scenes.json", import.meta.url), "utf8")) as {
   readonly colours: Readonly<Record<string, Colour>>
   readonly shapes: ReadonlyArray<string>
   readonly places: ReadonlyArray<string>

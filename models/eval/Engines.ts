@@ -22,7 +22,7 @@ import { locate } from "#weights/ModelFiles.ts"
 
 /** Path of the evaluated catalog: the built-in one, or one with candidates for it. */
 export class EvaluatedCatalog extends Context.Service<EvaluatedCatalog, { readonly path: string }>()(
-  "bench/models/EvaluatedCatalog",
+  "models/eval/EvaluatedCatalog",
 ) {
   static readonly at = (path: string = builtInCatalog) => Layer.succeed(EvaluatedCatalog, { path })
 }

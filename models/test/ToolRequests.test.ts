@@ -2,9 +2,9 @@
 import { readFileSync } from "node:fs"
 import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { toolRequests } from "../../bench/models/ChatTools.ts"
+import { toolRequests } from "../eval/ChatTools.ts"
 
-const words = new URL("../../models/train/words/", import.meta.url)
+const words = new URL("../train/words/", import.meta.url)
 const read = (name: string): string => readFileSync(new URL(name, words), "utf8").toLowerCase()
 const trained = ["tools.json", "knowledge.json", "corpus.py", "tools.py"].map(read)
 

@@ -1,5 +1,5 @@
 // The evaluation set of the built-in models in models/eval: sentences, voices and audio. Its sentences were never part
-// of the training (test/models/Disjoint.test.ts). Imports no engine.
+// of the training (models/test/Disjoint.test.ts). Imports no engine.
 import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { Effect, Schema } from "effect"
@@ -7,7 +7,7 @@ import { decodeClip } from "#audio/DecodeClip.ts"
 import { Decoder } from "#audio/Decoder.ts"
 import { LISTEN_RATE_HZ, SPEECH_RATE_HZ } from "#domain/audio/Audio.ts"
 
-const folder = new URL("../../models/eval/", import.meta.url)
+const folder = new URL("./", import.meta.url)
 const pathOf = (file: string): string => fileURLToPath(new URL(file, folder))
 
 /** Times in seconds from the first sample of the recording. */

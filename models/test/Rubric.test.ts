@@ -2,7 +2,7 @@
 // answer reject what they name.
 import { readFileSync } from "node:fs"
 import { describe, expect, it } from "@effect/vitest"
-import { faultOf, rubric, rubricGroups } from "../../bench/models/ChatRubric.ts"
+import { faultOf, rubric, rubricGroups } from "../eval/ChatRubric.ts"
 
 const turns = rubric.prompts.flatMap(({ turns }) => turns)
 const plain = {}
@@ -59,6 +59,6 @@ describe("the rubric", () => {
 })
 
 it("the generator of the training text leaves these prompts out", () => {
-  const generator = readFileSync(new URL("../../models/train/words/corpus.py", import.meta.url), "utf8")
+  const generator = readFileSync(new URL("../train/words/corpus.py", import.meta.url), "utf8")
   expect(generator).toContain('"eval/chat.json"')
 })

@@ -1,7 +1,7 @@
 // The scenes and questions of the evaluation of pictures: what is drawn is what is asked about.
 import { describe, expect, it } from "@effect/vitest"
-import { kinds, questionsAbout } from "../../bench/models/sight/Questions.ts"
-import { colours, painted, sceneOf, side } from "../../bench/models/sight/Scenes.ts"
+import { kinds, questionsAbout } from "../eval/sight/Questions.ts"
+import { colours, painted, sceneOf, side } from "../eval/sight/Scenes.ts"
 
 const plain = { scale: 1, samples: 1, noise: 0 }
 const numbers = Array.from({ length: 400 }, (_, number) => number)

@@ -2,7 +2,7 @@
 // greedily. Right is an answer whose last number is the result.
 import { Effect } from "effect"
 import type { TextEngine } from "#engines/protocol/Engine.ts"
-import { finding, type Section } from "../support/Findings.ts"
+import { finding, type Section } from "../../bench/support/Findings.ts"
 import { RandomNumbers } from "./Conditions.ts"
 import { answer } from "./Engines.ts"
 

@@ -3,9 +3,9 @@
 import { createHash } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { describe, expect, it } from "@effect/vitest"
-import { evaluationSet } from "../../bench/models/EvaluationSet.ts"
+import { evaluationSet } from "../eval/EvaluationSet.ts"
 
-const models = new URL("../../models/", import.meta.url)
+const models = new URL("../", import.meta.url)
 const read = (name: string): Buffer => readFileSync(new URL(name, models))
 
 // The rule of models/train/common/split.py, implemented independently.

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs"
 import { isDeepStrictEqual } from "node:util"
 import { Effect, Schema } from "effect"
 import type { TextDelta, TextEngine, Tool } from "#engines/protocol/Engine.ts"
-import { finding, type Section } from "../support/Findings.ts"
+import { finding, type Section } from "../../bench/support/Findings.ts"
 import { collector, greedy } from "./Engines.ts"
 
 const JsonObject = Schema.Record(Schema.String, Schema.Json)
@@ -36,7 +36,7 @@ const ToolRequests = Schema.Struct({
 type Request = (typeof ToolRequests.Type)["requests"][number]
 
 export const toolRequests = Schema.decodeUnknownSync(Schema.fromJsonString(ToolRequests))(
-  readFileSync(new URL("../../models/eval/tools.json", import.meta.url), "utf8"),
+  readFileSync(new URL("./tools.json", import.meta.url), "utf8"),
 )
 
 const offered = ({ tools }: Request): ReadonlyArray<Tool> =>
