@@ -70,7 +70,7 @@ export const eviction: Measure<EvictionPlan> = (stage, { large, rounds, small })
     })
     const gateway = yield* startGateway({
       models: [onDemand("small", one, stage), onDemand("large", two, stage)],
-      settings: settingsOf(stage),
+      settings: { ...settingsOf(stage), EDGEWISE_EVICT_IDLE: "true" },
       programs,
     })
     const { target } = yield* operatorIn(gateway)
