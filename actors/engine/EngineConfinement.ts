@@ -41,6 +41,8 @@ const forGpus = (env: NodeJS.ProcessEnv, present: ReadonlyArray<string>): Readon
     ? []
     : [
         ...present.map((path) => ({ path, access: "device" }) as const),
+        // CUDA writes the names of its threads here (task/ID/comm) and fails to start (304, "OS call failed") if it may not.
+        { path: "/proc/self/task", access: "fill" },
         { path: "/dev/shm", access: "keep" },
         ...driverFolders.map((path) => ({ path, access: "read" }) as const),
         // Code that the driver has compiled for this GPU.
