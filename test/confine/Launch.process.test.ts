@@ -16,7 +16,7 @@ import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { engineConfinement } from "#actors/engine/EngineConfinement.ts"
+import { engineConfinement, threadNames } from "#actors/engine/EngineConfinement.ts"
 import { decoderConfinement } from "#audio/DecoderProcess.ts"
 import { findFfmpeg } from "#audio/FfmpegProgram.ts"
 import { ConfinedFolder } from "#confine/ConfinedFolder.ts"
@@ -289,6 +289,25 @@ describe("a confined engine", needs("confinement"), () => {
       "writes compiled code": "done",
       "writes a temporary file": "done",
       "makes a thread": "done",
+    })
+  })
+})
+
+describe("a confined engine on a GPU", needs("confinement"), () => {
+  it("names its own threads, as CUDA does when it starts, and those of no other process", () => {
+    const named = (pid: string): string =>
+      `for (const thread of fs.readdirSync("/proc/${pid}/task")) { const file = fs.openSync("/proc/${pid}/task/" + thread + "/comm", "r+"); fs.writeSync(file, "named"); fs.closeSync(file) }`
+    const { grants, limits } = engineConfinement({
+      folder: room.path,
+      compiled: undefined,
+      home,
+      files: [],
+      env: {},
+    })
+    const actions = { "names its own": named("self"), "names another's": named(String(bystander.pid)) }
+    expect(attempt({ limits, sockets: "local", grants: [...grants, ...threadNames] }, actions)).toEqual({
+      "names its own": "done",
+      "names another's": "EACCES",
     })
   })
 })
