@@ -68,7 +68,7 @@ export class Model<K extends EngineKind> {
         terms: Specifications.model,
         capacity: Limits.modelMailbox,
         // Whatever was in memory goes with the incarnation.
-        initial: Effect.acquireRelease(Effect.succeed(engine), () => Effect.ignore(engine.release())),
+        initial: () => Effect.acquireRelease(Effect.succeed(engine), () => Effect.ignore(engine.release())),
         handle: {
           Load: (_, { force }) => Effect.map(model.onLoad(force), replied),
           Unload: () => Effect.map(model.onUnload, replied),

@@ -4,7 +4,6 @@ import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { Drain } from "#actors/Drain.ts"
 import { Device } from "#actors/device/Device.ts"
-import { MemoryPressureLevel } from "#actors/device/MemoryPressureLevel.ts"
 import { NvidiaSmi } from "#actors/device/NvidiaSmi.ts"
 import { LiveSessions } from "#actors/live/LiveSessions.ts"
 import { memoryWatch } from "#actors/model/MemoryWatch.ts"
@@ -221,7 +220,7 @@ export const nodeLayer = (
         }),
       ),
     ),
-    Layer.provideMerge(Layer.mergeAll(MemoryPressureLevel.layer, NvidiaSmi.layer())),
+    Layer.provideMerge(NvidiaSmi.layer()),
     Layer.provideMerge(
       Layer.mergeAll(
         CodecPool.layer(),

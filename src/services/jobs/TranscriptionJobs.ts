@@ -4,7 +4,7 @@
 import { Context, Effect, Layer } from "effect"
 import { startChild } from "#actors/Child.ts"
 import { Drain } from "#actors/Drain.ts"
-import { admitBatch } from "#actors/device/MemoryPressureLevel.ts"
+import { admitBatch } from "#actors/device/Admission.ts"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import * as Specifications from "#actors/Specifications.ts"
 import { supervisor } from "#actors/Supervisor.ts"
