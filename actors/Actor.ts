@@ -4,7 +4,7 @@
 // incarnation begins with the initial state and the messages that still wait. A full mailbox is an answer too.
 // For control, not for data: tokens and audio frames are function calls (docs/architecture.md).
 import { Cause, Deferred, Effect, Exit, Queue, Schema, type Scope } from "effect"
-import { type Child, type ChildEnd, type ChildTerms, startChild } from "./Child.ts"
+import { type Child, type ChildTerms, startChild } from "./Child.ts"
 import type { Details } from "./TreeNode.ts"
 
 export class ActorStopped extends Schema.TaggedError<ActorStopped>()("ActorStopped", {
@@ -96,21 +96,18 @@ export const spawn = <S, M extends AnyMessage, End = never>(
     const handlers = spec.handle as unknown as Readonly<Record<string, AnyHandler<S, End>>>
 
     // Every message has its answer, however the actor ends.
-    const close = (end: ChildEnd<End, never>): Effect.Effect<void> => {
+    const close = Effect.sync(() => {
       hasEnded = true
       const gone = Exit.fail(new ActorStopped({ actor: name }))
       answer(inFlight, gone)
       for (let next = Queue.takeUnsafe(mailbox); next !== undefined; next = Queue.takeUnsafe(mailbox))
         if (Exit.isSuccess(next)) answer(next.value, gone)
-      return end.reason === "gave-up"
-        ? Effect.logError("actor gave up").pipe(Effect.annotateLogs({ actor: name, restarts: end.restarts }))
-        : Effect.void
-    }
+    })
 
     const child = yield* startChild<End, never, never>({
       ...spec.terms,
       name,
-      onEnd: close,
+      onEnd: () => close,
       run: (self) =>
         Effect.gen(function* () {
           self.node.details = { ...details, mailbox: () => ({ depth: depth(), bound: capacity }) }

@@ -101,6 +101,8 @@ export class Device extends Context.Service<
     readonly pressure: () => MemoryPressureReading
     /** Takes a reading of the share of the memory budget that is in use, and returns the level that follows. */
     readonly observe: (share: number) => Effect.Effect<MemoryLevel>
+    /** Whether the host's actor has given up: nothing can be loaded. */
+    readonly isLost: () => boolean
     /** The CPU threads, shared by the models that work. */
     readonly threads: ThreadLedger
     /** Share of all processors' time in use since it was last asked, percent, rounded. */
@@ -292,6 +294,7 @@ const make = Effect.fnUntraced(function* (smi: NvidiaSmi["Service"], options: De
     }),
     modelBytes: () => modelBytes,
     pressure,
+    isLost: host.isLost,
     observe: (used) => Effect.map(host.tell({ is: "used", share: used }), () => pressure().level),
     threads,
     utilization: Effect.sync(utilization),

@@ -131,7 +131,8 @@ const serve = (before: DeviceState): readonly [DeviceState, ReadonlyArray<Comman
 
 const unchanged = (state: DeviceState): readonly [DeviceState, ReadonlyArray<Command>] => [state, []]
 
-const isAmount = (bytes: number): boolean => Number.isFinite(bytes) && bytes >= 0
+/** False for NaN. */
+const isAmount = (value: number): boolean => value >= 0 && value < Number.POSITIVE_INFINITY
 
 const makesSense = ({ freeBytes, totalBytes }: NvidiaGpu): boolean =>
   isAmount(totalBytes) && isAmount(freeBytes) && freeBytes <= totalBytes

@@ -80,6 +80,12 @@ export class Model<K extends EngineKind> {
           holds: () => ({ memoryBytes: engine.claimedBytes(hostId) }),
         },
       })
+      yield* Effect.forkScoped(
+        Effect.map(model.ref.ended, (end) => {
+          if (end.reason === "gave-up")
+            engine.standing.lose("its part of the node has given up (edgewise tree)")
+        }),
+      )
       const { idleUnloadMs = 0 } = options
       if (idleUnloadMs > 0 && !engine.entry.runtime.pinned)
         yield* startChild({

@@ -119,6 +119,13 @@ export class ModelState {
     if (again) this.failedAtMs = Number.NEGATIVE_INFINITY
   }
 
+  /** Its actor has given up, whatever it did. */
+  lose(detail: string): void {
+    this.failed(detail)
+    if (this.status === "unloaded") this.move("load")
+    if (this.status !== "failed") this.move("gave-up")
+  }
+
   /** Its process has not ended. */
   stick(heldBytes: number): void {
     this.failed(`its process has not ended: ${heldBytes} bytes are still held`)

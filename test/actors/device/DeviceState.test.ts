@@ -156,6 +156,7 @@ const play = (first: DeviceState, events: ReadonlyArray<DeviceEvent>) => {
           // Never over the device's memory: what was free before it is enough for it and for those that were granted with it.
           const bytes = state.claims.get(to)!.bytes
           const freeBefore = freeOf({ ...state, claims: withoutNew() })
+          expect(bytes).toBeGreaterThanOrEqual(0)
           expect(bytes).toBeLessThanOrEqual(freeBefore)
           phases.set(to, "counts")
           if (isNew) met.granted++
