@@ -10,7 +10,7 @@ import { type ActorRef, type FailureOf, isNoReply, type ReplyOf, spawn } from ".
 import { startChild } from "../Child.ts"
 import { Device, hostId } from "../device/Device.ts"
 import type { EngineHost } from "../engine/EngineHost.ts"
-import type { Listener, RunError, RunOptions } from "../engine/EngineRequest.ts"
+import type { RequestReader, RunError, RunOptions } from "../engine/EngineRequest.ts"
 import * as Limits from "../Limits.ts"
 import * as Specifications from "../Specifications.ts"
 import { KeptThreads } from "../threads/KeptThreads.ts"
@@ -194,15 +194,15 @@ export class Model<K extends EngineKind> {
   /** Runs one request, see `Run`. Loads the model first, unless an operator has unloaded it. */
   run(
     request: Request<K>,
-    listener: Listener<K>,
+    reader: RequestReader<K>,
     options: RunOptions = {},
   ): Effect.Effect<End<K>, RunError | ModelNotLoaded> {
     return Effect.suspend((): Effect.Effect<End<K>, RunError | ModelNotLoaded> => {
       const { host } = this.engine
       // While an engine restarts, its host keeps the queue: the request waits there.
       if (host !== undefined && this.engine.standing.status !== "failed")
-        return host.requests.run(request, listener, options)
-      return this.afterLoad((host) => host.requests.run(request, listener, options))
+        return host.requests.run(request, reader, options)
+      return this.afterLoad((host) => host.requests.run(request, reader, options))
     })
   }
 

@@ -7,7 +7,7 @@ import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { type InvalidRequest, MemoryPressure, ModelNotLoaded } from "#domain/wire/Errors.ts"
 import type { End, EngineKind, Facts, Request } from "#engines/protocol/Verbs.ts"
 import { Device } from "../device/Device.ts"
-import type { Listener, RunError } from "../engine/EngineRequest.ts"
+import type { RequestReader, RunError } from "../engine/EngineRequest.ts"
 import * as Limits from "../Limits.ts"
 import type { AnyModel, Model } from "./Model.ts"
 import { type ModelHandle, type ModelRunOptions, ofKind, wrongKind } from "./ModelHandle.ts"
@@ -88,7 +88,7 @@ const make = Effect.fnUntraced(function* (
 
     run(
       request: Request<K>,
-      listener: Listener<K>,
+      reader: RequestReader<K>,
       options?: ModelRunOptions<K>,
     ): Effect.Effect<End<K>, RunError | ModelNotLoaded> {
       return Effect.suspend((): Effect.Effect<End<K>, RunError | ModelNotLoaded> => {
@@ -97,12 +97,12 @@ const make = Effect.fnUntraced(function* (
         // Background work waits in its queue instead; work that has begun goes on.
         if (level() === "full" && options?.continues !== true && options?.urgency !== "background")
           return Effect.fail(new MemoryPressure({ retryAfterMs: Limits.pressureRetryMs }))
-        const running = model.run(request, listener, options)
+        const running = model.run(request, reader, options)
         if (options?.on !== undefined) return running
         return Effect.catchIf(
           running,
           (error) => this.#isReplaced(model, error),
-          () => this.run(request, listener, options),
+          () => this.run(request, reader, options),
         )
       })
     }

@@ -29,7 +29,7 @@ const ask = (id: string, request = short, background = false) =>
       registry,
       id,
       request,
-      { started: () => {}, unit: () => {} },
+      { started: () => {}, take: () => {} },
       { urgency: background ? "background" : "interactive" },
     ),
   )
@@ -39,7 +39,7 @@ const begin = (id: string, background = false) =>
   Effect.gen(function* () {
     const registry = yield* ModelRegistry
     const started = yield* Deferred.make<void>()
-    const listener = { started: () => void Deferred.doneUnsafe(started, Effect.void), unit: () => {} }
+    const listener = { started: () => void Deferred.doneUnsafe(started, Effect.void), take: () => {} }
     const fiber = yield* Effect.forkChild(
       runText(registry, id, endless, listener, {
         urgency: background ? "background" : "interactive",
@@ -279,7 +279,7 @@ describe("memory pressure", () => {
         yield* device.observe(0.96)
         expect(yield* Effect.flip(ask("a"))).toMatchObject({ _tag: "MemoryPressure" })
         expect(yield* Effect.flip(admitNew)).toMatchObject({ _tag: "MemoryPressure" })
-        const listener = { started: () => {}, unit: () => {} }
+        const listener = { started: () => {}, take: () => {} }
         yield* runText(registry, "a", short, listener, { continues: true })
         const later = yield* begin("a", true)
         expect((yield* view("a")).host!.gauges()).toMatchObject({ open: 1, waiting: 1 })
