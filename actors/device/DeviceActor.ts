@@ -14,7 +14,7 @@ export class DeviceExhausted extends Schema.TaggedError<DeviceExhausted>()("Devi
   freeBytes: Schema.Finite,
 }) {}
 
-/** The device's actor has given up, or its node ends: nothing can be claimed of it. */
+/** The device's actor has crashed at this claim or given up, or its node ends. */
 export class DeviceLost extends Schema.TaggedError<DeviceLost>()("DeviceLost", {
   deviceName: Schema.String,
 }) {}
@@ -100,7 +100,7 @@ export const makeDeviceActor = ({
         const gone = Effect.andThen(ref.ended, Effect.fail(lost))
         let event: DeviceEvent = { is: "claimed", id: claimId, bytes, rounds }
         for (;;) {
-          yield* Effect.catchCause(ref.ask(new Happened(event)), (cause) =>
+          yield* Effect.catchCause(ref.deliver(new Happened(event)), (cause) =>
             Cause.hasInterruptsOnly(cause) ? Effect.interrupt : Effect.fail(lost),
           )
           const answer: Answer = yield* Effect.raceFirst(Queue.take(mine), gone)

@@ -176,7 +176,7 @@ export class ModelEngine<K extends EngineKind> {
     }
     if (refusal?._tag === "DeviceLost") {
       yield* Scope.close(scope, Exit.void)
-      const why = `no memory can be claimed of ${refusal.deviceName}: its part of the node has given up (edgewise tree)`
+      const why = `no memory can be claimed of ${refusal.deviceName}: its part of the node has crashed or given up (edgewise tree)`
       this.standing.lack(why, false)
       this.news.loadFailed(why)
       return yield* this.standing.unavailable()

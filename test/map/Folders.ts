@@ -10,7 +10,7 @@ export interface Folder {
 export const folders: Readonly<Record<string, Folder>> = {
   actors: {
     holds:
-      "The actor primitive, children and their restarts, the node's tree, its specifications, and the switch that stops new work",
+      "The actor primitive, supervisors, the node's tree, its specifications, and the switch that stops new work",
     imports: ["src/domain/process", "src/domain/queues", "src/domain/wire"],
   },
   "actors/conversation": {
