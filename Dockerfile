@@ -17,6 +17,7 @@ COPY models models
 COPY src src
 COPY actors actors
 COPY engines engines
+COPY bench/harness bench/harness
 ARG COMMIT=unknown
 RUN npm pkg set "commit=${COMMIT}"
 

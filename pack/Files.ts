@@ -8,14 +8,15 @@ export const root = fileURLToPath(new URL("..", import.meta.url))
 export const app = join(root, "app")
 
 /** Folders of the program, from the root. */
-const folders = ["src", "actors", "engines"]
+const folders = ["src", "actors", "engines", "bench/harness"]
 
 /** All files of the program, as paths from the root. */
 export const programFiles = (): ReadonlyArray<string> =>
   folders.flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: "utf8", withFileTypes: true })
       .filter((entry) => entry.isFile())
-      .map((entry) => join(entry.parentPath, entry.name).slice(root.length)),
+      .map((entry) => join(entry.parentPath, entry.name).slice(root.length))
+      .filter((path) => !path.startsWith("engines/grammar/test/")),
   )
 
 /** Weights and what belongs to them: the built-in models without their evaluation and training. */

@@ -1,44 +1,51 @@
-// The table of folders (test/map/Folders.ts) against the sources: every file is in a folder of the table, imports only
-// folders its row names, no folder and no file leads back to itself, and the map in docs/architecture.md is the table's.
+// The sources against the layers (test/map/Layers.ts): every folder belongs to one and is in the map of
+// docs/architecture.md, files import only what their layer may, and no folder and no file leads back to itself.
 import { dirname } from "node:path"
 import { expect, it } from "vitest"
 import { circlesOf } from "./map/Circles.ts"
 import { drawing, withDrawing } from "./map/Drawing.ts"
-import { folders } from "./map/Folders.ts"
+import { layerOf, layers } from "./map/Layers.ts"
 import { arrowsOf, importsOf, sourceFiles, specifiersOf, textOf } from "./map/ReadImports.ts"
 
 const files = sourceFiles()
 const imports = importsOf(files)
 const arrows = arrowsOf(imports)
 
-it("has every source file in a folder of the table", () => {
-  expect(files.length).toBeGreaterThan(100)
-  expect(files.filter((path) => folders[dirname(path)] === undefined)).toEqual([])
-  expect(Object.keys(folders).filter((folder) => !files.some((path) => dirname(path) === folder))).toEqual([])
+it("has every folder of sources in a layer and in the map of docs/architecture.md", () => {
+  const inUse = [...new Set(files.map((path) => dirname(path)))]
+  expect(inUse.length).toBeGreaterThan(50)
+  expect(inUse.filter((folder) => layerOf(folder) === undefined)).toEqual([])
+  const page = textOf("docs/architecture.md")
+  const mapped = [...page.slice(page.indexOf("## The map of folders")).matchAll(/^\| `([^`]+)` \|/gm)]
+  expect(mapped.map(([, folder]) => folder).toSorted()).toEqual(inUse.toSorted())
 })
 
-it("imports only what the table names, and the table names nothing else", () => {
-  const wrong = arrows.filter(
-    ({ path, target }) => !folders[dirname(path)]?.imports.includes(dirname(target)),
-  )
+it("imports only layers that the layer names", () => {
+  const wrong = arrows.filter(({ path, target }) => {
+    const [from, to] = [layerOf(dirname(path)), layerOf(dirname(target))]
+    return from !== to && !from?.imports.includes(to?.name ?? "")
+  })
   expect(wrong.map(({ path, target }) => `${path} imports ${target}`)).toEqual([])
-  const used = new Set(arrows.map(({ path, target }) => `${dirname(path)} imports ${dirname(target)}`))
-  const named = Object.entries(folders).flatMap(([folder, { imports }]) =>
-    imports.map((target) => `${folder} imports ${target}`),
+})
+
+it("names only layers that come before, and that its files import", () => {
+  const used = new Set(
+    arrows.map(
+      ({ path, target }) => `${layerOf(dirname(path))?.name} imports ${layerOf(dirname(target))?.name}`,
+    ),
   )
-  expect(named.filter((arrow) => !used.has(arrow))).toEqual([])
+  const wrong = layers.flatMap(({ imports, name }, at) =>
+    imports.filter(
+      (target) =>
+        !layers.slice(0, at).some((layer) => layer.name === target) || !used.has(`${name} imports ${target}`),
+    ),
+  )
+  expect(wrong).toEqual([])
 })
 
 it("has no folder that leads back to itself", () => {
-  const done = new Set<string>()
-  const walk = (folder: string, way: ReadonlyArray<string>): ReadonlyArray<string> => {
-    if (way.includes(folder)) return [[...way.slice(way.indexOf(folder)), folder].join(" → ")]
-    if (done.has(folder)) return []
-    const circles = (folders[folder]?.imports ?? []).flatMap((next) => walk(next, [...way, folder]))
-    done.add(folder)
-    return circles
-  }
-  expect(Object.keys(folders).flatMap((folder) => walk(folder, []))).toEqual([])
+  const between = arrows.map(({ path, target }) => ({ path: dirname(path), target: dirname(target) }))
+  expect(circlesOf(between)).toEqual([])
 })
 
 it("has no file that imports itself through others, types included", () => {
@@ -53,9 +60,9 @@ it("finds circles of any length, and files that import themselves", () => {
   ).toEqual([["a", "b", "c"], ["e"]])
 })
 
-it("draws the table in docs/architecture.md", () => {
+it("has the picture of the layers in docs/architecture.md", () => {
   const page = textOf("docs/architecture.md")
-  expect(page).toBe(withDrawing(page, drawing(folders)))
+  expect(page).toBe(withDrawing(page, drawing(layers)))
 })
 
 it("keeps uWebSockets.js in transport and native engines in engine processes", () => {

@@ -37,8 +37,9 @@ it("copies what exists, and the ignore file lets through exactly what is copied"
   )
   const allowed = [...text(".dockerignore").matchAll(/^!(.+)$/gm)].map(([, path = ""]) => path)
   expect([...copied, ...allowed].filter((path) => !existsSync(join(root, path)))).toEqual([])
-  const tops = [...new Set(allowed.map((path) => path.split("/")[0]))]
-  expect(tops.toSorted()).toEqual(copied.toSorted())
+  const isWithin = (path: string, folder: string) => `${path}/`.startsWith(`${folder}/`)
+  expect(copied.filter((folder) => !allowed.some((path) => isWithin(path, folder)))).toEqual([])
+  expect(allowed.filter((path) => !copied.some((folder) => isWithin(path, folder)))).toEqual([])
   expect(text(".dockerignore")).toMatch(/^\*$/m)
 })
 

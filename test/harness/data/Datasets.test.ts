@@ -98,7 +98,7 @@ it("words end in order inside their segments", () => {
 })
 
 it("the program's own clips have texts that fit their segments", () => {
-  const path = new URL("../../../src/harness/data/clips/clips.json", import.meta.url)
+  const path = new URL("../../../bench/harness/data/clips/clips.json", import.meta.url)
   const clips = JSON.parse(readFileSync(path, "utf8")) as ReadonlyArray<{
     text: string
     segments: ReadonlyArray<{ text: string }>

@@ -1,0 +1,216 @@
+// Measures of the built-in transcription model: word errors by voice and condition, text where there is no speech, errors
+// of segment times, and speed. Uses the product's own engine and the audio of models/eval.
+import { Effect } from "effect"
+import { LISTEN_RATE_HZ, s16ToF32 } from "#domain/audio/Audio.ts"
+import type { TranscriptionEngine } from "#engines/protocol/Engine.ts"
+import { type TranscribedText, wordErrorPercent } from "#harness/figures/WordErrors.ts"
+import { finding, type Section } from "../../bench/support/Findings.ts"
+import { clipsWithoutSpeech, withNoise, withReverberation } from "./Conditions.ts"
+import { loadTranscriber, type Transcript, transcribe } from "./Engines.ts"
+import { evaluationSet, type Recording, recordingSamples } from "./EvaluationSet.ts"
+
+/** Seconds of silence on either side of a sentence that is cut out of its recording. */
+const MARGIN_SECONDS = 0.2
+
+interface Sentence extends TranscribedText {
+  readonly voice: string
+  readonly group: Recording["group"]
+  readonly kind: "pattern" | "free"
+}
+
+/** One recording of the evaluation set and its samples, f32 mono 16 kHz. */
+interface Material {
+  readonly recording: Recording
+  readonly samples: Float32Array
+}
+
+type Condition = readonly [name: string, apply: (samples: Float32Array, seed: number) => Float32Array]
+
+const clean: Condition = ["clean", (samples) => samples]
+
+/** The goals apply to `clean`; the others show how fast the error rate rises. */
+const conditions: ReadonlyArray<Condition> = [
+  clean,
+  ["noise, 20 dB", (samples, seed) => withNoise(samples, 20, seed)],
+  ["noise, 10 dB", (samples, seed) => withNoise(samples, 10, seed)],
+  ["reverberation of 0.3 s", (samples, seed) => withReverberation(samples, 0.3, LISTEN_RATE_HZ, seed)],
+]
+
+const cut = (samples: Float32Array, start: number, end: number): Float32Array =>
+  samples.slice(
+    Math.max(0, Math.round((start - MARGIN_SECONDS) * LISTEN_RATE_HZ)),
+    Math.round((end + MARGIN_SECONDS) * LISTEN_RATE_HZ),
+  )
+
+/** Transcribes every sentence of the material, one by one, under one condition. */
+const transcribeSentences = Effect.fnUntraced(function* (
+  engine: TranscriptionEngine,
+  material: ReadonlyArray<Material>,
+  [, apply]: Condition,
+) {
+  const out: Array<Sentence> = []
+  for (const { recording, samples } of material) {
+    for (const { end, kind, start, text } of recording.segments) {
+      const transcript = yield* transcribe(engine, apply(cut(samples, start, end), out.length + 1))
+      out.push({
+        spoken: text,
+        transcribed: transcript.text,
+        kind,
+        voice: recording.voice,
+        group: recording.group,
+      })
+    }
+  }
+  return out
+})
+
+const wordErrors = Effect.fnUntraced(function* (
+  engine: TranscriptionEngine,
+  material: ReadonlyArray<Material>,
+) {
+  const cleanResults = yield* transcribeSentences(engine, material, clean)
+  const rate = (what: string, chosen: ReadonlyArray<Sentence>, goal?: number) =>
+    finding(
+      what,
+      "%",
+      [wordErrorPercent(chosen)],
+      goal === undefined ? undefined : { is: "at most", value: goal },
+    )
+  const trained = cleanResults.filter(({ group }) => group === "trained")
+  const unseen = cleanResults.filter(({ group }) => group === "unseen")
+  const groups = [
+    rate("trained voices", trained, 10),
+    rate(
+      "trained voices, framed sentences",
+      trained.filter(({ kind }) => kind === "pattern"),
+    ),
+    rate(
+      "trained voices, free sentences",
+      trained.filter(({ kind }) => kind === "free"),
+    ),
+    rate("voices never trained", unseen, 20),
+  ]
+  const degraded = yield* Effect.forEach(conditions.slice(1), (condition) =>
+    Effect.map(transcribeSentences(engine, material, condition), (sentences) =>
+      rate(`all voices, ${condition[0]}`, sentences),
+    ),
+  )
+  const byVoice = material.map(({ recording: { group, voice } }) =>
+    rate(
+      group === "unseen" ? `${voice} (never trained)` : voice,
+      cleanResults.filter((sentence) => sentence.voice === voice),
+    ),
+  )
+  return [
+    {
+      title: "Transcription: word errors",
+      method: `${cleanResults.length} sentences of ${material.length} espeak-ng voices, one by one, clean unless the row names a condition; compared in lower case without punctuation.`,
+      findings: [...groups, ...degraded],
+    },
+    {
+      title: "Transcription: word errors by voice, clean",
+      method: "Four sentences a voice, six of a voice that was never trained: about 30 and 45 words.",
+      findings: byVoice,
+    },
+  ] satisfies ReadonlyArray<Section>
+})
+
+const withoutSpeech = Effect.fnUntraced(function* (engine: TranscriptionEngine) {
+  const clips = clipsWithoutSpeech(LISTEN_RATE_HZ)
+  const results = yield* Effect.forEach(clips, ({ kind, samples }) =>
+    Effect.map(transcribe(engine, samples), ({ text }) => ({ kind, empty: text === "" })),
+  )
+  const kinds = [...new Set(clips.map(({ kind }) => kind))]
+  const share = (what: string, chosen: typeof results) => {
+    const empty = chosen.filter((clip) => clip.empty).length
+    return finding(what, "%", [(100 * empty) / chosen.length], { is: "at least", value: 100 })
+  }
+  return {
+    title: "Transcription: empty text where there is no speech",
+    method: `${clips.length} generated clips of 1, 3, 8 and 20 s.`,
+    findings: kinds.map((kind) =>
+      share(
+        kind,
+        results.filter((clip) => clip.kind === kind),
+      ),
+    ),
+  } satisfies Section
+})
+
+/** For every spoken sentence, the distance to the nearest start and the nearest end of a transcribed segment. */
+const timeErrors = (recording: Recording, { segments }: Transcript) => {
+  const nearest = (times: ReadonlyArray<number>, time: number) =>
+    Math.min(...times.map((other) => Math.abs(other - time)))
+  return recording.segments.map(({ end, start }) => ({
+    start: nearest(
+      segments.map((segment) => segment.start),
+      start,
+    ),
+    end: nearest(
+      segments.map((segment) => segment.end),
+      end,
+    ),
+  }))
+}
+
+const times = Effect.fnUntraced(function* (engine: TranscriptionEngine, material: ReadonlyArray<Material>) {
+  const results = yield* Effect.forEach(material, ({ recording, samples }) =>
+    Effect.map(transcribe(engine, samples), (transcript) => ({ recording, transcript })),
+  )
+  const errors = results.flatMap(({ recording, transcript }) => timeErrors(recording, transcript))
+  const within = (side: "start" | "end") =>
+    (100 * errors.filter((error) => error[side] <= 0.3).length) / errors.length
+  const goal = { is: "at most", value: 0.3 } as const
+  const least = { is: "at least", value: 90 } as const
+  const segments = results.filter(
+    ({ recording, transcript }) => transcript.segments.length === recording.segments.length,
+  ).length
+  return {
+    title: "Transcription: times of segments",
+    method: `${material.length} recordings of four or six sentences with pauses of half a second; for every sentence, the distance to the nearest transcribed start and end.`,
+    findings: [
+      finding(
+        "error of starts",
+        "s",
+        errors.map(({ start }) => start),
+        goal,
+      ),
+      finding(
+        "error of ends",
+        "s",
+        errors.map(({ end }) => end),
+        goal,
+      ),
+      finding("starts within 0.3 s", "%", [within("start")], least),
+      finding("ends within 0.3 s", "%", [within("end")], least),
+      finding("recordings cut into the right number of segments", "%", [(100 * segments) / results.length]),
+    ],
+  } satisfies Section
+})
+
+const speed = Effect.fnUntraced(function* (engine: TranscriptionEngine, material: ReadonlyArray<Material>) {
+  const seconds = 10
+  const window = (samples: Float32Array) => samples.subarray(0, seconds * LISTEN_RATE_HZ)
+  const long = material.filter(({ samples }) => samples.length >= seconds * LISTEN_RATE_HZ).slice(0, 9)
+  const computeTimes = yield* Effect.forEach(long, ({ samples }) =>
+    Effect.map(transcribe(engine, window(samples)), ({ computeSeconds }) => computeSeconds),
+  )
+  return {
+    title: "Transcription: speed",
+    method: `${long.length} windows of ${seconds} s, one thread.`,
+    findings: [finding("computing time of a window of 10 s", "s", computeTimes, { is: "at most", value: 1 })],
+  } satisfies Section
+})
+
+export const transcriptionSections = Effect.gen(function* () {
+  const engine = yield* loadTranscriber
+  const material = yield* Effect.forEach(evaluationSet.speech, (recording) =>
+    Effect.map(recordingSamples(recording), (samples) => ({ recording, samples: s16ToF32(samples) })),
+  )
+  return [
+    ...(yield* wordErrors(engine, material)),
+    yield* withoutSpeech(engine),
+    yield* times(engine, material),
+    yield* speed(engine, material),
+  ] satisfies ReadonlyArray<Section>
+})

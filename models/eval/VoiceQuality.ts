@@ -1,0 +1,134 @@
+// Measures of the built-in voices: word errors of the transcription model on their speech, artefacts, differences in loudness,
+// duration at each `speed`, and computing time.
+import { Effect } from "effect"
+import { SPEECH_RATE_HZ } from "#domain/audio/Audio.ts"
+import type { SpeechEngine } from "#engines/protocol/Engine.ts"
+import { wordErrorPercent } from "#harness/figures/WordErrors.ts"
+import { finding, type Section } from "../../bench/support/Findings.ts"
+import { loadTranscriber, loadVoices, type Speech, speak, toTranscriberInput, transcribe } from "./Engines.ts"
+import { evaluationSet } from "./EvaluationSet.ts"
+import { cleannessOf } from "./VoiceProfile.ts"
+
+const SPEEDS = [0.25, 0.5, 2, 4]
+
+interface Spoken extends Speech {
+  readonly voice: string
+  readonly text: string
+}
+
+/** Every voice speaks every sentence of the round trip. */
+const speakAll = Effect.fnUntraced(function* (voices: SpeechEngine) {
+  const out: Array<Spoken> = []
+  for (const voice of voices.facts.voices) {
+    for (const text of evaluationSet.roundTrip) {
+      out.push({ voice, text, ...(yield* speak(voices, text, { preset: voice })) })
+    }
+  }
+  return out
+})
+
+const roundTrip = Effect.fnUntraced(function* (spoken: ReadonlyArray<Spoken>, ids: ReadonlyArray<string>) {
+  const transcriber = yield* loadTranscriber
+  const results = yield* Effect.forEach(spoken, ({ samples, text, voice }) =>
+    Effect.map(transcribe(transcriber, toTranscriberInput(samples)), (transcript) => ({
+      voice,
+      spoken: text,
+      transcribed: transcript.text,
+    })),
+  )
+  const goal = { is: "at most", value: 20 } as const
+  return {
+    title: "Voices: word errors of their transcripts (round trip)",
+    method: `${evaluationSet.roundTrip.length} free sentences, spoken by every voice and transcribed by the built-in transcription model, which makes errors of its own.`,
+    findings: [
+      finding("all voices", "%", [wordErrorPercent(results)], goal),
+      ...ids.map((id) =>
+        finding(id, "%", [wordErrorPercent(results.filter(({ voice }) => voice === id))], goal),
+      ),
+    ],
+  } satisfies Section
+})
+
+const cleanness = (spoken: ReadonlyArray<Spoken>, ids: ReadonlyArray<string>): Section => {
+  const all = spoken.map(({ samples, voice }) => ({ voice, ...cleannessOf(samples) }))
+  const loudness = ids.map((id) => {
+    const own = all.filter(({ voice }) => voice === id)
+    return own.reduce((sum, { loudnessDbfs }) => sum + loudnessDbfs, 0) / own.length
+  })
+  const most = (values: ReadonlyArray<number>) => [Math.max(...values)]
+  return {
+    title: "Voices: cleanness",
+    method: "The same sentences; loudness is the mean power without pauses.",
+    findings: [
+      finding("highest peak", "dBFS", most(all.map(({ peakDbfs }) => peakDbfs)), {
+        is: "at most",
+        value: -1,
+      }),
+      finding("largest mean of a clip (DC)", "% of full scale", most(all.map(({ dc }) => 100 * dc)), {
+        is: "at most",
+        value: 0.1,
+      }),
+      finding(
+        "largest first or last sample (click)",
+        "% of full scale",
+        most(all.map(({ edge }) => 100 * edge)),
+        {
+          is: "at most",
+          value: 0.5,
+        },
+      ),
+      finding("loudest voice above the quietest", "dB", [Math.max(...loudness) - Math.min(...loudness)], {
+        is: "at most",
+        value: 2,
+      }),
+      ...ids.map((id, at) => finding(`loudness of ${id}`, "dBFS", [loudness[at] ?? Number.NaN])),
+    ],
+  }
+}
+
+const durations = Effect.fnUntraced(function* (voices: SpeechEngine, ids: ReadonlyArray<string>) {
+  const texts = evaluationSet.roundTrip.slice(0, 2)
+  const errors = new Map(SPEEDS.map((speed) => [speed, [] as Array<number>]))
+  for (const voice of ids) {
+    for (const text of texts) {
+      const { samples: normal } = yield* speak(voices, text, { preset: voice })
+      for (const speed of SPEEDS) {
+        const { samples } = yield* speak(voices, text, { preset: voice }, speed)
+        errors.get(speed)?.push(100 * Math.abs((samples.length * speed) / normal.length - 1))
+      }
+    }
+  }
+  return {
+    title: "Voices: duration against speed",
+    method: `${texts.length} sentences of every voice; the difference of duration times speed from the duration at speed 1.`,
+    findings: [...errors].flatMap(([speed, off]) => [
+      finding(`speed ${speed}`, "% off", off),
+      finding(`speed ${speed}, the worst`, "% off", [Math.max(...off)], { is: "at most", value: 5 }),
+    ]),
+  } satisfies Section
+})
+
+const cost = (spoken: ReadonlyArray<Spoken>): Section => ({
+  title: "Voices: speed",
+  method: `${spoken.length} sentences, text to samples, one thread.`,
+  findings: [
+    finding(
+      "computing time for a second of speech",
+      "s",
+      spoken.map(({ computeSeconds, samples }) => (computeSeconds * SPEECH_RATE_HZ) / samples.length),
+      { is: "at most", value: 0.2 },
+    ),
+  ],
+})
+
+export const voiceSections = Effect.gen(function* () {
+  const voices = yield* loadVoices
+  const ids = voices.facts.voices
+  const spoken = yield* speakAll(voices)
+  return [
+    yield* roundTrip(spoken, ids),
+    cleanness(spoken, ids),
+    yield* durations(voices, ids),
+    cost(spoken),
+  ] satisfies ReadonlyArray<Section>
+})
