@@ -62,7 +62,7 @@ export const startConversation = <G, E, X>(
       name: "turn taking",
       terms: Specifications.conversation,
       capacity: mailbox,
-      initial: Effect.succeed(first),
+      initial: () => Effect.succeed(first),
       handle: {
         Happened: (before, { event }) =>
           Effect.gen(function* () {
@@ -94,7 +94,7 @@ export const startConversation = <G, E, X>(
         }).pipe(
           // It ends with the conversation, whose socket is gone then.
           Effect.catchTag("ActorStopped", () => Effect.interrupt),
-          Effect.catchTag(["MailboxFull", "AskTimeout"], (error) => Effect.die(error)),
+          Effect.catchTag("MailboxFull", (error) => Effect.die(error)),
         ),
       state: () => actor.state() ?? first,
       crashed: Effect.raceFirst(

@@ -66,7 +66,7 @@ export const startSession = <E>(
       name: inTree?.name ?? "session",
       terms: Specifications.session,
       capacity: mailbox,
-      initial: Effect.succeed("waiting" as const),
+      initial: () => Effect.succeed("waiting" as const),
       handle: {
         Caption: () =>
           Effect.match(during("captioning", work.caption), {

@@ -226,17 +226,19 @@ export class Voice {
       piece.delivered = synthesis.delivered
       /** Words of chunks that were silence. */
       let silent: ReadonlyArray<SpokenWord> = []
-      synthesis.read((samples, words = []) => {
-        const sounding = this.silence.push(samples)
-        piece.dropped += samples.length - sounding.length
-        silent = [...silent, ...words]
-        if (sounding.length === 0) return
-        this.terms.times.reached("firstSamples", monotonicMsOf(clock))
-        this.hasSounded()
-        piece.chunks.push({ samples: sounding, words: silent.map((word) => earlier(word, piece.dropped)) })
-        silent = []
-        this.waitingSamples += sounding.length
-        this.made.set()
+      synthesis.read({
+        take: ({ samples, words = [] }) => {
+          const sounding = this.silence.push(samples)
+          piece.dropped += samples.length - sounding.length
+          silent = [...silent, ...words]
+          if (sounding.length === 0) return
+          this.terms.times.reached("firstSamples", monotonicMsOf(clock))
+          this.hasSounded()
+          piece.chunks.push({ samples: sounding, words: silent.map((word) => earlier(word, piece.dropped)) })
+          silent = []
+          this.waitingSamples += sounding.length
+          this.made.set()
+        },
       })
       yield* synthesis.end
       complete()

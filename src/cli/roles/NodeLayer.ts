@@ -4,7 +4,6 @@ import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { Drain } from "#actors/Drain.ts"
 import { Device } from "#actors/device/Device.ts"
-import { MemoryPressureLevel } from "#actors/device/MemoryPressureLevel.ts"
 import { NvidiaSmi } from "#actors/device/NvidiaSmi.ts"
 import { LiveSessions } from "#actors/live/LiveSessions.ts"
 import { memoryWatch } from "#actors/model/MemoryWatch.ts"
@@ -123,7 +122,7 @@ export const nodeStore = ({ databaseUrl, dataDir, roles, signingKeyDays }: Confi
   const keys = { makesKeys: roles.includes("auth"), rotateEveryMs: signingKeyDays * 24 * 60 * 60 * 1000 }
   const signing = databaseUrl === "" ? SigningKeys.layer({ dataDir, ...keys }) : SigningKeys.sharedLayer(keys)
   const store = signing.pipe(Layer.provideMerge(storeLayer({ dataDir, databaseUrl })))
-  return part("store", Specifications.part("store"), store)
+  return part("store", Specifications.part("the store goes on without it", "store"), store)
 }
 
 const sessions = ({ authJwksUrl }: Config) =>
@@ -195,15 +194,31 @@ export const nodeLayer = (
         Effect.all({ deployments: deployedNow(config), conversations: conversationsNow(config) }),
       ),
     ),
-    Layer.provideMerge(part("transcription jobs", Specifications.part(), TranscriptionJobs.layer)),
-    Layer.provideMerge(part("conversations", Specifications.part(), ConversationSessions.layer)),
+    Layer.provideMerge(
+      part(
+        "transcription jobs",
+        Specifications.part("jobs that were accepted wait, and new ones are refused"),
+        TranscriptionJobs.layer,
+      ),
+    ),
+    Layer.provideMerge(
+      part("conversations", Specifications.part("the others go on"), ConversationSessions.layer),
+    ),
     Layer.provideMerge(SecretSessions.layer),
-    Layer.provideMerge(part("live sessions", Specifications.part(), LiveSessions.layer)),
-    Layer.provideMerge(part("memory", Specifications.part(), memoryWatch({ evicts: config.evictIdle }))),
+    Layer.provideMerge(
+      part("live sessions", Specifications.part("idle sessions are not closed"), LiveSessions.layer),
+    ),
+    Layer.provideMerge(
+      part(
+        "memory",
+        Specifications.part("the level of memory pressure stays as it is"),
+        memoryWatch({ evicts: config.evictIdle }),
+      ),
+    ),
     Layer.provideMerge(
       part(
         "models",
-        Specifications.part(),
+        Specifications.part("the model's requests are answered 503, the others go on"),
         ModelRegistry.layer(deployed, {
           idleUnloadMs: config.idleUnloadSeconds * 1000,
           evicts: config.evictIdle,
@@ -214,14 +229,14 @@ export const nodeLayer = (
     Layer.provideMerge(
       part(
         "devices",
-        Specifications.part(),
+        Specifications.part("nothing can be loaded on it; loaded models go on"),
         Device.layer({
           budgetBytes: config.memoryMb === 0 ? undefined : config.memoryMb * 1024 * 1024,
           visible: visibleGpus(),
         }),
       ),
     ),
-    Layer.provideMerge(Layer.mergeAll(MemoryPressureLevel.layer, NvidiaSmi.layer())),
+    Layer.provideMerge(NvidiaSmi.layer()),
     Layer.provideMerge(
       Layer.mergeAll(
         CodecPool.layer(),

@@ -1,13 +1,11 @@
 // The service for transcription jobs: submit, find, cancel. An accepted job survives a restart of the node and runs again after
 // a crash. It is charged once, and its upload is removed when it ends. The layer also starts the actors and workers that run the
-// jobs, under a rest-for-one supervisor.
+// jobs.
 import { Context, Effect, Layer } from "effect"
 import { startChild } from "#actors/Child.ts"
 import { Drain } from "#actors/Drain.ts"
-import { admitBatch } from "#actors/device/MemoryPressureLevel.ts"
+import { admitBatch } from "#actors/device/Admission.ts"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
-import * as Specifications from "#actors/Specifications.ts"
-import { supervisor } from "#actors/Supervisor.ts"
 import type { Decoder } from "#audio/Decoder.ts"
 import {
   AtCapacity,
@@ -69,15 +67,10 @@ const make = Effect.gen(function* () {
   const world: JobWorld = { jobs, ledger, registry, meters, services, kept: new Map(), lost: new Set() }
 
   yield* recoverJobs(jobs, yield* UploadDir)
-  const { dispatcher, end, inWork, wake } = makeDispatcher(world, drain)
-  const workers = yield* startChild(
-    supervisor({
-      name: "job supervisor",
-      terms: Specifications.group,
-      strategy: "rest-for-one",
-      children: [failLostJobs(jobs), purgeJobs(jobs), inWork, dispatcher],
-    }),
-  )
+  const { end, inWork, wake } = makeDispatcher(world, drain)
+  yield* startChild(failLostJobs(jobs))
+  yield* startChild(purgeJobs(jobs))
+  const workers = yield* startChild(inWork)
   yield* workers.ready
 
   const find = (orgId: string, jobId: string) =>
@@ -90,16 +83,21 @@ const make = Effect.gen(function* () {
     Effect.flatMap(jobs.isUnpaid(orgId), (unpaid) =>
       unpaid ? Effect.fail(new PaymentRequired()) : Effect.void,
     )
+  /** Jobs that nothing would process are not accepted. */
+  const lost = (model: string): Effect.Effect<void, AtCapacity> =>
+    workers.node.state === "gave up" ? Effect.fail(full(model)) : Effect.void
   const full = (model: string) => new AtCapacity({ model, retryAfterMs: fullRetryMs })
 
   return TranscriptionJobs.of({
     admit: Effect.fnUntraced(function* (orgId, model) {
       yield* admitBatch
+      yield* lost(model)
       yield* paid(orgId)
       if (!(yield* jobs.hasCapacity(orgId))) return yield* full(model)
     }),
     submit: (job) =>
       Effect.gen(function* () {
+        yield* lost(job.model)
         yield* paid(job.orgId)
         yield* Effect.promise(() => syncFile(job.uploadPath))
         const id = yield* jobs.accept(inTraceOf(yield* CurrentRequest, job, meters))

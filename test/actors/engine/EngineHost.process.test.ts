@@ -2,9 +2,9 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Schedule } from "effect"
 import { residentBytesOf } from "#actors/device/ResidentMemory.ts"
-import type { Flow } from "#actors/engine/EngineRequest.ts"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import type { GenerateRequest } from "#engines/protocol/Engine.ts"
+import type { Flow } from "#engines/protocol/Reader.ts"
 import { runText } from "../../support/engines/RunText.ts"
 import { fakeRegistry, script } from "../../support/nodes/FakeNode.ts"
 
@@ -32,7 +32,7 @@ const run = (steps: Readonly<Record<string, unknown>>, units = 1, onUnit = () =>
         started: (_, flow) => {
           seen.flow = flow
         },
-        unit: ({ text }) => {
+        take: ({ text }) => {
           seen.text += text
           onUnit()
           if (++count === units) Deferred.doneUnsafe(received, Effect.void)
