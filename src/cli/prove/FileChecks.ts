@@ -5,6 +5,7 @@ import { join } from "node:path"
 import { Effect, Result, type Scope } from "effect"
 import type { Deployment } from "#domain/models/Deployment.ts"
 import type { EngineSpec } from "#engines/protocol/Engine.ts"
+import { counted } from "../doctor/report/Words.ts"
 import type { ProvenFile, Row } from "./Document.ts"
 import { row } from "./Document.ts"
 import type { Reference } from "./Reference.ts"
@@ -157,7 +158,7 @@ const tokensRow = ({ encode }: Contents, wanted: NonNullable<Reference["tokens"]
       })
   }
   const count = wanted.texts.reduce((sum, { ids }) => sum + ids.length, 0)
-  return row("tokenizer", "pass", `${count} ids of ${wanted.texts.length} texts`, { reference })
+  return row("tokenizer", "pass", `${count} ids of ${counted(wanted.texts.length, "text")}`, { reference })
 }
 
 /** Relative difference that single precision explains. */
@@ -213,7 +214,7 @@ const phonemesRow = async (
     if (found !== expected)
       return row("phonemes", "fail", `${shown(text)} gives ${found}`, { expected, reference })
   }
-  return row("phonemes", "pass", `${wanted.texts.length} texts`, { reference })
+  return row("phonemes", "pass", counted(wanted.texts.length, "text"), { reference })
 }
 
 /** The checks for which there is a reference; one row says which have none. */

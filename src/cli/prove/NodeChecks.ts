@@ -9,6 +9,7 @@ import { transcriptOf } from "#harness/client/TranscriptionRequest.ts"
 import type { Clip } from "#harness/data/Clip.ts"
 import { wordErrorPercent, wordErrorsOf } from "#harness/figures/WordErrors.ts"
 import { readSmall } from "#weights/found/HubFolder.ts"
+import { counted } from "../doctor/report/Words.ts"
 import { itself, type Row, row } from "./Document.ts"
 import type { Reference } from "./Reference.ts"
 
@@ -103,7 +104,7 @@ export const recordingsRow = (
     return row(
       "recordings",
       "none",
-      `${percent} % word errors: ${wrong} of ${words} words, ${clips.length} recordings, ${seconds} s`,
+      `${percent} % word errors: ${wrong} of ${words} words, ${counted(clips.length, "recording")}, ${seconds} s`,
     )
   })
 
@@ -148,7 +149,7 @@ export const answerRows = (
                 },
               )
           }
-          return row("answers", "pass", `${questions.length} questions with one right answer`, {
+          return row("answers", "pass", `${counted(questions.length, "question")} with one right answer`, {
             reference: itself,
           })
         }),

@@ -18,6 +18,7 @@ import { machineFacts } from "../doctor/machine/MachineFacts.ts"
 import { loaded, measureModel, oneLine, unloaded } from "../doctor/measure/MeasureModel.ts"
 import { type PrivateNode, privateNode } from "../doctor/measure/PrivateNode.ts"
 import type { Machine, ModelReport } from "../doctor/report/Document.ts"
+import { counted } from "../doctor/report/Words.ts"
 import { contextBytesOf } from "../models/CheckModels.ts"
 import { decodedEntry, licenceOf, planned, requireAccepted } from "../models/PlannedModel.ts"
 import { hubHere, pullEntry, pullSettingsOf } from "../models/PullHere.ts"
@@ -179,7 +180,7 @@ const proven = (stage: Stage, subject: Subject): Effect.Effect<ProvenModel> =>
     })
     const rows: Array<Row> = []
     if (kept.length > 0)
-      rows.push(row("files", "pass", `${kept.length} files with the sums that the hub declares`))
+      rows.push(row("files", "pass", `${counted(kept.length, "file")} with the sums that the hub declares`))
     rows.push(...sumsRow(kept, reference))
     const load = yield* Effect.result(loaded(node, entry, loadMs))
     const about = { name, source, licence, adapter: entry.adapter, files: kept }
