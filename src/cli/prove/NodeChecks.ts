@@ -96,9 +96,9 @@ export const recordingsRow = (
     const pairs = []
     for (const clip of clips)
       pairs.push({ spoken: clip.text, transcribed: await transcribed(target, model, clip, signal) })
-    const counted = pairs.map(wordErrorsOf)
-    const words = counted.reduce((sum, one) => sum + one.words, 0)
-    const wrong = counted.reduce((sum, one) => sum + one.wrong, 0)
+    const errors = pairs.map(wordErrorsOf)
+    const words = errors.reduce((sum, one) => sum + one.words, 0)
+    const wrong = errors.reduce((sum, one) => sum + one.wrong, 0)
     const seconds = Math.round(clips.reduce((sum, clip) => sum + clip.seconds, 0))
     const percent = wordErrorPercent(pairs).toFixed(1)
     return row(
@@ -243,9 +243,9 @@ export const speechRows = (
             text: sentence,
           }
           const found = await transcribed(target, listener, upload, signal)
-          const counted = wordErrorsOf({ spoken: sentence, transcribed: found })
-          const text = `${counted.wrong} of ${counted.words} words misunderstood by ${listener}`
-          return counted.wrong <= mostMisunderstood * counted.words
+          const errors = wordErrorsOf({ spoken: sentence, transcribed: found })
+          const text = `${errors.wrong} of ${errors.words} words misunderstood by ${listener}`
+          return errors.wrong <= mostMisunderstood * errors.words
             ? row("understood", "pass", text, { reference: itself })
             : row("understood", "fail", text, {
                 expected: `at most ${100 * mostMisunderstood} %`,
