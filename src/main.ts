@@ -11,6 +11,7 @@ const commands = {
   serve: async () => (await import("#cli/commands/Serve.ts")).serve,
   check: async () => (await import("#cli/commands/Check.ts")).check,
   setup: async () => (await import("#cli/setup/Setup.ts")).setup,
+  prove: async () => (await import("#cli/commands/Prove.ts")).prove,
   doctor: async () => (await import("#cli/commands/Doctor.ts")).doctor,
   orgs: async () => (await import("#cli/commands/Orgs.ts")).orgs,
   keys: async () => (await import("#cli/commands/Keys.ts")).keys,

@@ -18,7 +18,7 @@ import { QueryCheckLive } from "./declared/QueryErrors.ts"
 import { SocketsGroup } from "./declared/SocketsApi.ts"
 import { TextGroup } from "./declared/TextApi.ts"
 import { embeddings } from "./embeddings/Embeddings.ts"
-import { bodyBytes } from "./http/JsonBody.ts"
+import { bodyBytes, withoutBody } from "./http/JsonBody.ts"
 import { otherPaths } from "./http/OtherPaths.ts"
 import { liveTranscription } from "./live/LiveTranscription.ts"
 import { metrics } from "./metrics/Metrics.ts"
@@ -103,7 +103,9 @@ const Transcription = HttpApiBuilder.group(BuiltApi, "Transcription", (handlers)
     // Raw: the upload goes to disk as it arrives, and replies have one of five formats.
     .handleRaw("transcribe", ({ request }) => answered(transcribe(request)))
     .handle("pollTranscription", ({ query }) => answered(pollTranscription(query)))
-    .handle("cancelTranscription", ({ query }) => answered(cancelTranscription(query))),
+    .handle("cancelTranscription", ({ query, request }) =>
+      answered(withoutBody(request)(cancelTranscription(query))),
+    ),
 )
 
 /** The router also takes paths in which no id can stand, e.g. with nothing behind the slash. */
@@ -127,9 +129,9 @@ const Operations = HttpApiBuilder.group(BuiltApi, "Operations", (handlers) =>
     .handleRaw("loadModel", ({ request }) => answered(loadModel(request)))
     .handleRaw("unloadModel", ({ request }) => answered(unloadModel(request)))
     .handle("modelLogs", ({ query }) => answered(modelLogs(query)))
-    .handle("unloadAll", () => answered(unloadAll()))
+    .handle("unloadAll", ({ request }) => answered(withoutBody(request)(unloadAll())))
     .handleRaw("pullModel", ({ request }) => answered(pullModelOnNode(request)))
-    .handle("reloadCatalog", () => answered(reloadCatalog()))
+    .handle("reloadCatalog", ({ request }) => answered(withoutBody(request)(reloadCatalog())))
     .handle("gpuStatus", () => answered(gpuStatus()))
     .handle("gpuMemory", () => answered(gpuMemory()))
     .handleRaw("gpuPurge", ({ request }) => answered(gpuPurge(request)))

@@ -137,7 +137,9 @@ const limits: Readonly<Record<string, string>> = {
   "speech input, `tts-3b-ml`": capOf("tts-3b-ml"),
   "speech speed": `0.25 to ${lastNumber(speed)}`,
   "transcription file": `${n(maxFileBytes)} bytes`,
-  "decoded length of a file": `${n(DEFAULT_LIMITS.maxSeconds)} s`,
+  "decoded length of a file": Number.isFinite(DEFAULT_LIMITS.maxSeconds)
+    ? `${n(DEFAULT_LIMITS.maxSeconds)} s`
+    : "none",
   "processor time to decode a file": s(DEFAULT_LIMITS.maxCpuMs),
   "transcription prompt": `${lastNumber(prompt)} characters`,
   "unfinished jobs of an organization": `${maxUnfinishedOfOrg} on a node`,

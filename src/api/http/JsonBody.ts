@@ -108,6 +108,15 @@ export const bodyBytes = (
     Effect.map((buffer) => new Uint8Array(buffer)),
   )
 
+/**
+ * Reads and drops the body of a request that takes none, before anything is done: some clients send one, e.g. `{}`. Above the limit of
+ * JSON bodies it is refused like any other.
+ */
+export const withoutBody =
+  (request: HttpServerRequest.HttpServerRequest) =>
+  <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E | InvalidRequest | BodyTooLarge, R> =>
+    Effect.andThen(bodyBytes(request), work)
+
 /** Largest body that the event loop parses itself: 1 ms if the text is not ASCII (measured). */
 const largestInPlace = 256 * 1024
 

@@ -45,7 +45,7 @@ const megabytes = (bytes: number): string => String(Math.ceil(bytes / 1024 ** 2)
 const numberOf = (value: unknown, fallback: number): number => (typeof value === "number" ? value : fallback)
 
 /** Defaults as those of the adapter. */
-const contextBytesOf = ({ entry, files }: Deployment): Effect.Effect<number | undefined> =>
+export const contextBytesOf = ({ entry, files }: Deployment): Effect.Effect<number | undefined> =>
   entry.adapter !== "llama-gguf" || files.weights === undefined
     ? Effect.succeed(undefined)
     : Effect.promise(() => checkGguf(files.weights ?? "").catch(() => undefined)).pipe(

@@ -5,6 +5,7 @@ import { Device } from "#actors/device/Device.ts"
 import { processBytes } from "#actors/model/MemoryClaim.ts"
 import { load } from "#config/Config.ts"
 import { adapterFacts } from "#engines/AdapterFacts.ts"
+import { restrictsUse } from "#weights/found/Licences.ts"
 import { isVerified, type Preset } from "#weights/presets/Preset.ts"
 import { presets as all } from "#weights/presets/Presets.ts"
 import { jsonFlag, printJson, table } from "../shared/Output.ts"
@@ -40,6 +41,7 @@ export const showPresets = Command.make(
         memory_bytes: memoryOf(preset),
         fits_here: fits(preset),
         licence: preset.licence,
+        restricts_use: restrictsUse(preset.licence),
         verified: isVerified(preset),
       }))
       return yield* printJson({ presets: listed })
@@ -62,11 +64,12 @@ export const showPresets = Command.make(
       megabytes(preset.sizeBytes),
       megabytes(memoryOf(preset)),
       fits(preset) ? "fits" : "too large",
-      preset.licence,
+      `${preset.licence}${restrictsUse(preset.licence) ? " *" : ""}`,
       preset.repository,
       isVerified(preset) ? "verified" : "unverified",
     ])
     yield* Console.log(table(heading, rows))
+    yield* Console.log("*: restricts what the model may be used for; `models add` wants --accept")
     yield* Console.log(
       "unverified: not compared with public records of the files; the first `models add` reports what the hub declares",
     )

@@ -40,6 +40,15 @@ export const limitSettings = {
     fallback: 8_192,
     parse: integer(16, 1_000_000),
   },
+  audioHours: {
+    variable: "EDGEWISE_AUDIO_HOURS",
+    flag: "audio-hours",
+    value: "HOURS",
+    help: "longest audio of a file that is transcribed, in hours; 0 sets no limit besides the file's size",
+    allowed: "an integer from 0 to 100000",
+    fallback: 0,
+    parse: integer(0, 100_000),
+  },
   httpPictures: {
     variable: "EDGEWISE_HTTP_PICTURES",
     flag: "http-pictures",

@@ -44,6 +44,19 @@ const storedKeys = (roles = node): ReadonlyArray<StoredKey> =>
   JSON.parse(readFileSync(join(roles.dataDir, "signing-keys.json"), "utf8")).keys
 
 describe("POST /v1/auth/session", () => {
+  it("takes no body: a small one is dropped, one over the limit of all bodies is 413, if the credential is right", async () => {
+    const send = (key: string, body: string) =>
+      fetch(`${node.base.auth}/v1/auth/session`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${key}` },
+        body,
+      })
+    expect((await send(node.devKey, "{}")).status).toBe(200)
+    const large = await send(node.devKey, "x".repeat(8_000_001))
+    expect([large.status, await detailOf(large)]).toEqual([413, "body: larger than 8000000 bytes"])
+    expect((await send("svc_wrong", "x".repeat(8_000_001))).status).toBe(401)
+  })
+
   it("answers an API key with a token for an hour", async () => {
     const before = Math.floor(Date.now() / 1000)
     const response = await askSession(node.devKey)
