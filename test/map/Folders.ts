@@ -971,6 +971,10 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/domain/wire/text",
     ],
   },
+  "src/domain/json": {
+    holds: "JSON read and written a part at a time, and what a value of a request may be",
+    imports: [],
+  },
   "src/domain/language": {
     holds: "Pure: punctuation, sentences, text to speak",
     imports: [],

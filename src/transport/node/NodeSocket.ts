@@ -2,29 +2,25 @@
 import type { IncomingMessage } from "node:http"
 import type { Socket } from "node:net"
 import { type WebSocket, WebSocketServer } from "ws"
+import { TextFrame } from "#http/SocketFrames.ts"
 import { nowMs, type Watched } from "../Deadlines.ts"
 import type { SocketChannel, SocketEvents } from "../exchange/Channel.ts"
 import type { ListenerState } from "../exchange/ListenerState.ts"
 import { DROPPED_FACTOR } from "../exchange/LiveSocket.ts"
-
-/**
- * `ws` refuses a message that announces more than its limit, with 1009 and without a reason. Our own limit says how much
- * is allowed; that of `ws` is this many times larger, as with uWebSockets.js.
- */
-const frameFactor = 4
 
 export class NodeSockets {
   private readonly listener: ListenerState
   private readonly server: WebSocketServer
 
   constructor(listener: ListenerState) {
-    const { frameBytes, lingerMs } = listener.settings
+    const { discardedFrameBytes, lingerMs } = listener.settings
     this.listener = listener
     const options = {
       noServer: true,
       clientTracking: false,
       perMessageDeflate: false,
-      maxPayload: frameBytes * frameFactor,
+      // `ws` refuses a message that announces more, with 1009 and without a reason.
+      maxPayload: discardedFrameBytes,
       // Pongs are sent below, where their number is bounded.
       autoPong: false,
       closeTimeout: lingerMs,
@@ -116,7 +112,7 @@ class NodeSocket implements SocketChannel, Watched {
   send(message: string | Uint8Array): boolean {
     // A writer that waits stays below half of this.
     if (this.ws.bufferedAmount > this.listener.settings.outboundBytes * DROPPED_FACTOR) return false
-    this.ws.send(message)
+    this.ws.send(message, { binary: typeof message !== "string" && !(message instanceof TextFrame) })
     return true
   }
 
