@@ -25,7 +25,7 @@ const searchedLevels = 3
 const innerItems = (list: ReadonlyArray<unknown>): number => {
   let sum = 0
   for (const item of list) {
-    if (!isObject(item)) continue
+    if (!isObject(item) || item instanceof Uint8Array) continue
     for (const key of Object.keys(item)) {
       const inner = item[key]
       if (Array.isArray(inner)) sum += inner.length
@@ -36,7 +36,8 @@ const innerItems = (list: ReadonlyArray<unknown>): number => {
 
 /** The path of the first list that is too long to be decoded on the event loop. */
 const longList = (body: unknown, path = "", levels = searchedLevels): string | undefined => {
-  if (!isObject(body)) return undefined
+  // Bytes stand for a long text.
+  if (!isObject(body) || body instanceof Uint8Array) return undefined
   for (const key of Object.keys(body)) {
     const value = body[key]
     const field = path === "" ? key : `${path}.${key}`

@@ -149,25 +149,38 @@ export class LiveSocket implements SocketEvents, Watched {
     if (early !== undefined) this.close(early.code, early.reason)
   }
 
-  message(data: Uint8Array, isBinary: boolean): void {
-    const { counters, settings } = this.listener
+  get mostBytes(): number {
+    return this.size.mostBytes
+  }
+
+  message(data: Uint8Array, isBinary: boolean, owned = false): void {
+    if (data.byteLength > this.size.mostBytes)
+      return this.tooLarge(data.subarray(0, cutBytes), data.subarray(-cutBytes), isBinary)
+    if (this.end === undefined) this.add(data.byteLength, () => framed(data, isBinary, owned))
+  }
+
+  tooLarge(first: Uint8Array, last: Uint8Array, isBinary: boolean): void {
     if (this.end !== undefined) return
     const { cuts, mostBytes } = this.size
-    const isTooLarge = data.byteLength > mostBytes
-    if (isTooLarge && (isBinary || !cuts)) return this.close(1009, `message larger than ${mostBytes} bytes`)
-    const flood = this.floodOf(data.byteLength)
+    if (isBinary || !cuts) return this.close(1009, `message larger than ${mostBytes} bytes`)
+    this.add(2 * cutBytes, () => CutFrame.from([...first, ...last]) as CutFrame)
+  }
+
+  /** Adds a message of so many bytes to those that wait. */
+  private add(bytes: number, frame: () => Frame): void {
+    const { counters, settings } = this.listener
+    const flood = this.floodOf(bytes)
     if (flood !== undefined) {
       counters.socketsFlooded++
       return this.close(1008, flood)
     }
-    const bytes = isTooLarge ? 2 * cutBytes : data.byteLength
     const isAwaited = this.puller !== undefined && this.inbound.length === 0
     if (isAwaited) this.unread.keep(bytes)
     else if (!this.unread.take(bytes)) {
       counters.socketsOverrun++
       return this.close(1009, "messages come faster than they are read")
     }
-    this.inbound.push({ frame: isTooLarge ? cut(data) : copied(data, isBinary), bytes })
+    this.inbound.push({ frame: frame(), bytes })
     this.wakeReader()
     if (this.unread.bytes <= settings.inboundPauseBytes || this.paused) return
     this.paused = true
@@ -285,17 +298,11 @@ export class LiveSocket implements SocketEvents, Watched {
   }
 }
 
-/** A copy: the library reuses the memory when its callback returns. */
-const copied = (data: Uint8Array, isBinary: boolean): Frame => {
-  if (isBinary) return new Uint8Array(data)
-  return data.byteLength <= largeTextBytes ? text.decode(data) : new TextFrame(data)
-}
-
-const cut = (data: Uint8Array): CutFrame => {
-  const ends = new CutFrame(2 * cutBytes)
-  ends.set(data.subarray(0, cutBytes))
-  ends.set(data.subarray(-cutBytes), cutBytes)
-  return ends
+/** A copy, unless the bytes are owned: the library reuses their memory when its callback returns. */
+const framed = (data: Uint8Array, isBinary: boolean, owned: boolean): Frame => {
+  if (!isBinary && data.byteLength <= largeTextBytes) return text.decode(data)
+  const Form = isBinary ? Uint8Array : TextFrame
+  return owned ? new Form(data.buffer as ArrayBuffer, data.byteOffset, data.byteLength) : new Form(data)
 }
 
 /** Protocol 1.9: a generation's slot is free within 100 ms after its client has left. This is half of it. */

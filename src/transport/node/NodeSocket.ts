@@ -7,6 +7,7 @@ import { nowMs, type Watched } from "../Deadlines.ts"
 import type { SocketChannel, SocketEvents } from "../exchange/Channel.ts"
 import type { ListenerState } from "../exchange/ListenerState.ts"
 import { DROPPED_FACTOR } from "../exchange/LiveSocket.ts"
+import { LargeMessages } from "./LargeMessages.ts"
 
 export class NodeSockets {
   private readonly listener: ListenerState
@@ -95,6 +96,7 @@ class NodeSocket implements SocketChannel, Watched {
     ws.on("message", (data, isBinary) => {
       if (!this.over) live.message(data as Buffer, isBinary)
     })
+    this.takeLargeMessages()
     ws.on("ping", (data) => this.ping(data))
     // An invalid frame. `ws` has sent a close frame, and waits for the answer of a client that does not follow the rules.
     ws.on("error", () => {
@@ -168,6 +170,34 @@ class NodeSocket implements SocketChannel, Watched {
       this.pinged = true
       this.ws.ping()
     }
+  }
+
+  /** Reads what arrives before `ws` does. */
+  private takeLargeMessages(): void {
+    const { live, listener, socket, ws } = this
+    const [toWs] = socket.listeners("data") as Array<(chunk: Buffer) => void>
+    if (toWs === undefined) throw new Error("ws does not read its socket")
+    const messages = new LargeMessages({
+      mostBytes: live.mostBytes,
+      discardedBytes: listener.settings.discardedFrameBytes,
+      // After an invalid frame `ws` reads nothing more.
+      pass: (bytes) => {
+        if (this.cut !== "malformed") toWs.call(socket, bytes)
+      },
+      message: (bytes, isBinary) => {
+        if (!this.over) live.message(bytes, isBinary, true)
+      },
+      tooLarge: (first, last, isBinary) => {
+        if (!this.over) live.tooLarge(first, last, isBinary)
+      },
+      refuse: (code) => {
+        this.cut = "malformed"
+        ws.close(code)
+        this.ending(1006, "")
+      },
+    })
+    socket.off("data", toWs)
+    socket.on("data", (chunk: Buffer) => messages.read(chunk))
   }
 
   /** A client that reads no pongs gets no more of them, so that they do not pile up. */
