@@ -26,7 +26,9 @@ const post =
   async (target: Target): Promise<void> => {
     const bytes = Buffer.from(typeof body === "string" ? body : JSON.stringify(body))
     const outgoing = { path, type: "application/json", body: bytes, signal: neverAborted }
-    await exchange(serverOf(target, patienceMs), outgoing, { onHead: () => {}, onChunk: () => {} }).catch(() => {})
+    await exchange(serverOf(target, patienceMs), outgoing, { onHead: () => {}, onChunk: () => {} }).catch(
+      () => {},
+    )
   }
 
 /** Sends one event to a conversation that has begun, and waits for what answers it. */
@@ -66,7 +68,10 @@ const tool = (name: string, description: string) => ({ type: "function", name, d
 
 /** By what is sent. */
 const sent: Readonly<Record<string, (target: Target) => Promise<void>>> = {
-  "an embedding input of 7.9 MB": post("/v1/embeddings", { model: "embedder", input: "word ".repeat(1_580_000) }),
+  "an embedding input of 7.9 MB": post("/v1/embeddings", {
+    model: "embedder",
+    input: "word ".repeat(1_580_000),
+  }),
   "a chat with 4,096 messages": post("/v1/chat/completions", {
     model: "fake",
     messages: Array.from({ length: 4_096 }, (_, at) => ({ role: "user", content: `message ${at}` })),
@@ -94,17 +99,27 @@ const sent: Readonly<Record<string, (target: Target) => Promise<void>>> = {
       tools: Array.from({ length: 4 }, (_, at) => tool(`look_${at}`, "x".repeat(190_000))),
     },
   }),
-  "audio of 4 MB in base64": event({ type: "input_audio_buffer.append", audio: Buffer.alloc(3_000_000).toString("base64").slice(1) }),
-  "audio of 15 MiB in base64": event({ type: "input_audio_buffer.append", audio: Buffer.alloc(11.25 * mib).toString("base64").slice(4, -1) }),
+  "audio of 4 MB in base64": event({
+    type: "input_audio_buffer.append",
+    audio: Buffer.alloc(3_000_000).toString("base64").slice(1),
+  }),
+  "audio of 15 MiB in base64": event({
+    type: "input_audio_buffer.append",
+    audio: Buffer.alloc(11.25 * mib)
+      .toString("base64")
+      .slice(4, -1),
+  }),
   "an event of 20 MiB": event({ type: "input_audio_buffer.append", audio: "A".repeat(20 * mib) }),
 }
 
-export const holds = ({ times }: HoldsPlan): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
+export const holds = ({
+  times,
+}: HoldsPlan): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const stage = yield* startStage({ models: [...models, ...whisper], idle: true, limits: "as delivered" })
     const { child, target } = stage.gateway
     const findings: Array<Finding> = []
-    for (const [name, send] of Object.entries(sent).filter(([n])=>n.startsWith(process.env.HOLDS_ONLY??''))) {
+    for (const [name, send] of Object.entries(sent)) {
       const longest: Array<number> = []
       for (let time = -1; time < times; time++) {
         yield* child.ask("watchLoop")
@@ -112,14 +127,14 @@ export const holds = ({ times }: HoldsPlan): Effect.Effect<ReadonlyArray<Section
         yield* Effect.sleep(settleMs)
         const delay = yield* child.ask("loopDelay")
         // The first of each is compiled.
-        if (process.env.HOLDS_SEEN) process.stderr.write(`${name} ${time} ${delay?.longestWork}\n`)
         if (time >= 0) longest.push(delay?.longestWork ?? Number.NaN)
       }
       findings.push(finding(name, "ms", longest, { is: "at most", value: mostMs }))
     }
     return [
       {
-        title: "One large body or event at a time: the longest turn of the gateway's event loop, processor time",
+        title:
+          "One large body or event at a time: the longest turn of the gateway's event loop, processor time",
         method: `Each ${times} times and once before, on a node without other requests; between two ticks of a timer of 1 ms, with what the collector does`,
         findings,
       },

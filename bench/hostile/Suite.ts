@@ -1,11 +1,11 @@
 // The hostile suite: mutated inputs, and the attacks of docs/security.md.
 import { Effect } from "effect"
 import { ChildFailed } from "../support/Child.ts"
-import { type HoldsPlan, holds } from "./Holds.ts"
 import { type Suite, suite } from "../support/Suite.ts"
 import { type AttacksPlan, attacks } from "./Attacks.ts"
 import { type FloodsPlan, floods } from "./Floods.ts"
 import { type FuzzPlan, fuzz, replay } from "./Fuzz.ts"
+import { type HoldsPlan, holds } from "./Holds.ts"
 
 type Size = Omit<FuzzPlan, "seed">
 

@@ -57,14 +57,18 @@ describe.each([
   ["8 MiB", 8],
   ["15 MiB", 15],
 ])("%s of audio in one event", (_, size) => {
-  it("are taken whole, and what comes after them after them", async () => {
-    const client = await transcribing()
-    const { audio, seconds } = audioOf(size * mib)
-    expect(await heard(client, audio)).toBeCloseTo(seconds, 1)
-    const second = audioOf(64_000)
-    expect(await heard(client, second.audio)).toBeCloseTo(second.seconds, 1)
-    client.socket.close()
-  }, 2 * patienceMs)
+  it(
+    "are taken whole, and what comes after them after them",
+    async () => {
+      const client = await transcribing()
+      const { audio, seconds } = audioOf(size * mib)
+      expect(await heard(client, audio)).toBeCloseTo(seconds, 1)
+      const second = audioOf(64_000)
+      expect(await heard(client, second.audio)).toBeCloseTo(second.seconds, 1)
+      client.socket.close()
+    },
+    2 * patienceMs,
+  )
 })
 
 describe.each([
@@ -94,7 +98,11 @@ describe.each([
 
   it("are the same in a conversation", async () => {
     const client = await ConversationClient.open(node)
-    client.send({ type: "conversation.item.create", event_id: "e", item: { text: "é".repeat((size * mib) / 2) } })
+    client.send({
+      type: "conversation.item.create",
+      event_id: "e",
+      item: { text: "é".repeat((size * mib) / 2) },
+    })
     expect((await client.nth("error")).error).toEqual({ ...tooLarge, event_id: "e" })
     client.update({ output_modalities: ["text"] })
     await client.nth("session.updated")

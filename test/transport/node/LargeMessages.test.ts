@@ -59,7 +59,8 @@ const read = (bytes: Buffer, sizes: ReadonlyArray<number>): Seen => {
   return { passed: Buffer.concat(passed), messages, cut, refused, order: order.replace(/p+/g, "p") }
 }
 
-const reads = fc.array(fc.constantFrom(1, 2, 3, 13, 14, 1_000, 65_536, 65_550, 1_000_000), { minLength: 1, maxLength: 5 })
+const reads = fc
+  .array(fc.constantFrom(1, 2, 3, 13, 14, 1_000, 65_536, 65_550, 1_000_000), { minLength: 1, maxLength: 5 })
   .filter((sizes) => sizes.some((size) => size >= 1_000))
 
 describe("what is taken", () => {
@@ -124,7 +125,9 @@ describe("what is taken", () => {
       for (const sizes of [[65_536], [1_000], [10_000_000], [100, 299_950]]) {
         const { cut, messages, passed } = read(Buffer.concat([bytes, next]), sizes)
         expect(messages).toEqual([])
-        expect(cut.map(([first, last, isBinary]) => [first.length, last.length, isBinary])).toEqual([[keptEnds, keptEnds, false]])
+        expect(cut.map(([first, last, isBinary]) => [first.length, last.length, isBinary])).toEqual([
+          [keptEnds, keptEnds, false],
+        ])
         expect(cut[0]![0].equals(text.subarray(0, keptEnds))).toBe(true)
         expect(cut[0]![1].equals(text.subarray(-keptEnds))).toBe(true)
         expect(passed.equals(next)).toBe(true)
@@ -136,13 +139,42 @@ describe("refused are", () => {
   const large = Buffer.alloc(70_000, "a")
   it.each([
     ["more bytes than are read", [frame(opcodes.text, Buffer.alloc(2 * mostBytes + 1, "a"))], 1009],
-    ["the same in pieces", [frame(opcodes.text, Buffer.alloc(mostBytes, "a"), false), frame(opcodes.continuation, Buffer.alloc(mostBytes + 1, "a"))], 1009],
-    ["a message within another", [frame(opcodes.text, large, false), frame(opcodes.text, Buffer.from("b"))], 1002],
-    ["too many pieces", [frame(opcodes.text, large, false), ...Array.from({ length: 16_384 }, () => frame(opcodes.continuation, Buffer.alloc(0), false))], 1008],
-    ["a text that is no UTF-8", [frame(opcodes.text, Buffer.concat([large, Buffer.from([0xff]), large]))], 1007],
-    ["a text that ends within a character", [frame(opcodes.text, Buffer.concat([large, Buffer.from([0xc3])]))], 1007],
+    [
+      "the same in pieces",
+      [
+        frame(opcodes.text, Buffer.alloc(mostBytes, "a"), false),
+        frame(opcodes.continuation, Buffer.alloc(mostBytes + 1, "a")),
+      ],
+      1009,
+    ],
+    [
+      "a message within another",
+      [frame(opcodes.text, large, false), frame(opcodes.text, Buffer.from("b"))],
+      1002,
+    ],
+    [
+      "too many pieces",
+      [
+        frame(opcodes.text, large, false),
+        ...Array.from({ length: 16_384 }, () => frame(opcodes.continuation, Buffer.alloc(0), false)),
+      ],
+      1008,
+    ],
+    [
+      "a text that is no UTF-8",
+      [frame(opcodes.text, Buffer.concat([large, Buffer.from([0xff]), large]))],
+      1007,
+    ],
+    [
+      "a text that ends within a character",
+      [frame(opcodes.text, Buffer.concat([large, Buffer.from([0xc3])]))],
+      1007,
+    ],
   ])("%s", (_, frames, code) => {
-    const { messages, passed, refused } = read(Buffer.concat([...frames, frame(opcodes.ping, Buffer.alloc(0))]), [65_536])
+    const { messages, passed, refused } = read(
+      Buffer.concat([...frames, frame(opcodes.ping, Buffer.alloc(0))]),
+      [65_536],
+    )
     expect(refused).toEqual([code])
     expect(messages).toEqual([])
     expect(passed.length).toBe(0)
@@ -159,7 +191,11 @@ describe("refused are", () => {
   })
 
   it("not frames that are for ws to judge: unmasked, reserved bits, a continuation of nothing", () => {
-    const odd = [frame(opcodes.text, large, true, false), frame(opcodes.text | 0x40, large), frame(opcodes.continuation, large)]
+    const odd = [
+      frame(opcodes.text, large, true, false),
+      frame(opcodes.text | 0x40, large),
+      frame(opcodes.continuation, large),
+    ]
     for (const bytes of odd) {
       const { messages, passed } = read(bytes, [65_536])
       expect(messages).toEqual([])
