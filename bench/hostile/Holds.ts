@@ -1,4 +1,4 @@
-// One large body or event after the other on a node that serves nobody else: how long each holds the gateway's event loop.
+// One large body or event after the other on a node that serves no other client: how long each holds the gateway's event loop.
 import { Effect, type Scope } from "effect"
 import { exchange } from "#harness/client/Exchange.ts"
 import { openSocket, socketUrl } from "#harness/client/Socket.ts"

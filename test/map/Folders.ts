@@ -475,7 +475,14 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   "src/api/http": {
     holds: "Bodies and headers of the API: JSON, assets, an unreachable store",
-    imports: ["src/domain/process", "src/domain/wire", "src/domain/wire/text", "src/http", "src/store/files"],
+    imports: [
+      "src/domain/json",
+      "src/domain/process",
+      "src/domain/wire",
+      "src/domain/wire/text",
+      "src/http",
+      "src/store/files",
+    ],
   },
   "src/api/live": {
     holds: "Live transcription and the realtime protocol over WebSockets",
@@ -490,6 +497,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/domain/access",
       "src/domain/activity",
       "src/domain/audio",
+      "src/domain/json",
       "src/domain/models",
       "src/domain/queues",
       "src/domain/wire",
@@ -600,6 +608,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/api/http",
       "src/api/tracing",
       "src/domain/access",
+      "src/domain/json",
       "src/domain/models",
       "src/domain/queues",
       "src/domain/wire",
@@ -1003,6 +1012,7 @@ export const folders: Readonly<Record<string, Folder>> = {
     holds: "Pure: schemas of requests and replies, the errors, and JSON text to values",
     imports: [
       "src/domain/audio",
+      "src/domain/json",
       "src/domain/language",
       "src/domain/models",
       "src/domain/wire/errors",
@@ -1024,7 +1034,7 @@ export const folders: Readonly<Record<string, Folder>> = {
   "src/domain/wire/text": {
     holds:
       "Parts of text requests and replies: tools, formats, messages, log probabilities, the bounds of a schema",
-    imports: ["src/domain/pictures"],
+    imports: ["src/domain/json", "src/domain/pictures"],
   },
   "src/http": {
     holds: "What transport and API share: request context, body kinds, error bodies, meters",
@@ -1068,6 +1078,7 @@ export const folders: Readonly<Record<string, Folder>> = {
     imports: [
       "actors/model",
       "engines/protocol",
+      "src/domain/json",
       "src/domain/wire",
       "src/domain/wire/text",
       "src/http",
@@ -1166,7 +1177,7 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   "src/transport/node": {
     holds: "Channels over Node's own HTTP server and ws",
-    imports: ["src/transport", "src/transport/exchange"],
+    imports: ["src/http", "src/transport", "src/transport/exchange"],
   },
   "src/transport/server": {
     holds: "Effect's HttpServer over the transport that serves: the choice, the listener, its stop",
@@ -1182,7 +1193,7 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   "src/transport/uws": {
     holds: "Channels over uWebSockets.js, and the check of its binary",
-    imports: ["src/transport", "src/transport/exchange"],
+    imports: ["src/http", "src/transport", "src/transport/exchange"],
   },
   "src/web": {
     holds: "The playground's page, and its start",

@@ -39,7 +39,8 @@ const workOfValue = 512
 /** Digits that are read as a whole number without rounding. */
 const exactDigits = 15
 
-const control = /[\u0000-\u001f]/
+/** What no text of JSON has unescaped: what comes before the space. */
+const control = /[^ -\uffff]/
 const number = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
 /** What may come next. */

@@ -288,9 +288,9 @@ describe("texts that stay bytes", () => {
     const json = JSON.stringify({ before: plain, list: [plain, plain, plain] }).replace(/\//g, "\\/")
     for (const text of [json, json.replaceAll("\\/", "/")]) {
       const { parsed } = inParts(bytesOf(text), atAudio)
-      const list = "value" in parsed && (parsed.value as { list: ReadonlyArray<unknown> }).list
-      expect(list && list.map((one) => one instanceof Uint8Array)).toEqual([false, true, false])
-      expect(list && Buffer.from(list[1] as Uint8Array).toString()).toBe(plain)
+      const list = "value" in parsed ? (parsed.value as { list: ReadonlyArray<unknown> }).list : undefined
+      expect(list?.map((one) => one instanceof Uint8Array)).toEqual([false, true, false])
+      expect(Buffer.from(list?.[1] as Uint8Array).toString()).toBe(plain)
     }
   })
 
