@@ -28,6 +28,8 @@ export interface AttacksPlan {
 interface Round {
   readonly quiet: HonestSeen
   readonly during: HonestSeen
+  /** Longest processor time of the gateway's thread in one turn of its event loop, milliseconds. */
+  readonly holdMs: { readonly quiet: number; readonly during: number }
   readonly connections: number
   readonly grownMib: number
 }
@@ -36,7 +38,7 @@ const mib = 1024 * 1024
 const pollMs = 200
 /** After an attack, before the next quiet: what the attacker left behind is worked off. It counts as attacked. */
 const settleMs = 1_000
-const most = { transportMib: 64, mediaMib: 256, conversationMib: 256, times: 3 }
+const most = { transportMib: 64, mediaMib: 256, conversationMib: 256, times: 3, holdMs: 10 }
 
 const decodersBytes = (stage: Stage) =>
   Effect.promise(async () => {
@@ -58,8 +60,11 @@ const round = (stage: Stage, name: AttackName, seconds: number) =>
       const { attacker, gateway } = stage
       const child = yield* attackers
       yield* take(stage)
+      yield* gateway.child.ask("watchLoop")
       yield* Effect.sleep(seconds * 1000)
       const quiet = yield* take(stage)
+      const quietDelay = yield* gateway.child.ask("loopDelay")
+      yield* gateway.child.ask("watchLoop")
       yield* Effect.promise(() => forgetPeak(gateway.child.pid))
       const { now } = yield* Effect.promise(() => resident(gateway.child.pid))
       const decodersBefore = yield* decodersBytes(stage)
@@ -72,9 +77,14 @@ const round = (stage: Stage, name: AttackName, seconds: number) =>
       const connections = (yield* child.ask("stop")) ?? 0
       yield* Effect.sleep(settleMs)
       const during = yield* take(stage)
+      const duringDelay = yield* gateway.child.ask("loopDelay")
       const { peak } = yield* Effect.promise(() => resident(gateway.child.pid))
       const grownMib = (peak - now + decoders - decodersBefore) / mib
-      return { quiet, during, connections, grownMib } satisfies Round
+      const holdMs = {
+        quiet: quietDelay?.longestWork ?? Number.NaN,
+        during: duringDelay?.longestWork ?? Number.NaN,
+      }
+      return { quiet, during, holdMs, connections, grownMib } satisfies Round
     }),
   )
 
@@ -107,6 +117,17 @@ const rows = (name: AttackName, rounds: ReadonlyArray<Round>): ReadonlyArray<Fin
           ...latencies("schema", " of a new schema of the model"),
         ]
       : latencies("chat", "")),
+    finding(
+      `${name}: longest turn of the gateway's event loop (CPU) quiet`,
+      "ms",
+      rounds.map(({ holdMs }) => holdMs.quiet),
+    ),
+    finding(
+      `${name}: the same under attack`,
+      "ms",
+      rounds.map(({ holdMs }) => holdMs.during),
+      { is: "at most", value: most.holdMs },
+    ),
     finding(`${name}: requests that failed, of ${answered + failed}`, "", [failed], {
       is: "at most",
       value: 0,
@@ -158,7 +179,7 @@ export const attacks = (
           "While one client attacks: another client's authenticated chat, and conversations that it begins",
         method:
           `${plan.rounds} rounds of ${plan.seconds} s quiet and ${plan.seconds} s of attack; chat every 25 ms on a fake engine, for S1 and S2 every 100 ms on weights; a conversation begun every second; ` +
-          "the attacker at the lowest priority; memory is the gateway's peak and what decoders do not share (RssAnon), read five " +
+          "the attacker at the lowest priority; the longest turn is the processor time of the gateway's thread between two ticks of a timer of 1 ms; memory is the gateway's peak and what decoders do not share (RssAnon), read five " +
           "times a second",
         findings,
       },

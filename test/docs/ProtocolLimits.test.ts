@@ -9,7 +9,6 @@ import { sessionFailuresAMinute } from "#api/access/Sessions.ts"
 import { idleMinutes } from "#api/conversation/door/RealtimeConversation.ts"
 import { longestSeconds } from "#api/conversation/door/SessionEnds.ts"
 import { decodeJson } from "#api/http/JsonBody.ts"
-import { maxKeys } from "#api/http/JsonPieces.ts"
 import { threadShare } from "#api/live/AudioIntake.ts"
 import { smallEvents } from "#api/live/EventReader.ts"
 import { turnSeconds } from "#api/live/RealtimeItems.ts"
@@ -24,6 +23,8 @@ import { clockSkewMs, keySetAgeSeconds, maxSessionMs } from "#domain/access/Sign
 import { maxTermsCharacters, secretSeconds, sessionsAtOnce } from "#domain/conversation/ClientSecretTerms.ts"
 import { maxItemBytes, maxItems } from "#domain/conversation/History.ts"
 import { mostBeside } from "#domain/conversation/TurnTaking.ts"
+import { maxJsonBytes, maxKeys, maxNumberChars } from "#domain/json/JsonLimits.ts"
+import { parseJson } from "#domain/json/JsonText.ts"
 import { Catalog, Runtime } from "#domain/models/ModelEntry.ts"
 import { allowance } from "#domain/pictures/Allowance.ts"
 import { maxScans } from "#domain/pictures/Jpeg.ts"
@@ -31,8 +32,8 @@ import { maxPicturePixels } from "#domain/pictures/PictureFile.ts"
 import { requestPieces } from "#domain/queues/PieceBudget.ts"
 import { CompletionRequest, maxPrompts } from "#domain/wire/Completion.ts"
 import type { InvalidRequest } from "#domain/wire/Errors.ts"
-import { maxJsonBytes, parseJson } from "#domain/wire/JsonText.ts"
 import { windowSeconds } from "#domain/wire/LiveParameters.ts"
+import { maxEventBytes } from "#domain/wire/RealtimeProtocol.ts"
 import { maxRequestIdLength } from "#domain/wire/RequestId.ts"
 import { metadataLimits } from "#domain/wire/responses/Request.ts"
 import { maxBiases, maxReplies, maxTopLogprobs } from "#domain/wire/Sampling.ts"
@@ -101,6 +102,7 @@ const limits: Readonly<Record<string, string>> = {
   "commas in a JSON body": lastNumber(problemIn(`[${"0,".repeat(200_000)}0]`)),
   "nesting of a JSON body": `${lastNumber(problemIn("[".repeat(1_000)))} levels`,
   "keys of an object in a large body": n(maxKeys),
+  "characters of a number in a large body": n(maxNumberChars),
   "items of a list, with those of the lists inside its items": `${lastNumber(complaint(decodeCompletion(JSON.stringify({ a: Array(9_000).fill(0) }))))} items`,
   "request head": `${n(defaultSettings.headBytes)} bytes`,
   "silence within a body": s(defaultSettings.bodyStallTimeoutMs),
@@ -170,6 +172,8 @@ const limits: Readonly<Record<string, string>> = {
   "answers outside of a conversation at a time": n(mostBeside),
   "`window_s`": `${windowSeconds.minimum} to ${windowSeconds.maximum}`,
   message: `${n(defaultSettings.frameBytes)} bytes`,
+  "event of a realtime client": `${n(maxEventBytes)} bytes, ${n(maxJsonBytes)} without the audio of an \`append\``,
+  "the same, read to its end": `${n(defaultSettings.discardedFrameBytes)} bytes`,
   "messages that wait to be read": `${n(defaultSettings.inboundBytes)} bytes, of a listener ${n(defaultSettings.unreadBytes)}`,
   "audio of a socket": `${audioAllowance.burst} s at once, then ${audioAllowance.perSecond} s a second`,
   "realtime events and detected speech of all sockets": `${threadShare.perSecond} ms of the gateway's thread a second, users in turn`,
