@@ -22,6 +22,7 @@ import { bodyBytes } from "./http/JsonBody.ts"
 import { otherPaths } from "./http/OtherPaths.ts"
 import { liveTranscription } from "./live/LiveTranscription.ts"
 import { metrics } from "./metrics/Metrics.ts"
+import { deleteAnswers, deleteJob, deleteOrg, deleteUser } from "./operations/Deletion.ts"
 import { health } from "./operations/Health.ts"
 import { modelLogs } from "./operations/ModelLogs.ts"
 import { listModels, modelStatus, oneModel } from "./operations/Models.ts"
@@ -133,6 +134,10 @@ const Operations = HttpApiBuilder.group(BuiltApi, "Operations", (handlers) =>
     .handle("gpuStatus", () => answered(gpuStatus()))
     .handle("gpuMemory", () => answered(gpuMemory()))
     .handleRaw("gpuPurge", ({ request }) => answered(gpuPurge(request)))
+    .handle("deleteOrg", ({ query }) => answered(deleteOrg(query)))
+    .handle("deleteUser", ({ query }) => answered(deleteUser(query)))
+    .handle("deleteJob", ({ query }) => answered(deleteJob(query)))
+    .handle("deleteAnswers", ({ query }) => answered(deleteAnswers(query)))
     .handle("nodeTree", () => answered(nodeTree())),
 )
 

@@ -90,6 +90,15 @@ export const edgeLock = (dataDir: string): Effect.Effect<void, StoreUnavailable,
 export const dataDirectory = (dataDir: string): Effect.Effect<string, StoreUnavailable> =>
   Effect.try({ try: () => made(dataDir), catch: unavailable(dataDir) })
 
+/** The data directory, which must exist: for commands that only read it, or take something out of it. */
+export const existingDataDirectory = (dataDir: string): Effect.Effect<string, StoreUnavailable> =>
+  Effect.suspend(() => {
+    const dir = resolve(dataDir)
+    return existsSync(join(dir, databaseName))
+      ? Effect.succeed(dir)
+      : Effect.fail(new StoreUnavailable({ place: dir, problem: `holds no ${databaseName}` }))
+  })
+
 /**
  * Creates the directory if missing, writes a small file into it and removes that file. Fails where a node would fail.
  */
