@@ -17,7 +17,7 @@ import { Compaction, compactionOf } from "./sql/Compaction.ts"
 import { databaseUrlRule, hidePassword, parseDatabaseUrl, shownDatabase } from "./sql/DatabaseUrl.ts"
 import { commandConnections, nodeConnections, postgresLayer } from "./sql/PostgresClient.ts"
 import { sqliteLayer } from "./sql/SqliteClient.ts"
-import { heartbeat, nodeIdOf, StoreNode } from "./sql/StoreNode.ts"
+import { directoryIdentity, heartbeat, nodeIdOf, StoreNode } from "./sql/StoreNode.ts"
 
 export type Store =
   | Accounts
@@ -58,7 +58,7 @@ const postgresNodeLayer = (
 ): Layer.Layer<Store, StoreUnavailable> =>
   all.pipe(
     // The node is listed in the database before it accepts jobs or claims requests.
-    Layer.provideMerge(heartbeat(node)),
+    Layer.provideMerge(heartbeat(node, directoryIdentity(dataDir))),
     Layer.provideMerge(migrationsLayer(shownDatabase(url))),
     Layer.provideMerge(postgresLayer(url, nodeConnections)),
     Layer.provide(Layer.mergeAll(Layer.succeed(StoreNode, node), Layer.succeed(DeletionDataDir, dataDir))),

@@ -47,9 +47,15 @@ export const databaseFileProblem = (dir: string): string | undefined => {
   }
 }
 
+/** The folder of a restore that has not ended: nothing else may use the directory while it is there. */
+export const unfinishedRestore = "restore.partial"
+
 const made = (dataDir: string): string => {
   const dir = resolve(dataDir)
   makeDir(dir)
+  if (existsSync(join(dir, unfinishedRestore)) && !existsSync(join(dir, databaseName))) {
+    throw new Error("holds an unfinished restore; run `edgewise restore` again, or empty it")
+  }
   return dir
 }
 
