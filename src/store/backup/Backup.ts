@@ -108,54 +108,54 @@ const nameIt = async (made: string, file: string): Promise<void> => {
 
 const there = "exists already; name another file, or remove it"
 
-export const makeBackup = Effect.fn("Backup.make")(
-  function* (options: BackupOptions): Effect.fn.Return<BackupMade, BackupFailed | StoreUnavailable, Scope.Scope> {
-    const file = resolve(options.file)
-    const dir = yield* existingDataDirectory(options.dataDir)
-    if (yield* step(file, () => exists(file))) return yield* new BackupFailed({ place: file, problem: there })
-    yield* noSizeSignal
-    const folder = yield* workFolder(file)
-    const node = yield* nodeIdOf(dir)
-    const madeAtMs = yield* Clock.currentTimeMillis
-    const schema = yield* step(file, () => copyStore(join(dir, storeName), join(folder, storeName)))
+export const makeBackup = Effect.fn("Backup.make")(function* (
+  options: BackupOptions,
+): Effect.fn.Return<BackupMade, BackupFailed | StoreUnavailable, Scope.Scope> {
+  const file = resolve(options.file)
+  const dir = yield* existingDataDirectory(options.dataDir)
+  if (yield* step(file, () => exists(file))) return yield* new BackupFailed({ place: file, problem: there })
+  yield* noSizeSignal
+  const folder = yield* workFolder(file)
+  const node = yield* nodeIdOf(dir)
+  const madeAtMs = yield* Clock.currentTimeMillis
+  const schema = yield* step(file, () => copyStore(join(dir, storeName), join(folder, storeName)))
 
-    const names: Array<string> = [storeName]
-    const keep = Effect.fnUntraced(function* (from: string, name: string) {
-      if (!(yield* step(from, () => exists(from)))) return
-      const to = join(folder, name)
-      yield* step(file, async () => {
-        await mkdir(dirname(to), { recursive: true, mode: 0o700 })
-        await copyFile(from, to)
-        await chmod(to, 0o600)
-      })
-      names.push(name)
+  const names: Array<string> = [storeName]
+  const keep = Effect.fnUntraced(function* (from: string, name: string) {
+    if (!(yield* step(from, () => exists(from)))) return
+    const to = join(folder, name)
+    yield* step(file, async () => {
+      await mkdir(dirname(to), { recursive: true, mode: 0o700 })
+      await copyFile(from, to)
+      await chmod(to, 0o600)
     })
-    for (const name of keptFiles) if (name !== storeName) yield* keep(join(dir, name), name)
-    if (options.catalog !== undefined) yield* keep(options.catalog, catalogName)
+    names.push(name)
+  })
+  for (const name of keptFiles) if (name !== storeName) yield* keep(join(dir, name), name)
+  if (options.catalog !== undefined) yield* keep(options.catalog, catalogName)
 
-    const manifest = yield* step(file, async (): Promise<Manifest> => {
-      const parts = []
-      for (const name of names) {
-        const path = join(folder, name)
-        parts.push({ name, size_bytes: (await stat(path)).size, sha256: await sha256Of(path) })
-      }
-      const made_at = DateTime.formatIso(DateTime.makeUnsafe(madeAtMs))
-      const made: Manifest = { format: backupFormat, edgewise: options.version, schema, made_at, node, parts }
-      await writeFile(join(folder, manifestName), `${JSON.stringify(made, undefined, 2)}\n`, { mode: 0o600 })
-      return made
-    })
+  const manifest = yield* step(file, async (): Promise<Manifest> => {
+    const parts = []
+    for (const name of names) {
+      const path = join(folder, name)
+      parts.push({ name, size_bytes: (await stat(path)).size, sha256: await sha256Of(path) })
+    }
+    const made_at = DateTime.formatIso(DateTime.makeUnsafe(madeAtMs))
+    const made: Manifest = { format: backupFormat, edgewise: options.version, schema, made_at, node, parts }
+    await writeFile(join(folder, manifestName), `${JSON.stringify(made, undefined, 2)}\n`, { mode: 0o600 })
+    return made
+  })
 
-    const made = join(folder, `${basename(file)}.tar`)
-    const sizeBytes = yield* step(file, async () => {
-      await create({ file: made, cwd: folder, mode: 0o600, portable: true, strict: true }, [
-        manifestName,
-        ...names,
-      ])
-      await chmod(made, 0o600)
-      await syncFile(made)
-      await nameIt(made, file)
-      return (await stat(file)).size
-    })
-    return { file, sizeBytes, manifest }
-  },
-)
+  const made = join(folder, `${basename(file)}.tar`)
+  const sizeBytes = yield* step(file, async () => {
+    await create({ file: made, cwd: folder, mode: 0o600, portable: true, strict: true }, [
+      manifestName,
+      ...names,
+    ])
+    await chmod(made, 0o600)
+    await syncFile(made)
+    await nameIt(made, file)
+    return (await stat(file)).size
+  })
+  return { file, sizeBytes, manifest }
+})

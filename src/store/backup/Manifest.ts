@@ -37,8 +37,6 @@ export const Manifest = Schema.Struct({
   made_at: Schema.String,
   /** Id of the node that was backed up. */
   node: Schema.String,
-  parts: Schema.Array(
-    Schema.Struct({ name: Schema.String, size_bytes: Schema.Int, sha256: Schema.String }),
-  ),
+  parts: Schema.Array(Schema.Struct({ name: Schema.String, size_bytes: Schema.Int, sha256: Schema.String })),
 })
 export type Manifest = typeof Manifest.Type

@@ -6,9 +6,9 @@ import { once } from "node:events"
 import { createReadStream, createWriteStream, existsSync } from "node:fs"
 import { mkdir, readdir, rename, rm, rmdir, stat } from "node:fs/promises"
 import { dirname, join, resolve } from "node:path"
-import { pipeline } from "node:stream/promises"
 import { DatabaseSync } from "node:sqlite"
-import { Clock, Effect, Exit, Schema, Scope } from "effect"
+import { pipeline } from "node:stream/promises"
+import { Clock, Effect, Exit, Schema, type Scope } from "effect"
 import { Parser, type ReadEntry } from "tar"
 import { unfinishedRestore } from "../files/DataDir.ts"
 import { syncFile } from "../files/Durable.ts"
@@ -198,13 +198,16 @@ const restoreInto = Effect.fnUntraced(function* (file: string, dir: string) {
     // Both may be at fault: a full disk is the directory's.
     const manifest = yield* Effect.mapError(
       step(file, () => unpack(file, folder)),
-      (error) => (/^no space/.test(error.problem) ? new BackupFailed({ place: dir, problem: error.problem }) : error),
+      (error) =>
+        /^no space/.test(error.problem) ? new BackupFailed({ place: dir, problem: error.problem }) : error,
     )
     const nowMs = yield* Clock.currentTimeMillis
     const failedJobs = yield* step(dir, () => makeAnother(join(folder, storeName), nowMs))
     const node = yield* nodeIdOf(folder)
     yield* step(dir, async () => {
-      const names = [...manifest.parts.map(({ name }) => name), "node-id"].filter((name) => name !== storeName)
+      const names = [...manifest.parts.map(({ name }) => name), "node-id"].filter(
+        (name) => name !== storeName,
+      )
       for (const name of [...names, storeName]) {
         await mkdir(dirname(join(dir, name)), { recursive: true, mode: 0o700 })
         await rename(join(folder, name), join(dir, name))

@@ -138,13 +138,20 @@ it("a disk that is full ends a backup and a restore with one line, and leaves no
   const file = join(dir.path, "small.tar")
   for (const blocks of [4, 100, 300]) {
     const { status, stderr } = await limited(blocks, dataDir, "backup", file)
-    expect([blocks, status, stderr]).toEqual([blocks, 1, expect.stringMatching(/^\S+small.tar: no space is left.*\n$/)])
+    expect([blocks, status, stderr]).toEqual([
+      blocks,
+      1,
+      expect.stringMatching(/^\S+small.tar: no space is left.*\n$/),
+    ])
     expect([existsSync(file), existsSync(`${file}.partial`)]).toEqual([false, false])
   }
   expect((await inDir(dataDir, "backup", file)).status).toBe(0)
   const target = join(dir.path, "small-restored")
   const full = await limited(100, target, "restore", file)
-  expect(full).toEqual({ status: 1, stderr: expect.stringMatching(/^\S+small-restored: no space is left.*\n$/) })
+  expect(full).toEqual({
+    status: 1,
+    stderr: expect.stringMatching(/^\S+small-restored: no space is left.*\n$/),
+  })
   expect(existsSync(target)).toBe(false)
   expect((await inDir(target, "restore", file)).status).toBe(0)
 })
@@ -154,7 +161,9 @@ it("with a Postgres database both name its own tools", async () => {
     ["backup", "pg_dump"],
     ["restore", "pg_restore"],
   ] as const) {
-    const refused = await edgewise([command, "x.tar"], { EDGEWISE_DATABASE_URL: "postgres://u:p@127.0.0.1:1/d" })
+    const refused = await edgewise([command, "x.tar"], {
+      EDGEWISE_DATABASE_URL: "postgres://u:p@127.0.0.1:1/d",
+    })
     expect(refused).toEqual({
       status: 1,
       stdout: "",

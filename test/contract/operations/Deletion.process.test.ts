@@ -44,7 +44,12 @@ const remove = async (path: string, query: Readonly<Record<string, string>>, key
   return { status: response.status, body: (await response.json()) as Readonly<Record<string, unknown>> }
 }
 
-const chat = (key: string, content: string, more: object = {}, headers: Readonly<Record<string, string>> = {}) =>
+const chat = (
+  key: string,
+  content: string,
+  more: object = {},
+  headers: Readonly<Record<string, string>> = {},
+) =>
   fetch(`${node.base}/v1/chat/completions`, {
     method: "POST",
     headers: { authorization: `Bearer ${key}`, "content-type": "application/json", ...headers },
@@ -118,7 +123,9 @@ describe("an organization that is deleted", () => {
 
     const backup = join(node.dataDir, "..", "later.tar")
     expect(await command("backup", backup)).toMatchObject({ status: 0 })
-    expect(filesWith(join(node.dataDir, ".."), marks).filter((line) => !line.includes("catalog.json"))).toEqual([])
+    expect(
+      filesWith(join(node.dataDir, ".."), marks).filter((line) => !line.includes("catalog.json")),
+    ).toEqual([])
     rmSync(backup)
 
     const seen = bystander.events.length
@@ -148,7 +155,9 @@ describe("an organization that is deleted", () => {
     const ended = stream.toEnd()
     const deleted = await command("orgs", "delete", "violet-inc")
     expect(deleted).toMatchObject({ status: 0, stderr: "" })
-    expect(deleted.stdout).toMatch(/^violet-inc deleted: 1 user, 1 key, 1 job.*\nkept for accounting, without /)
+    expect(deleted.stdout).toMatch(
+      /^violet-inc deleted: 1 user, 1 key, 1 job.*\nkept for accounting, without /,
+    )
     expect(readdirSync(join(node.dataDir, "uploads")).filter((name) => name !== "rings")).toEqual([])
     expect(await ended).toBe("cut")
     await eventually(async () => (await chat(key, "hi")).status === 401, "the key is refused")
@@ -196,7 +205,12 @@ describe("a part of an organization", () => {
   it.each([
     ["/v1/orgs", {}, 400, "org: is required"],
     ["/v1/orgs/users", { org: "parts" }, 400, "user: is required"],
-    ["/v1/orgs/users", { org: "parts", user: "none" }, 404, "user: no user of the organization has this name"],
+    [
+      "/v1/orgs/users",
+      { org: "parts", user: "none" },
+      404,
+      "user: no user of the organization has this name",
+    ],
     ["/v1/orgs/users", { org: "none", user: "kermit" }, 404, "org: no organization has this name"],
     ["/v1/orgs/jobs", { org: "parts" }, 400, "job_id: is required"],
     ["/v1/orgs/jobs", { org: "parts", job_id: "none" }, 404, "Job not found"],

@@ -26,7 +26,16 @@ const inStore = <A, E>(dataDir: string, effect: Effect.Effect<A, E, Store>) =>
 
 const rowsOf = (dataDir: string) => {
   const db = new DatabaseSync(join(dataDir, "store.sqlite"))
-  const tables = ["meta", "orgs", "users", "api_keys", "usage_ledger", "usage_sums", "answers", "client_secrets"]
+  const tables = [
+    "meta",
+    "orgs",
+    "users",
+    "api_keys",
+    "usage_ledger",
+    "usage_sums",
+    "answers",
+    "client_secrets",
+  ]
   const rows = tables.map((table) => db.prepare(`SELECT * FROM ${table} ORDER BY 1`).all())
   const jobs = db.prepare("SELECT * FROM transcription_jobs WHERE status = 'completed'").all()
   db.close()
@@ -108,7 +117,13 @@ it.live("brings back keys, balances, receipts, finished jobs and files, as anoth
     expect([manifest.node, restored.node]).toEqual([idOf(dataDir), idOf(target)])
     expect(manifest.node).not.toBe(restored.node)
     expect(rowsOf(target)).toBe(rowsOf(dataDir))
-    for (const name of ["signing-keys.json", "dev-key", "tls/self-signed-key.pem", "store.sqlite", "node-id"]) {
+    for (const name of [
+      "signing-keys.json",
+      "dev-key",
+      "tls/self-signed-key.pem",
+      "store.sqlite",
+      "node-id",
+    ]) {
       expect([name, statSync(join(target, name)).mode & 0o777]).toEqual([name, 0o600])
     }
     expect(existsSync(join(target, "weights"))).toBe(false)
@@ -190,7 +205,9 @@ describe("that goes wrong changes nothing", () => {
         // A byte of padding or of a head's owner means nothing.
         if (Exit.isSuccess(exit)) {
           expect(rowsOf(target)).toBe(restored)
-          yield* Effect.promise(async () => (await import("node:fs/promises")).rm(target, { recursive: true }))
+          yield* Effect.promise(async () =>
+            (await import("node:fs/promises")).rm(target, { recursive: true }),
+          )
         }
         expect(existsSync(target)).toBe(false)
       }
@@ -234,7 +251,9 @@ describe("that goes wrong changes nothing", () => {
       )
       const text = join(dir, "text")
       writeFileSync(text, "not a tar file")
-      expect(yield* problem(restoreBackup({ dataDir: target, file: text }))).toMatch(/is damaged|is no backup/)
+      expect(yield* problem(restoreBackup({ dataDir: target, file: text }))).toMatch(
+        /is damaged|is no backup/,
+      )
       expect(yield* problem(restoreBackup({ dataDir: target, file: dir }))).toBe(`${dir}: is a folder`)
       expect(yield* problem(restoreBackup({ dataDir: target, file: join(dir, "none") }))).toBe(
         `${join(dir, "none")}: no such file`,
@@ -243,33 +262,37 @@ describe("that goes wrong changes nothing", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("in a directory that is not empty, that a node uses, or that holds what a killed restore has left", () =>
-    Effect.gen(function* () {
-      const { dataDir } = yield* furnished
-      const dir = yield* tempDir
-      const file = join(dir, "backup.tar")
-      yield* backUp(dataDir, file)
-      const before = namesIn(dataDir)
-      expect(yield* problem(restoreBackup({ dataDir, file }))).toBe(
-        `${dataDir}: is not empty; a backup is restored into an empty data directory (EDGEWISE_DATA_DIR)`,
-      )
-      const scope = yield* Scope.make()
-      yield* Scope.provide(tryFileLock(join(dataDir, "edge.lock")), scope)
-      expect(yield* problem(restoreBackup({ dataDir, file }))).toBe(
-        `${dataDir}: a node or another restore uses it; name an empty data directory (EDGEWISE_DATA_DIR)`,
-      )
-      yield* Scope.close(scope, Exit.void)
-      expect(namesIn(dataDir)).toEqual([...before, "edge.lock"].toSorted())
+  it.live(
+    "in a directory that is not empty, that a node uses, or that holds what a killed restore has left",
+    () =>
+      Effect.gen(function* () {
+        const { dataDir } = yield* furnished
+        const dir = yield* tempDir
+        const file = join(dir, "backup.tar")
+        yield* backUp(dataDir, file)
+        const before = namesIn(dataDir)
+        expect(yield* problem(restoreBackup({ dataDir, file }))).toBe(
+          `${dataDir}: is not empty; a backup is restored into an empty data directory (EDGEWISE_DATA_DIR)`,
+        )
+        const scope = yield* Scope.make()
+        yield* Scope.provide(tryFileLock(join(dataDir, "edge.lock")), scope)
+        expect(yield* problem(restoreBackup({ dataDir, file }))).toBe(
+          `${dataDir}: a node or another restore uses it; name an empty data directory (EDGEWISE_DATA_DIR)`,
+        )
+        yield* Scope.close(scope, Exit.void)
+        expect(namesIn(dataDir)).toEqual([...before, "edge.lock"].toSorted())
 
-      const target = join(dir, "restored")
-      mkdirSync(join(target, "restore.partial"), { recursive: true })
-      writeFileSync(join(target, "restore.partial", "store.sqlite"), "half")
-      const opened = problem(inStore(target, Effect.void))
-      expect(yield* opened).toContain("holds an unfinished restore; run `edgewise restore` again, or empty it")
-      yield* restoreBackup({ dataDir: target, file })
-      expect(rowsOf(target)).toBe(rowsOf(dataDir))
-      expect(existsSync(join(target, "restore.partial"))).toBe(false)
-    }).pipe(Effect.scoped),
+        const target = join(dir, "restored")
+        mkdirSync(join(target, "restore.partial"), { recursive: true })
+        writeFileSync(join(target, "restore.partial", "store.sqlite"), "half")
+        const opened = problem(inStore(target, Effect.void))
+        expect(yield* opened).toContain(
+          "holds an unfinished restore; run `edgewise restore` again, or empty it",
+        )
+        yield* restoreBackup({ dataDir: target, file })
+        expect(rowsOf(target)).toBe(rowsOf(dataDir))
+        expect(existsSync(join(target, "restore.partial"))).toBe(false)
+      }).pipe(Effect.scoped),
   )
 
   it.live("where the file exists, cannot be made, is being made, or the store is of a later version", () =>
@@ -292,7 +315,9 @@ describe("that goes wrong changes nothing", () => {
       writeFileSync(join(`${other}.partial`, "store.sqlite"), "half")
       const scope = yield* Scope.make()
       yield* Scope.provide(tryFileLock(join(`${other}.partial`, "lock")), scope)
-      expect(yield* problem(backUp(dataDir, other))).toBe(`${other}: another backup to this file is being made`)
+      expect(yield* problem(backUp(dataDir, other))).toBe(
+        `${other}: another backup to this file is being made`,
+      )
       yield* Scope.close(scope, Exit.void)
       yield* backUp(dataDir, other)
       const db = new DatabaseSync(join(dataDir, "store.sqlite"))

@@ -58,7 +58,20 @@ const furnish = Effect.fnUntraced(function* (org: string, user: string, mark: st
     ),
   )
   yield* settle
-  return { apiKey, principal, orgId, userId, keyId, finished, waiting, answerId, answer, newJob, settle, secret }
+  return {
+    apiKey,
+    principal,
+    orgId,
+    userId,
+    keyId,
+    finished,
+    waiting,
+    answerId,
+    answer,
+    newJob,
+    settle,
+    secret,
+  }
 })
 
 const tables = [
@@ -108,7 +121,9 @@ eachDialect(({ fresh: inStore }) => {
         answers: 2,
         receipts: 2,
         waitingUploads: 0,
-        kept: [{ model: "llm", kind: "text", requests: 2, inputTokens: 6, outputTokens: 8, microDollars: 10 }],
+        kept: [
+          { model: "llm", kind: "text", requests: 2, inputTokens: 6, outputTokens: 8, microDollars: 10 },
+        ],
       })
       const left = yield* everything
       expect(left).not.toMatch(/violet|gone-inc|gonzo|second/)
@@ -129,27 +144,31 @@ eachDialect(({ fresh: inStore }) => {
     }).pipe(Effect.provide(inStore)),
   )
 
-  it.effect("come before what is on its way: a job, an answer, a client secret of the deleted are not kept", () =>
-    Effect.gen(function* () {
-      const deletions = yield* Deletions
-      const answers = yield* IdempotencyStore
-      const org = yield* furnish("gone-inc", "gonzo", "violet")
-      const user = yield* furnish("kept-inc", "gonzo", "violet")
-      yield* deletions.org("gone-inc", { alone: true })
-      yield* deletions.user("kept-inc", "gonzo", { alone: true })
-      for (const late of [org, user]) {
-        expect(yield* late.newJob("violet again")).toBeUndefined()
-        yield* answers.keep({ ...late.answerId, id: "late" }, late.answer("violet again"))
-        yield* (yield* ClientSecrets).create(late.secret)
-      }
-      expect(yield* everything).not.toMatch(/violet/)
-      // What it used meanwhile is summed, too.
-      yield* org.settle
-      yield* (yield* UsageLedger).flush
-      yield* deletions.resume
-      expect(yield* (yield* UsageLedger).usage(org.orgId, 0)).toMatchObject([{ requests: 2, microDollars: 10 }])
-      expect(yield* everything).not.toMatch(/usage_ledger/)
-    }).pipe(Effect.provide(inStore)),
+  it.effect(
+    "come before what is on its way: a job, an answer, a client secret of the deleted are not kept",
+    () =>
+      Effect.gen(function* () {
+        const deletions = yield* Deletions
+        const answers = yield* IdempotencyStore
+        const org = yield* furnish("gone-inc", "gonzo", "violet")
+        const user = yield* furnish("kept-inc", "gonzo", "violet")
+        yield* deletions.org("gone-inc", { alone: true })
+        yield* deletions.user("kept-inc", "gonzo", { alone: true })
+        for (const late of [org, user]) {
+          expect(yield* late.newJob("violet again")).toBeUndefined()
+          yield* answers.keep({ ...late.answerId, id: "late" }, late.answer("violet again"))
+          yield* (yield* ClientSecrets).create(late.secret)
+        }
+        expect(yield* everything).not.toMatch(/violet/)
+        // What it used meanwhile is summed, too.
+        yield* org.settle
+        yield* (yield* UsageLedger).flush
+        yield* deletions.resume
+        expect(yield* (yield* UsageLedger).usage(org.orgId, 0)).toMatchObject([
+          { requests: 2, microDollars: 10 },
+        ])
+        expect(yield* everything).not.toMatch(/usage_ledger/)
+      }).pipe(Effect.provide(inStore)),
   )
 
   it.effect("of a user leave the other users of the organization", () =>
@@ -190,7 +209,11 @@ eachDialect(({ fresh: inStore }) => {
         `organization one has no job ${JSON.stringify(other.finished)}`,
       )
       for (const id of [one.finished, one.waiting]) {
-        expect(yield* deletions.job("one", id, { alone: true })).toMatchObject({ jobs: 1, answers: 0, keys: 0 })
+        expect(yield* deletions.job("one", id, { alone: true })).toMatchObject({
+          jobs: 1,
+          answers: 0,
+          keys: 0,
+        })
         expect((yield* Effect.flip(deletions.job("one", id, { alone: true })))._tag).toBe("NoSuchJob")
       }
       expect(yield* deletions.answers("one")).toMatchObject({ jobs: 0, answers: 1 })
@@ -205,7 +228,10 @@ eachDialect(({ fresh: inStore }) => {
   it.effect("that were interrupted have taken the names out at once, and are finished later", () =>
     Effect.gen(function* () {
       const full = new StoreUnavailable({ place: "store.sqlite", problem: "no space" })
-      const compaction = { rewrite: Effect.suspend(() => (fails ? Effect.fail(full) : Effect.void)), emptyLogSoon() {} }
+      const compaction = {
+        rewrite: Effect.suspend(() => (fails ? Effect.fail(full) : Effect.void)),
+        emptyLogSoon() {},
+      }
       let fails = true
       yield* Effect.gen(function* () {
         const deletions = yield* Deletions

@@ -45,7 +45,13 @@ it.live("leaves no byte of a deleted organization in any file of the directory",
           const { orgId, userId } = yield* accounts.authenticate(apiKey)
           const text = (own ? mark : "amber").repeat(Math.ceil(length / 13)).slice(0, Math.max(length, 13))
           if (what === "answer") {
-            const answer = { digest: "", status: 200, headers: {}, receiptId: undefined, body: Buffer.from(text) }
+            const answer = {
+              digest: "",
+              status: 200,
+              headers: {},
+              receiptId: undefined,
+              body: Buffer.from(text),
+            }
             yield* answers.keep({ id: `${nth}`, orgId, userId }, answer)
           }
           if (what === "job") {
@@ -80,14 +86,17 @@ it.live("rewrites a file whose free pages were not overwritten, as earlier versi
     const file = join(dir, "store.sqlite")
     const db = new DatabaseSync(file)
     db.exec("PRAGMA journal_mode=WAL; CREATE TABLE t (id INTEGER PRIMARY KEY, text TEXT)")
-    for (let id = 0; id < 200; id++) db.prepare("INSERT INTO t VALUES (?, ?)").run(id, `${mark} ${id}`.repeat(20))
+    for (let id = 0; id < 200; id++)
+      db.prepare("INSERT INTO t VALUES (?, ?)").run(id, `${mark} ${id}`.repeat(20))
     db.exec("PRAGMA wal_checkpoint(TRUNCATE); DELETE FROM t WHERE id % 3 > 0")
     db.close()
     // The reference: without the rewriting they are there.
     copyFileSync(file, join(dir, "before"))
     expect(filesWith(dir, [`${mark} 1`])).toHaveLength(2)
     rewriteFile(file)
-    expect(filesWith(dir, [`${mark} 1${mark} 1${mark}`])).toEqual([`${join(dir, "before")}: ${mark} 1${mark} 1${mark}`])
+    expect(filesWith(dir, [`${mark} 1${mark} 1${mark}`])).toEqual([
+      `${join(dir, "before")}: ${mark} 1${mark} 1${mark}`,
+    ])
     expect(filesWith(dir, [`${mark} 3${mark}`])).toHaveLength(2)
   }).pipe(Effect.scoped),
 )

@@ -59,7 +59,10 @@ describe.each(versions())("a data directory of version %s", (version) => {
         const principal = yield* accounts.authenticate(known.apiKey)
         expect(principal).toMatchObject({ orgName: "acme", userName: "ann", scope: "read-write" })
         expect((yield* Effect.flip(accounts.authenticate(known.revokedKey))).reason).toBe("invalid-key")
-        expect(yield* developmentKey(dataDir)).toMatchObject({ apiKey: known.developmentKey, org: { name: "dev" } })
+        expect(yield* developmentKey(dataDir)).toMatchObject({
+          apiKey: known.developmentKey,
+          org: { name: "dev" },
+        })
         expect(yield* accounts.showOrg("invoiced")).toMatchObject({ paymentMethod: true })
         expect((yield* accounts.listKeys("ops"))[0]).toMatchObject({ scope: "superadmin" })
         expect(yield* accounts.showOrg("acme")).toMatchObject({ creditsMicroDollars: 4_999_950 })

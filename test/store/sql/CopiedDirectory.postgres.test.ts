@@ -23,7 +23,9 @@ describe("two nodes of one id", needs("postgresql"), () => {
     const { layer, lines } = collectLines()
     yield* Layer.build(Layer.fresh(storeLayer({ dataDir, databaseUrl })).pipe(Layer.provide(layer)))
     return () =>
-      lines.filter(({ message }) => JSON.stringify(message).includes("another data directory runs as this node"))
+      lines.filter(({ message }) =>
+        JSON.stringify(message).includes("another data directory runs as this node"),
+      )
   })
 
   /** One heartbeat of each store, as far as the database answers meanwhile. */
