@@ -134,11 +134,15 @@ const Operations = HttpApiBuilder.group(BuiltApi, "Operations", (handlers) =>
     .handle("gpuStatus", () => answered(gpuStatus()))
     .handle("gpuMemory", () => answered(gpuMemory()))
     .handleRaw("gpuPurge", ({ request }) => answered(gpuPurge(request)))
+    .handle("nodeTree", () => answered(nodeTree())),
+)
+
+const Deletion = HttpApiBuilder.group(BuiltApi, "Deletion", (handlers) =>
+  handlers
     .handle("deleteOrg", ({ query }) => answered(deleteOrg(query)))
     .handle("deleteUser", ({ query }) => answered(deleteUser(query)))
     .handle("deleteJob", ({ query }) => answered(deleteJob(query)))
-    .handle("deleteAnswers", ({ query }) => answered(deleteAnswers(query)))
-    .handle("nodeTree", () => answered(nodeTree())),
+    .handle("deleteAnswers", ({ query }) => answered(deleteAnswers(query))),
 )
 
 // Raw: the body is read whatever its content type says, as elsewhere.
@@ -155,7 +159,7 @@ const System = HttpApiBuilder.group(BuiltApi, "System", (handlers) =>
 )
 
 const Api = HttpApiBuilder.layer(BuiltApi).pipe(
-  Layer.provide([Speech, Transcription, Models, Operations, Realtime, Usage, System]),
+  Layer.provide([Speech, Transcription, Models, Operations, Deletion, Realtime, Usage, System]),
   Layer.provide([AuthenticationLive, QueryCheckLive]),
 )
 

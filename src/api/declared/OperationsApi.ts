@@ -3,7 +3,6 @@ import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { errors, eventStream, OwnHeaders, StreamEvents } from "#http/Declared.ts"
 import { Authentication, TakesOperatorToken } from "../access/Authentication.ts"
 import { ReloadRecord } from "../operations/CatalogReload.ts"
-import { DeletionRecord } from "../operations/Deletion.ts"
 import { ModelLogsRecord } from "../operations/ModelLogs.ts"
 import { NodeTreeRecord } from "../operations/NodeTree.ts"
 import {
@@ -23,7 +22,6 @@ import { QueryCheck } from "./QueryErrors.ts"
 import { ofJson, ofModels, streamHeaders, text } from "./SharedReplies.ts"
 
 const ofOperators = ["Forbidden"] as const
-const ofDeletion = ["InvalidRequest", "AccountNotFound", "JobNotFound"] as const
 
 export class OperationsGroup extends HttpApiGroup.make("Operations")
   .add(
@@ -78,26 +76,6 @@ export class OperationsGroup extends HttpApiGroup.make("Operations")
       success: PurgeRecord,
       error: errors(...ofOperators, ...ofJson, "ModelBusy"),
     }),
-    HttpApiEndpoint.delete("deleteOrg", "/v1/orgs", {
-      query: { org: text },
-      success: DeletionRecord,
-      error: errors(...ofOperators, ...ofDeletion),
-    }).middleware(QueryCheck),
-    HttpApiEndpoint.delete("deleteUser", "/v1/orgs/users", {
-      query: { org: text, user: text },
-      success: DeletionRecord,
-      error: errors(...ofOperators, ...ofDeletion),
-    }).middleware(QueryCheck),
-    HttpApiEndpoint.delete("deleteJob", "/v1/orgs/jobs", {
-      query: { org: text, job_id: text },
-      success: DeletionRecord,
-      error: errors(...ofOperators, ...ofDeletion),
-    }).middleware(QueryCheck),
-    HttpApiEndpoint.delete("deleteAnswers", "/v1/orgs/answers", {
-      query: { org: text },
-      success: DeletionRecord,
-      error: errors(...ofOperators, ...ofDeletion),
-    }).middleware(QueryCheck),
     HttpApiEndpoint.get("nodeTree", "/v1/node/tree", {
       success: NodeTreeRecord,
       error: errors(...ofOperators),
