@@ -9,11 +9,18 @@ import { StoreUnavailable } from "../files/StoreErrors.ts"
 /** How long to wait for other processes' locks. A guess: a command holds one for milliseconds. */
 const busyTimeoutMs = 10_000
 
-/** Copies the log into the database file and empties it. Throws if a reader of another process still needs it. */
-export const emptyLog = (db: DatabaseSync): void => {
+/**
+ * Copies the log into the database file and empties it. False if another process makes a checkpoint, which SQLite does not wait for, or
+ * reads an older state.
+ */
+export const emptyLog = (db: DatabaseSync): boolean => {
   const row = db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get() as { readonly busy: number }
-  if (row.busy !== 0) throw new Error("the write-ahead log is in use; it could not be emptied")
+  return row.busy === 0
 }
+
+/** How long `rewriteFile` tries to empty the log: a backup of a large store reads one state for minutes. A guess. */
+const emptyLogMs = 120_000
+const emptyLogEveryMs = 50
 
 /**
  * Writes the database file anew, from its rows alone, and empties its log. Needs free disk space of twice the file's size. Other
@@ -23,7 +30,12 @@ export const rewriteFile = (filename: string): void => {
   const db = new DatabaseSync(filename)
   try {
     db.exec(`PRAGMA busy_timeout=${busyTimeoutMs}; PRAGMA secure_delete=ON; PRAGMA temp_store=FILE; VACUUM`)
-    emptyLog(db)
+    const pause = new Int32Array(new SharedArrayBuffer(4))
+    for (const beganMs = performance.now(); !emptyLog(db); Atomics.wait(pause, 0, 0, emptyLogEveryMs)) {
+      if (performance.now() - beganMs > emptyLogMs) {
+        throw new Error("its write-ahead log is in use and could not be emptied; is a backup being made?")
+      }
+    }
   } finally {
     db.close()
   }

@@ -31,12 +31,8 @@ const timer = setInterval(() => {
     db.exec("PRAGMA wal_checkpoint(PASSIVE)")
     return
   }
-  try {
-    emptyLog(db)
-    emptiesLog = false
-  } catch {
-    // In use; tried again at the next interval.
-  }
+  // If the log is in use, it is tried again at the next interval.
+  emptiesLog = !emptyLog(db)
 }, everyMs)
 
 const rewritten = (id: number): Rewritten => {
