@@ -22,6 +22,7 @@ import { bodyBytes, withoutBody } from "./http/JsonBody.ts"
 import { otherPaths } from "./http/OtherPaths.ts"
 import { liveTranscription } from "./live/LiveTranscription.ts"
 import { metrics } from "./metrics/Metrics.ts"
+import { deleteAnswers, deleteJob, deleteOrg, deleteUser } from "./operations/Deletion.ts"
 import { health } from "./operations/Health.ts"
 import { modelLogs } from "./operations/ModelLogs.ts"
 import { listModels, modelStatus, oneModel } from "./operations/Models.ts"
@@ -138,6 +139,14 @@ const Operations = HttpApiBuilder.group(BuiltApi, "Operations", (handlers) =>
     .handle("nodeTree", () => answered(nodeTree())),
 )
 
+const Deletion = HttpApiBuilder.group(BuiltApi, "Deletion", (handlers) =>
+  handlers
+    .handle("deleteOrg", ({ query }) => answered(deleteOrg(query)))
+    .handle("deleteUser", ({ query }) => answered(deleteUser(query)))
+    .handle("deleteJob", ({ query }) => answered(deleteJob(query)))
+    .handle("deleteAnswers", ({ query }) => answered(deleteAnswers(query))),
+)
+
 // Raw: the body is read whatever its content type says, as elsewhere.
 const Realtime = HttpApiBuilder.group(BuiltApi, "Realtime", (handlers) =>
   handlers.handleRaw("createClientSecret", ({ request }) => answered(createClientSecret(request))),
@@ -152,7 +161,7 @@ const System = HttpApiBuilder.group(BuiltApi, "System", (handlers) =>
 )
 
 const Api = HttpApiBuilder.layer(BuiltApi).pipe(
-  Layer.provide([Speech, Transcription, Models, Operations, Realtime, Usage, System]),
+  Layer.provide([Speech, Transcription, Models, Operations, Deletion, Realtime, Usage, System]),
   Layer.provide([AuthenticationLive, QueryCheckLive]),
 )
 

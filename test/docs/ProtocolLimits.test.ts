@@ -53,8 +53,9 @@ import { maxArgumentChars, maxArgumentParts } from "#services/chat/ChatTurns.ts"
 import { maxLogprobs } from "#services/ReplyLimits.ts"
 import { maxFileBytes } from "#services/TranscriptionUpload.ts"
 import { maxLiveSecrets } from "#store/accounts/ClientSecrets.ts"
-import { AnswerBounds, answerLifeMs } from "#store/idempotency/IdempotencyStore.ts"
+import { AnswerBounds } from "#store/idempotency/IdempotencyStore.ts"
 import { maxUnfinished, maxUnfinishedOfOrg } from "#store/ledger/Jobs.ts"
+import { defaultRetention } from "#store/sql/Retention.ts"
 import { lostMs } from "#store/sql/StoreNode.ts"
 import { defaultSettings } from "#transport/TransportSettings.ts"
 import { rowsOf, sections } from "./ProtocolPages.ts"
@@ -153,7 +154,7 @@ const limits: Readonly<Record<string, string>> = {
   "valid client secrets of an organization": n(maxLiveSecrets),
   "session of a client secret": `${n(maxTermsCharacters)} characters of JSON`,
   "key set at an edge": `${keySetAgeSeconds} s`,
-  "answer for an `Idempotency-Key`": s(answerLifeMs),
+  "answer for an `Idempotency-Key`": s(defaultRetention.answerMs),
   "size of such an answer": `${n(Effect.runSync(AnswerBounds).answerBytes)} bytes`,
   "job of a node that is not seen": s(lostMs),
   "time to finish when a node stops": `${settings.drainSeconds.fallback} s`,

@@ -117,6 +117,10 @@ export const usage = Command.make(
       Flag.withDescription("One line per priced answer, with the id of its X-Receipt-Id, newest first"),
       Flag.withDefault(false),
     ),
+    deleted: Flag.Boolean("deleted").pipe(
+      Flag.withDescription("Sums of all organizations that were deleted, together"),
+      Flag.withDefault(false),
+    ),
     limit: Flag.Int("limit").pipe(
       Flag.filter(
         (value) => value >= 1 && value <= maxReceipts,
@@ -127,9 +131,21 @@ export const usage = Command.make(
       Flag.withDefault(defaultReceipts),
     ),
   },
-  Effect.fn(function* ({ org, since, json, csv, receipts, limit }) {
+  Effect.fn(function* ({ org, since, json, csv, receipts, limit, deleted }) {
     if (json && csv) {
       return yield* wrongUsage(["usage"], "--json and --csv exclude each other")
+    }
+    if (deleted) {
+      if (Option.isSome(org) || Option.isSome(since) || receipts) {
+        return yield* wrongUsage(["usage"], "--deleted excludes --org, --since and --receipts")
+      }
+      const sums = yield* (yield* UsageLedger).deletedUsage
+      const total = formatUsd(totalMicroDollars(sums))
+      const about = { org: null, since: null }
+      return yield* printUsage({ head: heading, rows: usageDocument(sums), name: "usage", total }, about, {
+        json,
+        csv,
+      })
     }
     const accounts = yield* Accounts
     const { id, name } = yield* Option.match(org, {

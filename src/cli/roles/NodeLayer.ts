@@ -52,6 +52,7 @@ import { SpeechAdmission } from "#services/SpeechAdmission.ts"
 import { ringFolder } from "#services/TranscriptionAudio.ts"
 import { UploadDir } from "#services/TranscriptionUpload.ts"
 import { keepOperatorToken } from "#store/accounts/OperatorToken.ts"
+import { storeUpkeep } from "#store/deletion/StoreUpkeep.ts"
 import { compiledCode } from "#store/files/CompileCacheFolder.ts"
 import { edgeLock } from "#store/files/DataDir.ts"
 import { processHome } from "#store/files/ProcessFolder.ts"
@@ -59,6 +60,7 @@ import type { StoreUnavailable } from "#store/files/StoreErrors.ts"
 import { keptThreads } from "#store/files/ThreadFile.ts"
 import { type Store, storeLayer } from "#store/Store.ts"
 import { SigningKeys } from "#store/signing/SigningKeys.ts"
+import { Retention } from "#store/sql/Retention.ts"
 import * as TransportServer from "#transport/server/TransportServer.ts"
 import type { TransportSettings } from "#transport/TransportSettings.ts"
 import { deployedConversations, deployments, locate } from "#weights/ModelFiles.ts"
@@ -77,6 +79,8 @@ const routerConfig = {
   ignoreDuplicateSlashes: false,
   maxParamLength: Number.POSITIVE_INFINITY,
 }
+
+const hourMs = 3_600_000
 
 const uploadFolder = (config: Config): string => join(config.dataDir, "uploads")
 
@@ -118,12 +122,23 @@ const edge = (config: Config, settings: Partial<TransportSettings>, observer: No
  */
 export type NodeStore = Layer.Layer<Store | SigningKeys, StoreUnavailable>
 
-export const nodeStore = ({ databaseUrl, dataDir, roles, signingKeyDays }: Config): NodeStore => {
+export const nodeStore = (config: Config): NodeStore => {
+  const { databaseUrl, dataDir, roles, signingKeyDays } = config
   const keys = { makesKeys: roles.includes("auth"), rotateEveryMs: signingKeyDays * 24 * 60 * 60 * 1000 }
   const signing = databaseUrl === "" ? SigningKeys.layer({ dataDir, ...keys }) : SigningKeys.sharedLayer(keys)
-  const store = signing.pipe(Layer.provideMerge(storeLayer({ dataDir, databaseUrl })))
+  const store = signing.pipe(
+    Layer.provideMerge(storeLayer({ dataDir, databaseUrl })),
+    Layer.provideMerge(Layer.succeed(Retention, retentionOf(config))),
+  )
   return part("store", Specifications.part("the store goes on without it", "store"), store)
 }
+
+/** How long the store keeps things, from the settings in hours and days. */
+const retentionOf = ({ answerHours, jobHours, receiptDays }: Config): Retention => ({
+  answerMs: answerHours * hourMs,
+  jobMs: jobHours * hourMs,
+  receiptMs: receiptDays === 0 ? undefined : receiptDays * 24 * hourMs,
+})
 
 const sessions = ({ authJwksUrl }: Config) =>
   sessionVerifier.pipe(
@@ -194,6 +209,7 @@ export const nodeLayer = (
         Effect.all({ deployments: deployedNow(config), conversations: conversationsNow(config) }),
       ),
     ),
+    Layer.provideMerge(storeUpkeep),
     Layer.provideMerge(
       part(
         "transcription jobs",

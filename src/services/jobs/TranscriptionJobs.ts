@@ -22,6 +22,7 @@ import { StoreSync, syncFile } from "#store/files/Durable.ts"
 import type { Job, NewJob } from "#store/ledger/JobRows.ts"
 import { Jobs } from "#store/ledger/Jobs.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
+import { Compaction } from "#store/sql/Compaction.ts"
 import { UploadDir } from "../TranscriptionUpload.ts"
 import { makeDispatcher } from "./JobDispatcher.ts"
 import type { JobWorld } from "./JobEnd.ts"
@@ -46,7 +47,7 @@ export class TranscriptionJobs extends Context.Service<
     readonly submit: (job: NewJob) => Effect.Effect<string, AtCapacity | Draining | PaymentRequired>
     /** A job of the organization. Fails alike for an unknown job and for one of another organization. */
     readonly find: (orgId: string, jobId: string) => Effect.Effect<Job, JobNotFound>
-    /** Cancels the job if it has not ended; returns its status afterwards. */
+    /** Cancels the job if it has not ended, else removes it with its transcript; returns its last status. */
     readonly cancel: (orgId: string, jobId: string) => Effect.Effect<JobStatus, JobNotFound>
   }
 >()("edgewise/api/TranscriptionJobs") {
@@ -59,6 +60,7 @@ export class TranscriptionJobs extends Context.Service<
 const make = Effect.gen(function* () {
   const jobs = yield* Jobs
   const syncStore = yield* StoreSync
+  const { emptyLogSoon } = yield* Compaction
   const drain = yield* Drain
   const ledger = yield* UsageLedger
   const meters = yield* CurrentNodeMeters
@@ -109,7 +111,11 @@ const make = Effect.gen(function* () {
     find,
     cancel: Effect.fnUntraced(function* (orgId, jobId) {
       const job = yield* find(orgId, jobId)
-      if (!(yield* jobs.change(jobId, "cancel"))) return (yield* find(orgId, jobId)).status
+      if (!(yield* jobs.change(jobId, "cancel"))) {
+        const { status } = yield* find(orgId, jobId)
+        if (yield* jobs.remove(jobId)) emptyLogSoon()
+        return status
+      }
       // A job of another node is ended by that node, which reads the cancellation from the store.
       if (job.isHere) yield* end(job)
       return "cancelled"
