@@ -3,8 +3,8 @@
 import { availableParallelism } from "node:os"
 import { Effect } from "effect"
 import { pairedRatios } from "#harness/figures/Statistics.ts"
+import { type Figure, figure, type Part } from "#harness/report/Figure.ts"
 import { type Child, ChildFailed, startChild } from "../support/Child.ts"
-import { type Finding, finding, type Section } from "../support/Findings.ts"
 import { type Gateway, startGateway } from "../support/Gateway.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { type Suite, suite } from "../support/Suite.ts"
@@ -36,9 +36,9 @@ interface Reading {
 const sumOf = ({ speechMs, textMs, transcriptionMs }: BareTimes): number =>
   transcriptionMs + textMs + speechMs
 
-const bareFindings = (readings: ReadonlyArray<Reading>): ReadonlyArray<Finding> => {
+const bareFigures = (readings: ReadonlyArray<Reading>): ReadonlyArray<Figure> => {
   const of = (what: string, part: (times: BareTimes) => number) =>
-    finding(
+    figure(
       what,
       "ms",
       readings.map(({ bare }) => part(bare)),
@@ -82,11 +82,11 @@ const readingsOf = (
   return Effect.map(repeatRounds(plan, round), (readings) => readings.filter(isWhole))
 }
 
-const committed = (readings: ReadonlyArray<Reading>, extraMs: number): Section => {
+const committed = (readings: ReadonlyArray<Reading>, extraMs: number): Part => {
   const node = readings.map((reading) => reading.node.audioMs)
   const sums = readings.map(({ bare }) => sumOf(bare))
   const of = (what: string, part: (turn: NodeTurn) => number) =>
-    finding(
+    figure(
       what,
       "ms",
       readings.map((reading) => part(reading.node)),
@@ -96,14 +96,14 @@ const committed = (readings: ReadonlyArray<Reading>, extraMs: number): Section =
     method:
       "each round a new conversation of one turn, said in real time, then the same turn with the engines alone, one after the " +
       `other in one process: the whole audio, as much text as the node's first piece, the same piece; answers of ${answerTokens} tokens`,
-    findings: [
-      ...bareFindings(readings),
+    figures: [
+      ...bareFigures(readings),
       of("node: commit to transcript", (turn) => turn.transcriptMs),
       of("node: transcript to response.created", (turn) => turn.createdMs - turn.transcriptMs),
       of("node: response.created to first audio", (turn) => turn.audioMs - turn.createdMs),
       of("node: commit to first audio", (turn) => turn.audioMs),
-      finding("  over the engines' sum", "x", pairedRatios(node, sums)),
-      finding(
+      figure("  over the engines' sum", "x", pairedRatios(node, sums)),
+      figure(
         `  beyond ${allowedRatio} x the sum`,
         "ms",
         beyond(readings, (turn) => turn.audioMs),
@@ -113,9 +113,9 @@ const committed = (readings: ReadonlyArray<Reading>, extraMs: number): Section =
   }
 }
 
-const voiced = (readings: ReadonlyArray<Reading>, silenceMs: number, extraMs: number): Section => {
-  const of = (what: string, part: (turn: NodeTurn) => number, goal?: Finding["goal"]) =>
-    finding(
+const voiced = (readings: ReadonlyArray<Reading>, silenceMs: number, extraMs: number): Part => {
+  const of = (what: string, part: (turn: NodeTurn) => number, goal?: Figure["goal"]) =>
+    figure(
       what,
       "ms",
       readings.map((reading) => part(reading.node)),
@@ -126,19 +126,19 @@ const voiced = (readings: ReadonlyArray<Reading>, silenceMs: number, extraMs: nu
     method:
       "from the last sample of speech that was spoken to the first audible sample that is played, client in real time, pieces of " +
       "20 ms; the same turns with the engines alone as above",
-    findings: [
-      ...bareFindings(readings).slice(-1),
+    figures: [
+      ...bareFigures(readings).slice(-1),
       of("voice to voice", (turn) => turn.voiceMs),
       of("  beyond the silence", (turn) => turn.voiceMs - silenceMs, { is: "at most", value: 20 }),
       of("  speech_stopped to first audio", (turn) => turn.audioMs),
-      finding(
+      figure(
         `  beyond the silence and ${allowedRatio} x the engines' sum`,
         "ms",
         beyond(readings, (turn) => turn.voiceMs - silenceMs),
         { is: "at most", value: extraMs },
       ),
       // Work can begin once the silence has lasted for some frames.
-      finding(
+      figure(
         `engines fit inside the silence on a machine faster by`,
         "x",
         readings.map(({ bare }) => sumOf(bare) / (silenceMs - preparedAfterMs)),

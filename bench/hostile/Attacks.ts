@@ -1,8 +1,8 @@
 // The table of attacks: each against a node that serves another client, alternately with quiet. Measures the effect on that
 // client and the growth of the node's memory.
 import { Effect, type Scope } from "effect"
+import { type Figure, figure, type Part } from "#harness/report/Figure.ts"
 import { type ChildFailed, startChild } from "../support/Child.ts"
-import { type Finding, finding, type Section } from "../support/Findings.ts"
 import { temporaryFolder } from "../support/Gateway.ts"
 import { demonstration, entryOf } from "../transcription/Models.ts"
 import {
@@ -78,17 +78,17 @@ const round = (stage: Stage, name: AttackName, seconds: number) =>
     }),
   )
 
-const rows = (name: AttackName, rounds: ReadonlyArray<Round>): ReadonlyArray<Finding> => {
+const rows = (name: AttackName, rounds: ReadonlyArray<Round>): ReadonlyArray<Figure> => {
   const failed = rounds.reduce((sum, { during, quiet }) => sum + during.failed + quiet.failed, 0)
   const answered = rounds.reduce((sum, { during, quiet }) => sum + during.answered + quiet.answered, 0)
-  const latencies = (of: "chat" | "text" | "schema", what: string): ReadonlyArray<Finding> => {
+  const latencies = (of: "chat" | "text" | "schema", what: string): ReadonlyArray<Figure> => {
     const quiet = rounds.map((one) => one.quiet[of].p99)
     const during = rounds.map((one) => one.during[of].p99)
     const ratios = rounds.map((one) => one.during[of].p99 / one.quiet[of].p99)
     return [
-      finding(`${name}: p99${what} quiet`, "ms", quiet),
-      finding(`${name}: p99${what} under attack`, "ms", during),
-      finding(`${name}: the same / quiet`, "times", ratios, { is: "at most", value: most.times }),
+      figure(`${name}: p99${what} quiet`, "ms", quiet),
+      figure(`${name}: p99${what} under attack`, "ms", during),
+      figure(`${name}: the same / quiet`, "times", ratios, { is: "at most", value: most.times }),
     ]
   }
   const grown = Math.max(...rounds.map(({ grownMib }) => grownMib))
@@ -96,7 +96,7 @@ const rows = (name: AttackName, rounds: ReadonlyArray<Round>): ReadonlyArray<Fin
   const others = mediaAttacks.includes(name) ? most.mediaMib : most.transportMib
   const limit = isConversation ? most.conversationMib : others
   return [
-    finding(
+    figure(
       `${name}: connections of the attacker`,
       "",
       rounds.map(({ connections }) => connections),
@@ -107,11 +107,11 @@ const rows = (name: AttackName, rounds: ReadonlyArray<Round>): ReadonlyArray<Fin
           ...latencies("schema", " of a new schema of the model"),
         ]
       : latencies("chat", "")),
-    finding(`${name}: requests that failed, of ${answered + failed}`, "", [failed], {
+    figure(`${name}: requests that failed, of ${answered + failed}`, "", [failed], {
       is: "at most",
       value: 0,
     }),
-    finding(`${name}: resident memory of the node, grown by`, "MiB", [grown], {
+    figure(`${name}: resident memory of the node, grown by`, "MiB", [grown], {
       is: "at most",
       value: limit,
     }),
@@ -123,7 +123,7 @@ export const whisper = [{ ...entryOf(demonstration), id: "whisper", price: {} }]
 export const attacks = (
   plan: AttacksPlan,
   profileDir?: string,
-): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
+): Effect.Effect<ReadonlyArray<Part>, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const folder = yield* temporaryFolder
     const stage = yield* startStage({
@@ -134,23 +134,18 @@ export const attacks = (
       limits: "as delivered",
       preload: [new URL("./loopbackClips.ts", import.meta.url)],
     })
-    const findings: Array<Finding> = []
+    const figures: Array<Figure> = []
     for (const name of attackNames.filter((each) => each.startsWith(plan.named ?? ""))) {
       const rounds: Array<Round> = []
       yield* stage.honest.ask("texts", schemaAttacks.includes(name))
       while (rounds.length < plan.rounds) rounds.push(yield* round(stage, name, plan.seconds))
-      findings.push(...rows(name, rounds))
+      figures.push(...rows(name, rounds))
     }
-    findings.push(
-      finding(
-        "the same process answers /health at the end",
-        "",
-        [(yield* isHealthy(stage.gateway)) ? 1 : 0],
-        {
-          is: "at least",
-          value: 1,
-        },
-      ),
+    figures.push(
+      figure("the same process answers /health at the end", "", [(yield* isHealthy(stage.gateway)) ? 1 : 0], {
+        is: "at least",
+        value: 1,
+      }),
     )
     return [
       {
@@ -160,7 +155,7 @@ export const attacks = (
           `${plan.rounds} rounds of ${plan.seconds} s quiet and ${plan.seconds} s of attack; chat every 25 ms on a fake engine, for S1 and S2 every 100 ms on weights; a conversation begun every second; ` +
           "the attacker at the lowest priority; memory is the gateway's peak and what decoders do not share (RssAnon), read five " +
           "times a second",
-        findings,
+        figures,
       },
     ]
   })

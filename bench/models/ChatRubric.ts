@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs"
 import { Effect, Schema } from "effect"
 import type { JsonObject } from "#domain/wire/Json.ts"
 import type { ChatTurn, GenerateRequest, TextDelta, TextEngine } from "#engines/protocol/Engine.ts"
-import { finding, type Section } from "../support/Findings.ts"
+import { figure, type Part } from "#harness/report/Figure.ts"
 import { collector, greedy, toolResultTurns } from "./Engines.ts"
 
 const JsonValue = Schema.Record(Schema.String, Schema.Json)
@@ -147,10 +147,10 @@ export const judgedAnswers = (model: TextEngine) =>
     (all) => all.flat(),
   )
 
-export const rubricSection = (judged: ReadonlyArray<JudgedAnswer>): Section => {
+export const rubricSection = (judged: ReadonlyArray<JudgedAnswer>): Part => {
   const good = (all: ReadonlyArray<JudgedAnswer>) => all.filter(({ fault }) => fault === undefined).length
   const counted = (what: string, all: ReadonlyArray<JudgedAnswer>, least?: number) =>
-    finding(
+    figure(
       what,
       `of ${all.length}`,
       [good(all)],
@@ -160,7 +160,7 @@ export const rubricSection = (judged: ReadonlyArray<JudgedAnswer>): Section => {
     title: "Chat: unseen prompts",
     method:
       "300 prompts in models/eval/chat.json, decoded greedily and judged by the rubric above; all answers are in [models/eval/chat-answers.md](../eval/chat-answers.md).",
-    findings: [
+    figures: [
       counted("good answers", judged, 240),
       ...Object.entries(rubricGroups).map(([group, about]) =>
         counted(

@@ -3,8 +3,8 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { createServer } from "node:net"
 import { Effect, type Scope } from "effect"
+import { type Figure, figure, type Part } from "#harness/report/Figure.ts"
 import { type ChildFailed, startChild } from "../support/Child.ts"
-import { type Finding, finding, type Section } from "../support/Findings.ts"
 import { temporaryFolder } from "../support/Gateway.ts"
 
 const command = new URL("../../bin/edgewise.js", import.meta.url)
@@ -36,7 +36,7 @@ const gatewayOf = (pid: number): number => {
   throw new Error("the command has no gateway")
 }
 
-export const restarts = (rounds: number): Effect.Effect<Section, ChildFailed, Scope.Scope> =>
+export const restarts = (rounds: number): Effect.Effect<Part, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const dataDir = yield* temporaryFolder
     const startMs: Array<number> = []
@@ -80,11 +80,11 @@ export const restarts = (rounds: number): Effect.Effect<Section, ChildFailed, Sc
         }),
       )
     }
-    const findings: ReadonlyArray<Finding> = [
-      finding("end of the gateway to the start of the next", "ms", spawnMs, { is: "at most", value: 300 }),
-      finding("start of the command to /health", "ms", startMs),
-      finding("kill -9 of the gateway to /health", "ms", againMs),
-      finding(
+    const figures: ReadonlyArray<Figure> = [
+      figure("end of the gateway to the start of the next", "ms", spawnMs, { is: "at most", value: 300 }),
+      figure("start of the command to /health", "ms", startMs),
+      figure("kill -9 of the gateway to /health", "ms", againMs),
+      figure(
         "that, over a start",
         "times",
         againMs.map((ms, nth) => ms / startMs[nth]!),
@@ -96,6 +96,6 @@ export const restarts = (rounds: number): Effect.Effect<Section, ChildFailed, Sc
       method:
         "`edgewise serve` with the built-in models over one data directory, started and killed once in each round; /health is asked " +
         "every 5 ms. The first figure is that of the node's own log.",
-      findings,
+      figures,
     }
   })

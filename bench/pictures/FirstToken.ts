@@ -1,9 +1,9 @@
 // When the first token about a picture comes, against the tower alone and a text prompt of the same length; the second question
 // about the same picture.
 import { Effect } from "effect"
+import { figure, type Part } from "#harness/report/Figure.ts"
 import type { Child } from "../support/Child.ts"
 import { ChildFailed } from "../support/Child.ts"
-import { finding, type Section } from "../support/Findings.ts"
 import type { OnceReply } from "../support/loadClientMain.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { chatPath } from "../text/Models.ts"
@@ -65,7 +65,7 @@ export const firstTokens = (
   stage: Stage,
   tower: Child<TowerCommands>,
   plan: RoundsPlan,
-): Effect.Effect<Section, ChildFailed> =>
+): Effect.Effect<Part, ChildFailed> =>
   Effect.gen(function* () {
     const seen = yield* ask(stage, pictureQuestion(model, pictureUrl(0, side, side), "what is it"))
     const trial = yield* ask(stage, textQuestion(model, words(8)))
@@ -79,41 +79,41 @@ export const firstTokens = (
       method:
         "each round: the tower alone in a process of its own, a text prompt of as many tokens as the picture's, a new picture, " +
         "another question about it; over HTTP, one request at a time",
-      findings: [
-        finding("prompt with its picture", "tokens", [promptTokens]),
-        finding(
+      figures: [
+        figure("prompt with its picture", "tokens", [promptTokens]),
+        figure(
           "tower alone",
           "ms",
           of(({ tower }) => tower.ms),
         ),
-        finding(
+        figure(
           "text prompt of this length",
           "ms",
           of(({ prompt }) => prompt.ms),
         ),
-        finding(
+        figure(
           "new picture",
           "ms",
           of(({ first }) => first.ms),
         ),
-        finding(
+        figure(
           "  over tower and text prompt",
           "x",
           of(({ first, prompt, tower }) => first.ms / (tower.ms + prompt.ms)),
           { is: "at most", value: 1.15 },
         ),
-        finding(
+        figure(
           "  the same of processor time",
           "x",
           of(({ first, prompt, tower }) => first.cpuMs / (tower.cpuMs + prompt.cpuMs)),
           { is: "at most", value: 1.15 },
         ),
-        finding(
+        figure(
           "second question",
           "ms",
           of(({ second }) => second.ms),
         ),
-        finding(
+        figure(
           "  over a text prompt of this length",
           "x",
           of(({ prompt, second }) => second.ms / prompt.ms),

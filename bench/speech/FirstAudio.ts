@@ -2,8 +2,8 @@
 // engine; and whether it depends on the length of the text.
 import { Effect } from "effect"
 import { median, pairedRatios } from "#harness/figures/Statistics.ts"
+import { figure, type Part } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../support/Child.ts"
-import { finding, type Section } from "../support/Findings.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { type StreamFormat, sentence, spoken, textOf } from "./Models.ts"
 import type { Stage } from "./Stage.ts"
@@ -61,7 +61,7 @@ const takeRound = ({ bare, gateway, players }: Stage, count: number): Effect.Eff
     }
   })
 
-export const firstAudio = (stage: Stage, plan: FirstAudioPlan): Effect.Effect<Section, ChildFailed> =>
+export const firstAudio = (stage: Stage, plan: FirstAudioPlan): Effect.Effect<Part, ChildFailed> =>
   Effect.gen(function* () {
     const rounds = yield* repeatRounds(plan, () => takeRound(stage, plan.requests))
     const of = (part: keyof Round) => rounds.map((round) => round[part])
@@ -73,23 +73,23 @@ export const firstAudio = (stage: Stage, plan: FirstAudioPlan): Effect.Effect<Se
         `listener's process; the bare engine runs the same text in a process without HTTP; alternately, a reading is the ` +
         `median of ${plan.requests}; "sound" is the first sample above -40 dBFS; the last five lines are listeners who leave with the first audio: ` +
         `a short text, a long text, and the long text without stream, interleaved`,
-      findings: [
-        finding("bare engine, first piece", "ms", of("bareMs")),
-        finding("pcm, first audio", "ms", of("pcmMs")),
-        finding("  over the bare engine", "x", pairedRatios(of("pcmMs"), of("bareMs"))),
-        finding(`  beyond ${allowedRatio} x bare`, "ms", beyond("pcmMs"), { is: "at most", value: 5 }),
-        finding("pcm, first sound", "ms", of("pcmSoundMs")),
-        finding("opus, first audio", "ms", of("opusMs")),
-        finding(`  beyond ${allowedRatio} x bare`, "ms", beyond("opusMs"), { is: "at most", value: 30 }),
-        finding("opus, first sound", "ms", of("opusSoundMs")),
-        finding(`first audio of ${sentence.length} characters, interleaved`, "ms", of("shortBeginningMs")),
-        finding(`first audio of ${longText.length} characters, interleaved`, "ms", of("longBeginningMs")),
-        finding("  long over short", "x", pairedRatios(of("longBeginningMs"), of("shortBeginningMs")), {
+      figures: [
+        figure("bare engine, first piece", "ms", of("bareMs")),
+        figure("pcm, first audio", "ms", of("pcmMs")),
+        figure("  over the bare engine", "x", pairedRatios(of("pcmMs"), of("bareMs"))),
+        figure(`  beyond ${allowedRatio} x bare`, "ms", beyond("pcmMs"), { is: "at most", value: 5 }),
+        figure("pcm, first sound", "ms", of("pcmSoundMs")),
+        figure("opus, first audio", "ms", of("opusMs")),
+        figure(`  beyond ${allowedRatio} x bare`, "ms", beyond("opusMs"), { is: "at most", value: 30 }),
+        figure("opus, first sound", "ms", of("opusSoundMs")),
+        figure(`first audio of ${sentence.length} characters, interleaved`, "ms", of("shortBeginningMs")),
+        figure(`first audio of ${longText.length} characters, interleaved`, "ms", of("longBeginningMs")),
+        figure("  long over short", "x", pairedRatios(of("longBeginningMs"), of("shortBeginningMs")), {
           is: "at most",
           value: 1.2,
         }),
-        finding("  the same without stream", "ms", of("batchBeginningMs")),
-        finding("  over that with stream", "x", pairedRatios(of("batchBeginningMs"), of("longBeginningMs")), {
+        figure("  the same without stream", "ms", of("batchBeginningMs")),
+        figure("  over that with stream", "x", pairedRatios(of("batchBeginningMs"), of("longBeginningMs")), {
           is: "at most",
           value: 1.2,
         }),

@@ -4,10 +4,10 @@ import { availableParallelism } from "node:os"
 import { Effect, type Scope } from "effect"
 import { speak } from "#harness/client/SpeechRequest.ts"
 import { median, pairedRatios } from "#harness/figures/Statistics.ts"
+import { figure, type Part } from "#harness/report/Figure.ts"
 import { type KokoroSize, kokoroFiles } from "../sizes/kokoro/Kokoro.ts"
 import { asked, neverAborted, serverOf } from "../support/Ask.ts"
 import { type Child, type ChildFailed, startChild } from "../support/Child.ts"
-import { finding, type Section } from "../support/Findings.ts"
 import { type Gateway, startGateway } from "../support/Gateway.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { type Suite, suite } from "../support/Suite.ts"
@@ -68,13 +68,13 @@ const firstAudio = (gateway: Gateway, bare: Child<BareEngineCommands>, plan: Rou
     const engine = rounds.map((round) => round.bare)
     const node = rounds.map((round) => round.node)
     const beyond = rounds.map((round) => round.node - allowedRatio * round.bare)
-    const section: Section = {
+    const section: Part = {
       title: `First audio of ${sentence.length} characters`,
       method: "alternately: the engine alone to its first piece, and a pcm stream to its first bytes",
-      findings: [
-        finding("engine alone, first piece", "ms", engine),
-        finding("pcm stream, first audio", "ms", node),
-        finding(`  beyond ${allowedRatio} x alone`, "ms", beyond, { is: "at most", value: 5 }),
+      figures: [
+        figure("engine alone, first piece", "ms", engine),
+        figure("pcm stream, first audio", "ms", node),
+        figure(`  beyond ${allowedRatio} x alone`, "ms", beyond, { is: "at most", value: 5 }),
       ],
     }
     return section
@@ -91,14 +91,14 @@ const speed = (gateway: Gateway, bare: Child<BareEngineCommands>, plan: RoundsPl
     )
     const engine = rounds.map((round) => round.bare)
     const node = rounds.map((round) => round.node)
-    const section: Section = {
+    const section: Part = {
       title: `Real-time factor, ${text.length} characters`,
       method:
         "alternately: computing time of the engine alone, and wall time of a whole reply, over the speech's length",
-      findings: [
-        finding("engine alone", "s/s", engine),
-        finding("through the node", "s/s", node),
-        finding("  speed over the engine alone", "times", pairedRatios(engine, node), {
+      figures: [
+        figure("engine alone", "s/s", engine),
+        figure("through the node", "s/s", node),
+        figure("  speed over the engine alone", "times", pairedRatios(engine, node), {
           is: "at least",
           value: 0.95,
         }),
@@ -113,7 +113,7 @@ const defaults = (
   catalogThreads: number | undefined,
   threads: number,
   plan: RoundsPlan,
-): Effect.Effect<Section, ChildFailed, Scope.Scope> =>
+): Effect.Effect<Part, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const node = (count?: number) => startGateway({ models: [kokoroEntry(files, count)] })
     const counts = threads === 1 ? [1] : [1, threads]
@@ -131,10 +131,10 @@ const defaults = (
     return {
       title: "The default number of threads",
       method: `a node each, alternately: ${sentence.length} characters`,
-      findings: [
-        ...handSet.map(({ count, values }) => finding(`threads ${count}`, "ms", values)),
-        finding("catalog without threads", "ms", of(0)),
-        finding(
+      figures: [
+        ...handSet.map(({ count, values }) => figure(`threads ${count}`, "ms", values)),
+        figure("catalog without threads", "ms", of(0)),
+        figure(
           `  speed over the best, threads ${best?.count ?? 0}`,
           "times",
           pairedRatios(best?.values ?? [], of(0)),

@@ -1,10 +1,10 @@
 // How long running streams wait when a long prompt arrives beside them.
 import { Effect } from "effect"
+import { figure, type Part } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../support/Child.ts"
-import { finding, type Section } from "../support/Findings.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { completionsPath, endlessCompletion, promptAlone } from "./Models.ts"
-import { askGateway, closeWindow, loopFindings, type Stage, type Watched, watchingLoop } from "./Stage.ts"
+import { askGateway, closeWindow, loopFigures, type Stage, type Watched, watchingLoop } from "./Stage.ts"
 
 export interface IntrusionPlan extends RoundsPlan {
   readonly streams: number
@@ -64,7 +64,7 @@ const takeRound = (stage: Stage, plan: IntrusionPlan, prompt: string): Effect.Ef
     }
   })
 
-export const promptIntrusion = (stage: Stage, plan: IntrusionPlan): Effect.Effect<Section, ChildFailed> =>
+export const promptIntrusion = (stage: Stage, plan: IntrusionPlan): Effect.Effect<Part, ChildFailed> =>
   Effect.gen(function* () {
     const trial = 20
     const body = promptAlone(promptOf(0, trial))
@@ -77,44 +77,44 @@ export const promptIntrusion = (stage: Stage, plan: IntrusionPlan): Effect.Effec
       method:
         `gaps between arrivals on the running streams, ${plan.quietMs} ms without and then with the prompt, ` +
         "until its first token",
-      findings: [
-        finding(
+      figures: [
+        figure(
           "prompt",
           "tokens",
           of(({ promptTokens }) => promptTokens),
         ),
-        finding(
+        figure(
           "quiet gap p99",
           "ms",
           of(({ quietP99Ms }) => quietP99Ms),
         ),
-        finding(
+        figure(
           "quiet gap, longest",
           "ms",
           of(({ quietLongestMs }) => quietLongestMs),
         ),
-        finding(
+        figure(
           "gap while it enters p99",
           "ms",
           of(({ enteringP99Ms }) => enteringP99Ms),
         ),
-        finding(
+        figure(
           "gap while it enters, longest",
           "ms",
           of(({ enteringLongestMs }) => enteringLongestMs),
         ),
-        finding(
+        figure(
           "  longest over quiet p99",
           "x",
           of(({ enteringLongestMs, quietP99Ms }) => enteringLongestMs / quietP99Ms),
           { is: "at most", value: 2 },
         ),
-        finding(
+        figure(
           "first token of the prompt",
           "ms",
           of(({ firstTokenMs }) => firstTokenMs),
         ),
-        ...loopFindings(rounds.map(({ watched }) => watched)),
+        ...loopFigures(rounds.map(({ watched }) => watched)),
       ],
     }
   })

@@ -2,9 +2,9 @@
 // collect and parse the same body and send the same JSON.
 import { Effect } from "effect"
 import { percentile } from "#harness/figures/Statistics.ts"
+import { figure, type Part } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../support/Child.ts"
 import type { Target } from "../support/Connection.ts"
-import { finding, type Section } from "../support/Findings.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { chatPath, scriptedChat } from "./Models.ts"
 import { type Stage, teachFloors } from "./Stage.ts"
@@ -43,7 +43,7 @@ export const latencyBlock = (
 
 const addedGoal = { is: "at most", value: 0.25 } as const
 
-export const requestOverhead = (stage: Stage, plan: OverheadPlan): Effect.Effect<Section, ChildFailed> =>
+export const requestOverhead = (stage: Stage, plan: OverheadPlan): Effect.Effect<Part, ChildFailed> =>
   Effect.gen(function* () {
     yield* teachFloors(stage, 0)
     const { bareNode, gateway, raw: uws } = stage
@@ -66,27 +66,27 @@ export const requestOverhead = (stage: Stage, plan: OverheadPlan): Effect.Effect
       method:
         `${plan.requests} requests one after the other on one keep-alive connection, the servers alternately; ` +
         "added is the gateway's percentile of a block less that of the floor's block in the same round",
-      findings: [
-        finding(
+      figures: [
+        figure(
           "bare node:http, p50",
           "ms",
           node.map(({ p50 }) => p50),
         ),
-        finding(
+        figure(
           "raw uWS, p50",
           "ms",
           raw.map(({ p50 }) => p50),
         ),
-        finding(
+        figure(
           "gateway (engine in a process), p50",
           "ms",
           isolated.map(({ p50 }) => p50),
         ),
-        finding("  added to bare node:http, p50", "ms", added(isolated, node, "p50"), addedGoal),
-        finding("  p95", "ms", added(isolated, node, "p95")),
-        finding("  p99", "ms", added(isolated, node, "p99")),
-        finding("  added to raw uWS, p50", "ms", added(isolated, raw, "p50"), addedGoal),
-        finding(
+        figure("  added to bare node:http, p50", "ms", added(isolated, node, "p50"), addedGoal),
+        figure("  p95", "ms", added(isolated, node, "p95")),
+        figure("  p99", "ms", added(isolated, node, "p99")),
+        figure("  added to raw uWS, p50", "ms", added(isolated, raw, "p50"), addedGoal),
+        figure(
           "gateway with engine thread, added to bare node:http, p50",
           "ms",
           added(threaded, node, "p50"),

@@ -1,8 +1,8 @@
 // The two transports against each other: the same node with uWebSockets.js and with Node's own server, alternately.
 import { Effect, type Scope } from "effect"
 import { pairedRatios } from "#harness/figures/Statistics.ts"
+import { figure, type Part } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../support/Child.ts"
-import { finding, type Section } from "../support/Findings.ts"
 import { startGateway } from "../support/Gateway.ts"
 import { repeatRounds } from "../support/Rounds.ts"
 import { chatPath, models, scriptedChat } from "./Models.ts"
@@ -15,7 +15,7 @@ const goals = { rate: { is: "at least", value: 0.5 }, addedMs: { is: "at most", 
 export const transports = (
   stage: Stage,
   { cost, overhead }: { readonly cost: CostPlan; readonly overhead: OverheadPlan },
-): Effect.Effect<Section, ChildFailed, Scope.Scope> =>
+): Effect.Effect<Part, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const start = (transport: string) => startGateway({ models, settings: { EDGEWISE_TRANSPORT: transport } })
     const gateways = [yield* start("uws"), yield* start("node")]
@@ -46,15 +46,15 @@ export const transports = (
       method:
         `two nodes alternately; ${cost.connections} connections for the rates, one for the latencies ` +
         `(${overhead.requests} requests a block); ratios and differences are of one round`,
-      findings: [
-        finding("uws, answers a second", "1/s", of(0, rate)),
-        finding("node, answers a second", "1/s", of(1, rate)),
-        finding("  over uws", "x", pairedRatios(of(1, rate), of(0, rate)), goals.rate),
-        finding("uws, gateway process", "ms/request", of(0, cpu)),
-        finding("node, gateway process", "ms/request", of(1, cpu)),
-        finding("uws, p50", "ms", of(0, p50)),
-        finding("node, p50", "ms", of(1, p50)),
-        finding("  added to uws, p50", "ms", added, goals.addedMs),
+      figures: [
+        figure("uws, answers a second", "1/s", of(0, rate)),
+        figure("node, answers a second", "1/s", of(1, rate)),
+        figure("  over uws", "x", pairedRatios(of(1, rate), of(0, rate)), goals.rate),
+        figure("uws, gateway process", "ms/request", of(0, cpu)),
+        figure("node, gateway process", "ms/request", of(1, cpu)),
+        figure("uws, p50", "ms", of(0, p50)),
+        figure("node, p50", "ms", of(1, p50)),
+        figure("  added to uws, p50", "ms", added, goals.addedMs),
       ],
     }
   })

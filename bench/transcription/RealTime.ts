@@ -1,8 +1,8 @@
 // The weights' speed through the node: a file, beside the engine's native calls alone.
 import { Effect } from "effect"
 import { pairedRatios } from "#harness/figures/Statistics.ts"
+import { figure, type Part } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../support/Child.ts"
-import { finding, type Section } from "../support/Findings.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import type { Stage } from "./Stage.ts"
 
@@ -10,7 +10,7 @@ export interface RealTimePlan extends RoundsPlan {
   readonly seconds: number
 }
 
-export const realTime = (stage: Stage, plan: RealTimePlan): Effect.Effect<Section, ChildFailed> =>
+export const realTime = (stage: Stage, plan: RealTimePlan): Effect.Effect<Part, ChildFailed> =>
   Effect.gen(function* () {
     const { seconds } = plan
     const calls = yield* stage.bare.ask("prepare", seconds)
@@ -35,14 +35,14 @@ export const realTime = (stage: Stage, plan: RealTimePlan): Effect.Effect<Sectio
         "wall time alternately: the recogniser's native calls alone (a decoder call a token, the same feeds, ONNX " +
         "Runtime's own settings, one thread), the engine without a gateway, and a synchronous request with upload, " +
         "decoding and answer",
-      findings: [
-        finding("native calls alone", "s/s", rate("bare")),
-        finding("engine alone", "s/s", rate("engine")),
-        finding("through the node", "s/s", rate("node")),
-        finding("  processor time of engine and decoder processes", "s/s", rate("engineCpu")),
-        finding("through the node, four files at once, each", "s/s", rate("four")),
-        finding("speed of the node over the engine alone", "times", pairedRatios(of("engine"), of("node"))),
-        finding(
+      figures: [
+        figure("native calls alone", "s/s", rate("bare")),
+        figure("engine alone", "s/s", rate("engine")),
+        figure("through the node", "s/s", rate("node")),
+        figure("  processor time of engine and decoder processes", "s/s", rate("engineCpu")),
+        figure("through the node, four files at once, each", "s/s", rate("four")),
+        figure("speed of the node over the engine alone", "times", pairedRatios(of("engine"), of("node"))),
+        figure(
           "speed of the node over the native calls alone",
           "times",
           pairedRatios(of("bare"), of("node")),

@@ -3,9 +3,9 @@
 import { availableParallelism } from "node:os"
 import { Effect, type Scope } from "effect"
 import { median, pairedRatios } from "#harness/figures/Statistics.ts"
+import { type Figure, figure, type Goal, type Part } from "#harness/report/Figure.ts"
 import { type WhisperSize, whisperFiles } from "../sizes/whisper/Whisper.ts"
 import { ChildFailed } from "../support/Child.ts"
-import { type Finding, finding, type Goal, type Section } from "../support/Findings.ts"
 import { startGateway } from "../support/Gateway.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { type Suite, suite } from "../support/Suite.ts"
@@ -56,7 +56,7 @@ const compared = (
   threads: number,
   plan: RoundsPlan,
   { goal, name, ratio, seconds, title }: Comparison,
-): Effect.Effect<Section, ChildFailed> =>
+): Effect.Effect<Part, ChildFailed> =>
   Effect.gen(function* () {
     const count = yield* stage.bare.ask("prepare", seconds)
     yield* stage.bare.ask("calls", seconds)
@@ -73,11 +73,11 @@ const compared = (
       method:
         "wall time alternately: the native calls alone (the same feeds, ONNX Runtime's own settings, the same threads), the " +
         "engine without a gateway, and a synchronous request with upload, decoding and answer",
-      findings: [
-        finding("native calls alone", "ms", of("calls")),
-        finding("engine alone", "ms", of("engine")),
-        finding("through the node", "ms", of("node")),
-        finding(name, "times", ratio(of("calls"), of("node")), goal),
+      figures: [
+        figure("native calls alone", "ms", of("calls")),
+        figure("engine alone", "ms", of("engine")),
+        figure("through the node", "ms", of("node")),
+        figure(name, "times", ratio(of("calls"), of("node")), goal),
       ],
     }
   })
@@ -92,7 +92,7 @@ const defaults = (
   stage: Stage,
   { catalogThreads, files, options, threads }: Recogniser,
   plan: RoundsPlan,
-): Effect.Effect<Section, ChildFailed, Scope.Scope> =>
+): Effect.Effect<Part, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const { speakers } = stage
     const nodeOf = (count: number | undefined) =>
@@ -112,10 +112,10 @@ const defaults = (
     const of = (at: number) => rounds.map((readings) => readings[at] ?? Number.NaN)
     const handSet = counts.map((count, at) => ({ count, values: of(at + 1) }))
     const best = handSet.toSorted((a, b) => median(a.values) - median(b.values))[0]
-    const findings: ReadonlyArray<Finding> = [
-      ...handSet.map(({ count, values }) => finding(`threads ${count}`, "ms", values)),
-      finding("catalog without threads", "ms", of(0)),
-      finding(
+    const figures: ReadonlyArray<Figure> = [
+      ...handSet.map(({ count, values }) => figure(`threads ${count}`, "ms", values)),
+      figure("catalog without threads", "ms", of(0)),
+      figure(
         `  speed over the best, threads ${best?.count ?? 0}`,
         "times",
         pairedRatios(best?.values ?? [], of(0)),
@@ -128,7 +128,7 @@ const defaults = (
     return {
       title: "The default number of threads",
       method: `a node each, alternately: a file of ${windowSeconds} s`,
-      findings,
+      figures,
     }
   })
 

@@ -2,8 +2,8 @@
 // process of the engine.
 import { Effect } from "effect"
 import type { GenerateRequest } from "#engines/protocol/Engine.ts"
+import { figure, type Goal, type Part } from "#harness/report/Figure.ts"
 import { type ChildFailed, startChild } from "../../support/Child.ts"
-import { finding, type Goal, type Section } from "../../support/Findings.ts"
 import { type RoundsPlan, repeatRounds } from "../../support/Rounds.ts"
 import type { ConstrainedCommands } from "./constrainedMain.ts"
 import type { SizedStage } from "./Stage.ts"
@@ -67,14 +67,14 @@ const formats: ReadonlyArray<
 export const constrained = (
   { threads, weights }: SizedStage,
   plan: ConstrainedPlan,
-): Effect.Effect<Section, ChildFailed> =>
+): Effect.Effect<Part, ChildFailed> =>
   Effect.gen(function* () {
     const engine = yield* startChild<ConstrainedCommands>({
       name: "constrained replies",
       entry: new URL("./constrainedMain.ts", import.meta.url),
     })
     yield* engine.ask("load", { weights, threads })
-    const findings = []
+    const figures = []
     for (const streams of plan.streams) {
       const load = { streams, windowMs: plan.windowMs }
       // Compiles each grammar.
@@ -88,23 +88,23 @@ export const constrained = (
         }),
       )
       const named = streams === 1 ? "1 stream" : `${streams} streams`
-      findings.push(
-        finding(
+      figures.push(
+        figure(
           `${named}, any text`,
           "tokens/s",
           rounds.map(({ free }) => free),
         ),
       )
       for (const [at, [name, , goal]] of formats.entries()) {
-        findings.push(
-          finding(
+        figures.push(
+          figure(
             `${named}, ${name}`,
             "tokens/s",
             rounds.map(({ rates }) => rates[at] ?? 0),
           ),
         )
-        findings.push(
-          finding(
+        figures.push(
+          figure(
             "  of any text",
             "times",
             rounds.map(({ free, rates }) => (rates[at] ?? 0) / free),
@@ -117,6 +117,6 @@ export const constrained = (
     return {
       title: `Replies under a response format, ${threads} threads`,
       method: `tokens in ${plan.windowMs} ms, from when every stream has its first token`,
-      findings,
+      figures,
     }
   }).pipe(Effect.scoped)

@@ -2,8 +2,8 @@
 // node, because the models of one node share its threads; one node works at a time.
 import { Effect, type Scope } from "effect"
 import { median, pairedRatios } from "#harness/figures/Statistics.ts"
+import { type Figure, figure, type Part } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../../support/Child.ts"
-import { type Finding, finding, type Section } from "../../support/Findings.ts"
 import { type RoundsPlan, repeatRounds } from "../../support/Rounds.ts"
 import { promptOnce, replyRate, type Served, type SizedStage, startServed } from "./Stage.ts"
 
@@ -37,7 +37,7 @@ const read = (stage: SizedStage, served: Served, plan: DefaultsPlan): Effect.Eff
 export const defaults = (
   stage: SizedStage,
   plan: DefaultsPlan,
-): Effect.Effect<Section, ChildFailed, Scope.Scope> =>
+): Effect.Effect<Part, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const { client, serials, threads, weights } = stage
     const byDefault = yield* startServed(client, serials, { weights })
@@ -52,16 +52,16 @@ export const defaults = (
         read(stage, served, plan),
       ),
     )
-    const findings: Array<Finding> = []
+    const figures: Array<Figure> = []
     const compare = (name: string, part: keyof Reading) => {
       const valuesOf = (at: number) => rounds.map((readings) => readings[at]?.[part] ?? Number.NaN)
       const subject = valuesOf(0)
       const handSet = others.map(({ threads: count }, at) => ({ count, values: valuesOf(at + 1) }))
       const best = handSet.toSorted((a, b) => median(b.values) - median(a.values))[0]
-      findings.push(
-        ...handSet.map(({ count, values }) => finding(`${name}: threads ${count}`, "tokens/s", values)),
-        finding(`${name}: catalog without threads`, "tokens/s", subject),
-        finding(
+      figures.push(
+        ...handSet.map(({ count, values }) => figure(`${name}: threads ${count}`, "tokens/s", values)),
+        figure(`${name}: catalog without threads`, "tokens/s", subject),
+        figure(
           `  over the best, threads ${best?.count ?? 0}`,
           "x",
           pairedRatios(subject, best?.values ?? []),
@@ -75,6 +75,6 @@ export const defaults = (
     return {
       title: "The default number of threads",
       method: `a node each, alternately: a prompt of ${plan.promptTokens} tokens, then replies for ${plan.windowMs} ms`,
-      findings,
+      figures,
     }
   })

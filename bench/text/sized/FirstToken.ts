@@ -1,8 +1,8 @@
 // Time to first token when prompts that share no prefix arrive together, through the node and through the bare loop.
 import { Effect } from "effect"
 import { median, pairedRatios } from "#harness/figures/Statistics.ts"
+import { type Figure, figure, type Part } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../../support/Child.ts"
-import { type Finding, finding, type Section } from "../../support/Findings.ts"
 import { type RoundsPlan, repeatRounds } from "../../support/Rounds.ts"
 import { runToEnd, type SizedStage } from "./Stage.ts"
 
@@ -18,9 +18,9 @@ const goalOf = (streams: number) => ({ is: "at most", value: streams === 1 ? 1.1
 /** The median stream and the last one of a round. */
 const summary = (firstMs: ReadonlyArray<number>) => ({ middle: median(firstMs), last: Math.max(...firstMs) })
 
-export const firstTokens = (stage: SizedStage, plan: FirstTokenPlan): Effect.Effect<Section, ChildFailed> =>
+export const firstTokens = (stage: SizedStage, plan: FirstTokenPlan): Effect.Effect<Part, ChildFailed> =>
   Effect.gen(function* () {
-    const findings: Array<Finding> = []
+    const figures: Array<Figure> = []
     for (const streams of plan.streams) {
       const rounds = yield* repeatRounds(plan, () =>
         Effect.gen(function* () {
@@ -34,14 +34,14 @@ export const firstTokens = (stage: SizedStage, plan: FirstTokenPlan): Effect.Eff
         const bare = rounds.map((reading) => reading.bare[part])
         const node = rounds.map((reading) => reading.node[part])
         return [
-          finding(`${name}: bare loop`, "ms", bare),
-          finding(`${name}: through HTTP streaming`, "ms", node),
-          finding("  over the bare loop", "x", pairedRatios(node, bare), goalOf(streams)),
+          figure(`${name}: bare loop`, "ms", bare),
+          figure(`${name}: through HTTP streaming`, "ms", node),
+          figure("  over the bare loop", "x", pairedRatios(node, bare), goalOf(streams)),
         ]
       }
-      if (streams === 1) findings.push(...rows("1 prompt", "middle"))
+      if (streams === 1) figures.push(...rows("1 prompt", "middle"))
       else
-        findings.push(
+        figures.push(
           ...rows(`${streams} prompts, median`, "middle"),
           ...rows(`${streams} prompts, last`, "last"),
         )
@@ -49,6 +49,6 @@ export const firstTokens = (stage: SizedStage, plan: FirstTokenPlan): Effect.Eff
     return {
       title: `First token of prompts at once, ${plan.promptTokens} tokens each, ${stage.threads} threads`,
       method: `from the request to the first token; replies of ${plan.replyTokens} tokens; no common prefix; alternately`,
-      findings,
+      figures,
     }
   })

@@ -2,13 +2,19 @@
 import { readFileSync, writeFileSync } from "node:fs"
 import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { compareResults, differencesOf, type Ratio } from "#harness/report/Compare.ts"
+import { table } from "#domain/process/Columns.ts"
+import {
+  compareResults,
+  comparisonNote,
+  comparisonTable,
+  differencesOf,
+  sidesOf,
+} from "#harness/report/Compare.ts"
 import { comparisonPageOf } from "#harness/report/ComparisonPage.ts"
-import { digits, hasInterval, shown } from "#harness/report/Format.ts"
 import { type Result, readResult } from "#harness/report/Result.ts"
 import { readableSize } from "../shared/FileErrors.ts"
 import { localFailure } from "../shared/NodeClient.ts"
-import { jsonFlag, printJson, table } from "../shared/Output.ts"
+import { jsonFlag, printJson } from "../shared/Output.ts"
 import { WrongBench } from "./BenchPlan.ts"
 
 /** Results have less than a megabyte a point. */
@@ -22,17 +28,6 @@ const read = (path: string) =>
     },
     catch: (cause) => new WrongBench({ message: cause instanceof Error ? cause.message : String(cause) }),
   })
-
-const row = ({ a, b, better, differs, figure, kind, measure, ratio, unit }: Ratio): ReadonlyArray<string> => [
-  kind,
-  figure,
-  measure,
-  shown(a, unit),
-  shown(b, unit),
-  digits(ratio.value),
-  hasInterval(ratio) ? `${digits(ratio.low)} to ${digits(ratio.high)}` : "",
-  differs ? `${better} better` : "",
-]
 
 export const compare = Command.make(
   "compare",
@@ -57,18 +52,12 @@ export const compare = Command.make(
       })
     }
     if (json) return yield* printJson({ differences, ratios })
-    yield* Console.log(`A: ${first.target.url}, ${first.machine.startedAt}`)
-    yield* Console.log(`B: ${second.target.url}, ${second.machine.startedAt}`)
+    for (const [name, what] of sidesOf(first, second)) yield* Console.log(`${name}: ${what}`)
     for (const one of differences) yield* Console.log(`CAUTION: ${one}`)
-    for (const load of new Set(ratios.map((one) => one.load))) {
-      yield* Console.log(`\n${load}`)
-      const heading = ["kind", "figure", "of", "A", "B", "B / A", "95 % interval", ""]
-      yield* Console.log(table(heading, ratios.filter((one) => one.load === load).map(row)))
+    for (const section of new Set(ratios.map((one) => one.section))) {
+      const { heading, rows } = comparisonTable(ratios.filter((one) => one.section === section))
+      yield* Console.log(`\n${section}\n${table(heading, rows)}`)
     }
-    if (ratios.length > 0) {
-      yield* Console.log(
-        "\nOf 20 comparisons without a difference one is expected to look like one. Figures without an interval are pooled or rates.",
-      )
-    }
+    if (ratios.length > 0) yield* Console.log(`\n${comparisonNote}`)
   }),
 ).pipe(Command.withDescription("Compare two results: ratios, intervals, what differs by more than chance"))

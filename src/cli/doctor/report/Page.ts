@@ -1,5 +1,5 @@
 // The report as text: the machine, the environment, a table for each kind of model, memory, and limits. Pure.
-import { table } from "../../shared/Output.ts"
+import { table } from "#domain/process/Columns.ts"
 import type { Document, ModelReport, Surrounding, Times } from "./Document.ts"
 import { bytesShown, counted, msShown, orDash, shown } from "./Words.ts"
 
