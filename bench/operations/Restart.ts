@@ -1,6 +1,6 @@
 // How soon a node serves again after its gateway was killed, beside an ordinary start of the same node: the command
 // `edgewise serve` with the built-in models, killed once in each round.
-import { readdirSync, readFileSync } from "node:fs"
+import { childrenOf } from "../support/EngineCpu.ts"
 import { createServer } from "node:net"
 import { Effect, type Scope } from "effect"
 import { type Figure, figure, type Part } from "#harness/report/Figure.ts"
@@ -29,11 +29,9 @@ const healthy = async (port: number): Promise<void> => {
 
 /** The gateway, which is the only child of the command. Linux only. */
 const gatewayOf = (pid: number): number => {
-  for (const task of readdirSync(`/proc/${pid}/task`)) {
-    const [child] = readFileSync(`/proc/${pid}/task/${task}/children`, "utf8").trim().split(" ")
-    if (child !== undefined && child !== "") return Number(child)
-  }
-  throw new Error("the command has no gateway")
+  const [child] = childrenOf(pid)
+  if (child === undefined) throw new Error("the command has no gateway")
+  return child
 }
 
 export const restarts = (rounds: number): Effect.Effect<Part, ChildFailed, Scope.Scope> =>

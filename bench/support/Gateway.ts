@@ -87,6 +87,6 @@ export const startGateway = ({
       child,
       target: { port: Number(port), key: key ?? "" },
       dataDir,
-      engineCpuUs: Effect.promise(() => engineCpuUs(child.pid)),
+      engineCpuUs: Effect.sync(() => engineCpuUs(child.pid)),
     }
   })

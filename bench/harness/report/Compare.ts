@@ -2,7 +2,7 @@
 // Pure.
 import type { Interval } from "../figures/Bootstrap.ts"
 import type { Estimate, Figure, Part } from "./Figure.ts"
-import { digits, hasBounds, rangeOf, scaled, scaleFor } from "./Format.ts"
+import { digits, hasBounds, rangeOf, scaled, scaleFor, unscaled } from "./Format.ts"
 import type { Table } from "./Report.ts"
 import type { Result, Section } from "./Result.ts"
 
@@ -182,7 +182,7 @@ const row = (one: Ratio): ReadonlyArray<string> => {
     scaled(one.b, scale),
     scale.unit,
     digits(value),
-    hasBounds(one.ratio) ? rangeOf({ low, high }, { factor: 1, unit: "" }) : "",
+    hasBounds(one.ratio) ? rangeOf({ low, high }, unscaled) : "",
     one.differs ? (one.better === undefined ? "differs" : `${one.better} better`) : "",
   ]
 }

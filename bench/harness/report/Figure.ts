@@ -67,9 +67,11 @@ export interface Part {
   readonly notes?: ReadonlyArray<string>
 }
 
-/** JSON has no NaN. Six significant digits: more than any figure has, so that a report's three are rounded once. */
-export const known = (value: number): number | null =>
-  Number.isFinite(value) ? Number(value.toPrecision(6)) : null
+/** Six significant digits: more than any figure has, so that a report's three are rounded once. */
+export const rounded = (value: number): number => Number(value.toPrecision(6))
+
+/** JSON has no NaN. */
+export const known = (value: number): number | null => (Number.isFinite(value) ? rounded(value) : null)
 
 /** Whether the median meets the goal; a figure that could not be read meets none. */
 const isMet = ({ is, value }: Goal, middle: number): boolean =>
@@ -82,6 +84,12 @@ export interface Readings {
   readonly values: ReadonlyArray<number>
 }
 
+export const rangeFigure = (
+  name: string,
+  unit: string,
+  { high, low, median: middle, readings }: Pick<Figure, "median" | "low" | "high" | "readings">,
+): Figure => ({ name, unit, median: middle, low, high, bounds: "range", readings })
+
 /** @param name begins with two spaces if it is a detail of the figure above it */
 export const figure = (
   name: string,
@@ -91,14 +99,9 @@ export const figure = (
   floor?: Floor,
 ): Figure => {
   const { high, low, median: middle, readings } = spreadOf(values)
+  const spread = { median: known(middle), low: known(low), high: known(high), readings }
   return {
-    name,
-    unit,
-    median: known(middle),
-    low: known(low),
-    high: known(high),
-    bounds: "range",
-    readings,
+    ...rangeFigure(name, unit, spread),
     ...(floor === undefined ? {} : { floor }),
     ...(goal === undefined ? {} : { goal, met: isMet(goal, middle) }),
   }

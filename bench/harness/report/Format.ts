@@ -18,6 +18,8 @@ export interface Scale {
   readonly unit: string
 }
 
+export const unscaled: Scale = { factor: 1, unit: "" }
+
 /** A share is written in percent, a long time in seconds. */
 export const scaleFor = (value: number | null, unit: string): Scale => {
   if (unit === "share") return { factor: 100, unit: "%" }

@@ -2,7 +2,7 @@
 // (bench/figures) show. Pure.
 import { columnLines } from "#domain/process/Columns.ts"
 import type { Estimate, Figure, Part } from "./Figure.ts"
-import { digits, rangeOf, type Scale, scaled, scaleFor, shown } from "./Format.ts"
+import { digits, rangeOf, type Scale, scaled, scaleFor, shown, unscaled } from "./Format.ts"
 import { machineLine } from "./Machine.ts"
 import type { Neighbours, Result, Section } from "./Result.ts"
 
@@ -46,6 +46,24 @@ export const tableOf = (figures: ReadonlyArray<Figure>): Table => {
   })
   const isUsed = (_: string, at: number) => at === 0 || all.some((row) => row[at] !== "")
   return { heading: Object.keys(columns).filter(isUsed), rows: all.map((row) => row.filter(isUsed)) }
+}
+
+/** A row for each part and a column for each figure, with its unit: for many parts with the same few figures. */
+export const wideTable = (name: string, parts: ReadonlyArray<Part>): Table => {
+  const headingOf = (figure: Figure): string => [figure.name, figure.unit].filter((word) => word !== "").join(", ")
+  const heads = [...new Set(parts.flatMap(({ figures }) => figures.map(headingOf)))]
+  const cell = (figure: Figure | undefined): string => {
+    if (figure === undefined) return ""
+    const range = figure.readings > 1 ? rangeOf(figure, unscaled) : ""
+    return digits(figure.median) + (range === "" ? "" : ` (${range})`)
+  }
+  return {
+    heading: [name, ...heads],
+    rows: parts.map(({ figures, title }) => [
+      title,
+      ...heads.map((head) => cell(figures.find((figure) => headingOf(figure) === head))),
+    ]),
+  }
 }
 
 export const neighboursLine = ({ cores, nice, processes }: Neighbours): string =>

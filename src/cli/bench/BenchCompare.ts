@@ -1,6 +1,6 @@
 // `edgewise bench compare A B`: two result files side by side.
 import { readFileSync, writeFileSync } from "node:fs"
-import { Console, Effect, Option } from "effect"
+import { Console, Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { table } from "#domain/process/Columns.ts"
 import {
@@ -11,7 +11,9 @@ import {
   sidesOf,
 } from "#harness/report/Compare.ts"
 import { comparisonPageOf } from "#harness/report/ComparisonPage.ts"
-import { type Result, readResult } from "#harness/report/Result.ts"
+import { parsed, type Result, resultIn } from "#harness/report/Result.ts"
+import { Document, isDocument } from "../doctor/report/Document.ts"
+import { resultOf } from "../doctor/report/MeasuredFigures.ts"
 import { readableSize } from "../shared/FileErrors.ts"
 import { localFailure } from "../shared/NodeClient.ts"
 import { jsonFlag, printJson } from "../shared/Output.ts"
@@ -24,7 +26,8 @@ const read = (path: string) =>
   Effect.try({
     try: (): Result => {
       if (readableSize(path) > mostBytes) throw new Error(`${path} is larger than any result`)
-      return readResult(readFileSync(path, "utf8"), path)
+      const value = parsed(readFileSync(path, "utf8"), path)
+      return isDocument(value) ? resultOf(Schema.decodeUnknownSync(Document)(value)) : resultIn(value, path)
     },
     catch: (cause) => new WrongBench({ message: cause instanceof Error ? cause.message : String(cause) }),
   })
