@@ -4,7 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect, type Scope } from "effect"
-import { figure, type Part } from "#harness/report/Figure.ts"
+import { atMost, figure, type Part } from "#harness/report/Figure.ts"
 import { type ChildFailed, startChild } from "../support/Child.ts"
 import type { Commands } from "../support/CommandChannel.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
@@ -23,7 +23,7 @@ const folder = Effect.acquireRelease(
 )
 
 /** The goal, milliseconds at the 99th percentile. */
-const goal = { is: "at most", value: 2 } as const
+const goal = atMost(2)
 
 export const routing = (plan: RoutePlan): Effect.Effect<Part, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {

@@ -1,7 +1,7 @@
 // The cost of authentication at an edge: a session token seen before, a new one, a forged one, the rate
 // limit, and the memory of many users. Measured in a process of its own (verifierMain).
 import { Effect, type Scope } from "effect"
-import { figure, type Part } from "#harness/report/Figure.ts"
+import { atMost, figure, type Part } from "#harness/report/Figure.ts"
 import { type ChildFailed, startChild } from "../support/Child.ts"
 import type { Commands } from "../support/CommandChannel.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
@@ -30,9 +30,9 @@ export const verification = (plan: VerificationPlan): Effect.Effect<Part, ChildF
         `that are new, the key behind them known; the rate limit over ${users} users with a request each, their names ` +
         "included in the bytes",
       figures: [
-        figure("a token seen before", "µs", of("cachedUs"), { is: "at most", value: 10 }),
-        figure("a new token", "µs", of("freshUs"), { is: "at most", value: 500 }),
-        figure("a forged token", "µs", of("forgedUs"), { is: "at most", value: 500 }),
+        figure("a token seen before", "µs", of("cachedUs"), atMost(10)),
+        figure("a new token", "µs", of("freshUs"), atMost(500)),
+        figure("a forged token", "µs", of("forgedUs"), atMost(500)),
         figure("the rate limit, a user's first request", "µs", of("admitUs")),
         figure("memory of a user", "bytes", of("userBytes")),
       ],

@@ -1,7 +1,15 @@
 // The table of attacks: each against a node that serves another client, alternately with quiet. Measures the effect on that
 // client and the growth of the node's memory.
 import { Effect, type Scope } from "effect"
-import { type Figure, figure, type Part } from "#harness/report/Figure.ts"
+import {
+  atLeast,
+  atMost,
+  besideFloor,
+  type Figure,
+  figure,
+  type Part,
+  readingsOf,
+} from "#harness/report/Figure.ts"
 import { type ChildFailed, startChild } from "../support/Child.ts"
 import { temporaryFolder } from "../support/Gateway.ts"
 import { demonstration, entryOf } from "../transcription/Models.ts"
@@ -82,14 +90,13 @@ const rows = (name: AttackName, rounds: ReadonlyArray<Round>): ReadonlyArray<Fig
   const failed = rounds.reduce((sum, { during, quiet }) => sum + during.failed + quiet.failed, 0)
   const answered = rounds.reduce((sum, { during, quiet }) => sum + during.answered + quiet.answered, 0)
   const latencies = (of: "chat" | "text" | "schema", what: string): ReadonlyArray<Figure> => {
-    const quiet = rounds.map((one) => one.quiet[of].p99)
-    const during = rounds.map((one) => one.during[of].p99)
-    const ratios = rounds.map((one) => one.during[of].p99 / one.quiet[of].p99)
-    return [
-      figure(`${name}: p99${what} quiet`, "ms", quiet),
-      figure(`${name}: p99${what} under attack`, "ms", during),
-      figure(`${name}: the same / quiet`, "times", ratios, { is: "at most", value: most.times }),
-    ]
+    const p99 = (when: "quiet" | "during", words: string) =>
+      readingsOf(
+        `${name}: p99${what} ${words}`,
+        "ms",
+        rounds.map((one) => one[when][of].p99),
+      )
+    return besideFloor(p99("quiet", "quiet"), p99("during", "under attack"), atMost(most.times))
   }
   const grown = Math.max(...rounds.map(({ grownMib }) => grownMib))
   const isConversation = conversationAttacks.includes(name)
@@ -107,14 +114,8 @@ const rows = (name: AttackName, rounds: ReadonlyArray<Round>): ReadonlyArray<Fig
           ...latencies("schema", " of a new schema of the model"),
         ]
       : latencies("chat", "")),
-    figure(`${name}: requests that failed, of ${answered + failed}`, "", [failed], {
-      is: "at most",
-      value: 0,
-    }),
-    figure(`${name}: resident memory of the node, grown by`, "MiB", [grown], {
-      is: "at most",
-      value: limit,
-    }),
+    figure(`${name}: requests that failed, of ${answered + failed}`, "", [failed], atMost(0)),
+    figure(`${name}: resident memory of the node, grown by`, "MiB", [grown], atMost(limit)),
   ]
 }
 
@@ -142,10 +143,12 @@ export const attacks = (
       figures.push(...rows(name, rounds))
     }
     figures.push(
-      figure("the same process answers /health at the end", "", [(yield* isHealthy(stage.gateway)) ? 1 : 0], {
-        is: "at least",
-        value: 1,
-      }),
+      figure(
+        "the same process answers /health at the end",
+        "",
+        [(yield* isHealthy(stage.gateway)) ? 1 : 0],
+        atLeast(1),
+      ),
     )
     return [
       {

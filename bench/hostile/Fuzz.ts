@@ -4,7 +4,16 @@ import { writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect, Option, type Scope } from "effect"
-import { type Figure, figure, type Goal, type Part } from "#harness/report/Figure.ts"
+import {
+  atLeast,
+  atMost,
+  besideFloor,
+  type Figure,
+  figure,
+  type Goal,
+  type Part,
+  readingsOf,
+} from "#harness/report/Figure.ts"
 import { type ChildFailed, startChild } from "../support/Child.ts"
 import type { Gateway } from "../support/Gateway.ts"
 import type { FuzzerCommands, Progress } from "./fuzzerMain.ts"
@@ -32,7 +41,7 @@ export interface FuzzPlan {
   readonly quietSeconds: number
 }
 
-const none: Goal = { is: "at most", value: 0 }
+const none: Goal = atMost(0)
 const pollMs = 500
 const mib = 1024 * 1024
 
@@ -149,18 +158,19 @@ export const fuzz = (plan: FuzzPlan): Effect.Effect<ReadonlyArray<Part>, ChildFa
     }
     const figures: ReadonlyArray<Figure> = [
       figure("seed", "", [plan.seed]),
-      figure("inputs with an outcome", "inputs", [progress.done], { is: "at least", value: plan.inputs }),
+      figure("inputs with an outcome", "inputs", [progress.done], atLeast(plan.inputs)),
       figure("crashes of the gateway, or /health without an answer", "", [alive && healthy ? 0 : 1], none),
       figure("answers 500, and none where one was due", "inputs", [progress.wrong.length], none),
       figure(`honest requests that failed, of ${answered + failed}`, "", [failed], none),
       figure("honest live sessions refused for lack of capacity (503), which tried again", "", [
         sum("refused"),
       ]),
-      figure("honest chat, 99th percentile, quiet (the higher of before and after)", "ms", [
-        worse(before, after),
-      ]),
-      figure("honest chat, 99th percentile, beside the inputs", "ms", [during.chat.p99]),
-      figure("  ratio", "times", [during.chat.p99 / worse(before, after)]),
+      ...besideFloor(
+        readingsOf("honest chat, 99th percentile, quiet (the higher of before and after)", "ms", [
+          worse(before, after),
+        ]),
+        readingsOf("honest chat, 99th percentile, beside the inputs", "ms", [during.chat.p99]),
+      ),
       figure("most own work in one tick of the gateway's event loop", "ms", [
         loop?.longestWork ?? Number.NaN,
       ]),

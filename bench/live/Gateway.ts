@@ -1,8 +1,7 @@
 // The cost of live sessions in the gateway process itself: memory of silent sessions, and CPU time of a
 // frame against a bare uWebSockets.js echo.
 import { Effect } from "effect"
-import { pairedRatios } from "#harness/figures/Statistics.ts"
-import { figure, type Part } from "#harness/report/Figure.ts"
+import { atMost, besideFloor, figure, type Part, readingsOf } from "#harness/report/Figure.ts"
 import type { Child, ChildFailed } from "../support/Child.ts"
 import type { Gateway } from "../support/Gateway.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
@@ -58,7 +57,7 @@ export const memorySection = (gateway: Gateway, sessions: number): Effect.Effect
         figure("resident memory of an idle session", "KB", [residentKb]),
         figure("its share of the JavaScript heap", "KB", [heapKb]),
         // Pages that were resident and empty before appear only in the growth of the heap.
-        figure("  the larger of both", "KB", [Math.max(residentKb, heapKb)], { is: "at most", value: 25 }),
+        figure("  the larger of both", "KB", [Math.max(residentKb, heapKb)], atMost(25)),
       ],
     }
   })
@@ -104,17 +103,22 @@ export const frameSection = (
         return { floor, subject: yield* block(gateway.target, gatewayCpu) }
       }),
     )
-    const subject = rounds.map((round) => round.subject)
-    const floor = rounds.map((round) => round.floor)
     return {
       title: "A frame of 20 ms",
       method:
         `${plan.sessions} sessions, ${plan.frames} frames each, alternately to the gateway (windows of 10 s, an engine ` +
         "that costs nothing) and to a bare uWebSockets.js echo; CPU of the process",
-      figures: [
-        figure("gateway", "us CPU", subject),
-        figure("bare uWebSockets.js echo", "us CPU", floor),
-        figure("  ratio", "ratio", pairedRatios(subject, floor)),
-      ],
+      figures: besideFloor(
+        readingsOf(
+          "bare uWebSockets.js echo",
+          "us CPU",
+          rounds.map(({ floor }) => floor),
+        ),
+        readingsOf(
+          "gateway",
+          "us CPU",
+          rounds.map(({ subject }) => subject),
+        ),
+      ),
     }
   })

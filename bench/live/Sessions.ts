@@ -3,8 +3,20 @@
 import { Effect } from "effect"
 import { transcriptOf } from "#harness/client/TranscriptionRequest.ts"
 import { makeClip } from "#harness/data/Clip.ts"
-import { pairedRatios, percentile } from "#harness/figures/Statistics.ts"
-import { type Figure, figure, type Goal, type Part } from "#harness/report/Figure.ts"
+import { percentile } from "#harness/figures/Statistics.ts"
+import {
+  atLeast,
+  atMost,
+  besideFloor,
+  type Figure,
+  figure,
+  figureOf,
+  type Goal,
+  type Part,
+  type Readings,
+  ratioTo,
+  readingsOf,
+} from "#harness/report/Figure.ts"
 import { neverAborted, serverOf } from "../support/Ask.ts"
 import { type Child, ChildFailed } from "../support/Child.ts"
 import type { Gateway } from "../support/Gateway.ts"
@@ -64,9 +76,16 @@ export const lastWordSection = (
         return { stopMs, fileMs, cutMs: yield* attempt(() => finalResultMs(gateway, samples, true)) }
       }),
     )
-    const lastWord = rounds.map(({ stopMs }) => stopMs)
-    const file = rounds.map(({ fileMs }) => fileMs)
-    const cut = rounds.map(({ cutMs }) => cutMs)
+    const of = (name: string, part: "stopMs" | "fileMs" | "cutMs") =>
+      readingsOf(
+        name,
+        "ms",
+        rounds.map((round) => round[part]),
+      )
+    const lastWord = of("stop to transcript.text.done", "stopMs")
+    const file = of("one transcription of the tail", "fileMs")
+    const cut = of("stop while a window is transcribed", "cutMs")
+    const evenness = ({ values }: Readings) => [percentile(values, 0.95) / percentile(values, 0.5)]
     return {
       title: "From stop to the final result",
       method:
@@ -74,18 +93,11 @@ export const lastWordSection = (
         `${windowedSeconds} there; alternately with one transcription of the same samples by the engine alone, without a ` +
         "node, and with sessions that are stopped while a window is transcribed",
       figures: [
-        figure("stop to transcript.text.done", "ms", lastWord),
-        figure("one transcription of the tail", "ms", file),
-        figure("  ratio", "ratio", pairedRatios(lastWord, file), { is: "at most", value: 1.2 }),
-        figure("  p95 against p50", "ratio", [percentile(lastWord, 0.95) / percentile(lastWord, 0.5)], {
-          is: "at most",
-          value: 1.25,
-        }),
-        figure("  the engine's alone, p95 against p50", "ratio", [
-          percentile(file, 0.95) / percentile(file, 0.5),
-        ]),
-        figure("stop while a window is transcribed", "ms", cut),
-        figure("  ratio", "ratio", pairedRatios(cut, file)),
+        ...besideFloor(file, lastWord, atMost(1.2)),
+        figure("  p95 against p50", "x", evenness(lastWord), atMost(1.25)),
+        figure("  the engine's alone, p95 against p50", "x", evenness(file)),
+        figureOf(cut),
+        ratioTo(cut, file),
       ],
     }
   })
@@ -151,12 +163,7 @@ export const lagSection = (gateway: Gateway, plan: LagPlan): Effect.Effect<Part,
       figures.push(figure("  caption behind the speaker, p50", "ms", [percentile(lags, 0.5)]))
       figures.push(figure("  p95", "ms", [percentile(lags, 0.95)]))
       figures.push(figure("  windows that had a caption", "share", [lags.length / windows]))
-      figures.push(
-        figure("  final results equal to sync=true", "share", [equal / spoken.length], {
-          is: "at least",
-          value: 1,
-        }),
-      )
+      figures.push(figure("  final results equal to sync=true", "share", [equal / spoken.length], atLeast(1)))
     }
     return {
       title: "Captions behind the speaker, windows of one second",
@@ -198,10 +205,7 @@ export const clipsSection = (gateway: Gateway, plan: ClipsPlan): Effect.Effect<P
         `${plan.clips} clips of 0.5 to 12 s in windows of 0.5 to 2 s, ${plan.atOnce} at a time, against sync=true for ` +
         "the same samples; a window is without a caption when the next one is complete before its turn comes",
       figures: [
-        figure("final results equal to sync=true", "share", [equal / plan.clips], {
-          is: "at least",
-          value: 1,
-        }),
+        figure("final results equal to sync=true", "share", [equal / plan.clips], atLeast(1)),
         figure("windows that had a caption", "share", [captions / windows]),
       ],
     }

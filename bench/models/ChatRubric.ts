@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs"
 import { Effect, Schema } from "effect"
 import type { JsonObject } from "#domain/wire/Json.ts"
 import type { ChatTurn, GenerateRequest, TextDelta, TextEngine } from "#engines/protocol/Engine.ts"
-import { figure, type Part } from "#harness/report/Figure.ts"
+import { atLeast, figure, type Part } from "#harness/report/Figure.ts"
 import { collector, greedy, toolResultTurns } from "./Engines.ts"
 
 const JsonValue = Schema.Record(Schema.String, Schema.Json)
@@ -150,12 +150,7 @@ export const judgedAnswers = (model: TextEngine) =>
 export const rubricSection = (judged: ReadonlyArray<JudgedAnswer>): Part => {
   const good = (all: ReadonlyArray<JudgedAnswer>) => all.filter(({ fault }) => fault === undefined).length
   const counted = (what: string, all: ReadonlyArray<JudgedAnswer>, least?: number) =>
-    figure(
-      what,
-      `of ${all.length}`,
-      [good(all)],
-      least === undefined ? undefined : { is: "at least", value: least },
-    )
+    figure(what, `of ${all.length}`, [good(all)], least === undefined ? undefined : atLeast(least))
   return {
     title: "Chat: unseen prompts",
     method:

@@ -2,7 +2,7 @@
 // greedily. Right is an answer whose last number is the result.
 import { Effect } from "effect"
 import type { TextEngine } from "#engines/protocol/Engine.ts"
-import { figure, type Part } from "#harness/report/Figure.ts"
+import { atLeast, figure, type Part } from "#harness/report/Figure.ts"
 import { RandomNumbers } from "./Conditions.ts"
 import { answer } from "./Engines.ts"
 
@@ -57,10 +57,12 @@ const rightOnes = Effect.fnUntraced(function* (model: TextEngine, sums: Readonly
 
 export const sumsSection = Effect.fnUntraced(function* (model: TextEngine) {
   const row = Effect.fnUntraced(function* (what: string, sums: ReadonlyArray<Sum>, share: number) {
-    return figure(what, `of ${sums.length}`, [yield* rightOnes(model, sums)], {
-      is: "at least",
-      value: Math.round(share * sums.length),
-    })
+    return figure(
+      what,
+      `of ${sums.length}`,
+      [yield* rightOnes(model, sums)],
+      atLeast(Math.round(share * sums.length)),
+    )
   })
   return {
     title: "Chat: sums",

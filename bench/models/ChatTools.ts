@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs"
 import { isDeepStrictEqual } from "node:util"
 import { Effect, Schema } from "effect"
 import type { TextDelta, TextEngine, Tool } from "#engines/protocol/Engine.ts"
-import { figure, type Part } from "#harness/report/Figure.ts"
+import { atLeast, figure, type Part } from "#harness/report/Figure.ts"
 import { collector, greedy } from "./Engines.ts"
 
 const JsonObject = Schema.Record(Schema.String, Schema.Json)
@@ -93,7 +93,7 @@ export const toolSection = Effect.fnUntraced(function* (model: TextEngine) {
       what,
       `of ${of.length}`,
       [of.filter((one) => one[key]).length],
-      least === undefined ? undefined : { is: "at least", value: least },
+      least === undefined ? undefined : atLeast(least),
     )
   return {
     title: "Chat: tools",

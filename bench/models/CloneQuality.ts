@@ -3,7 +3,7 @@
 import { Effect } from "effect"
 import { SPEECH_RATE_HZ } from "#domain/audio/Audio.ts"
 import { encoderAudio } from "#engines/shared/speech/ReferenceClip.ts"
-import { figure, type Part } from "#harness/report/Figure.ts"
+import { atLeast, figure, type Part } from "#harness/report/Figure.ts"
 import { loadCloner, loadVoices, speak, toTranscriberInput } from "./Engines.ts"
 import { evaluationSet, referenceSamples } from "./EvaluationSet.ts"
 import {
@@ -52,7 +52,7 @@ export const cloneSections = Effect.gen(function* () {
   })
   const count = clones.length
   const tally = (hits: ReadonlyArray<boolean>) => [hits.filter((hit) => hit).length]
-  const goal = { is: "at least", value: 9 } as const
+  const goal = atLeast(9)
   return [
     {
       title: "Clones: like their reference",

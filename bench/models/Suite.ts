@@ -1,5 +1,6 @@
 // The evaluation of the built-in models: their quality, measured through the product's own engines with the weights of a
 // catalog (for pictures a node is started).
+
 import { writeFileSync } from "node:fs"
 import { Effect, type Scope } from "effect"
 import type { Part } from "#harness/report/Figure.ts"

@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import { LISTEN_RATE_HZ, s16ToF32 } from "#domain/audio/Audio.ts"
 import type { TranscriptionEngine } from "#engines/protocol/Engine.ts"
 import { type TranscribedText, wordErrorPercent } from "#harness/figures/WordErrors.ts"
-import { figure, type Part } from "#harness/report/Figure.ts"
+import { atLeast, atMost, figure, type Part } from "#harness/report/Figure.ts"
 import { clipsWithoutSpeech, withNoise, withReverberation } from "./Conditions.ts"
 import { loadTranscriber, type Transcript, transcribe } from "./Engines.ts"
 import { evaluationSet, type Recording, recordingSamples } from "./EvaluationSet.ts"
@@ -70,12 +70,7 @@ const wordErrors = Effect.fnUntraced(function* (
 ) {
   const cleanResults = yield* transcribeSentences(engine, material, clean)
   const rate = (what: string, chosen: ReadonlyArray<Sentence>, goal?: number) =>
-    figure(
-      what,
-      "%",
-      [wordErrorPercent(chosen)],
-      goal === undefined ? undefined : { is: "at most", value: goal },
-    )
+    figure(what, "%", [wordErrorPercent(chosen)], goal === undefined ? undefined : atMost(goal))
   const trained = cleanResults.filter(({ group }) => group === "trained")
   const unseen = cleanResults.filter(({ group }) => group === "unseen")
   const groups = [
@@ -123,7 +118,7 @@ const withoutSpeech = Effect.fnUntraced(function* (engine: TranscriptionEngine) 
   const kinds = [...new Set(clips.map(({ kind }) => kind))]
   const share = (what: string, chosen: typeof results) => {
     const empty = chosen.filter((clip) => clip.empty).length
-    return figure(what, "%", [(100 * empty) / chosen.length], { is: "at least", value: 100 })
+    return figure(what, "%", [(100 * empty) / chosen.length], atLeast(100))
   }
   return {
     title: "Transcription: empty text where there is no speech",
@@ -160,8 +155,8 @@ const times = Effect.fnUntraced(function* (engine: TranscriptionEngine, material
   const errors = results.flatMap(({ recording, transcript }) => timeErrors(recording, transcript))
   const within = (side: "start" | "end") =>
     (100 * errors.filter((error) => error[side] <= 0.3).length) / errors.length
-  const goal = { is: "at most", value: 0.3 } as const
-  const least = { is: "at least", value: 90 } as const
+  const goal = atMost(0.3)
+  const least = atLeast(90)
   const segments = results.filter(
     ({ recording, transcript }) => transcript.segments.length === recording.segments.length,
   ).length
@@ -198,7 +193,7 @@ const speed = Effect.fnUntraced(function* (engine: TranscriptionEngine, material
   return {
     title: "Transcription: speed",
     method: `${long.length} windows of ${seconds} s, one thread.`,
-    figures: [figure("computing time of a window of 10 s", "s", computeTimes, { is: "at most", value: 1 })],
+    figures: [figure("computing time of a window of 10 s", "s", computeTimes, atMost(1))],
   } satisfies Part
 })
 

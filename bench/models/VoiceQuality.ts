@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import { SPEECH_RATE_HZ } from "#domain/audio/Audio.ts"
 import type { SpeechEngine } from "#engines/protocol/Engine.ts"
 import { wordErrorPercent } from "#harness/figures/WordErrors.ts"
-import { figure, type Part } from "#harness/report/Figure.ts"
+import { atMost, figure, type Part } from "#harness/report/Figure.ts"
 import { loadTranscriber, loadVoices, type Speech, speak, toTranscriberInput, transcribe } from "./Engines.ts"
 import { evaluationSet } from "./EvaluationSet.ts"
 import { cleannessOf } from "./VoiceProfile.ts"
@@ -36,7 +36,7 @@ const roundTrip = Effect.fnUntraced(function* (spoken: ReadonlyArray<Spoken>, id
       transcribed: transcript.text,
     })),
   )
-  const goal = { is: "at most", value: 20 } as const
+  const goal = atMost(20)
   return {
     title: "Voices: word errors of their transcripts (round trip)",
     method: `${evaluationSet.roundTrip.length} free sentences, spoken by every voice and transcribed by the built-in transcription model, which makes errors of its own.`,
@@ -60,27 +60,25 @@ const cleanness = (spoken: ReadonlyArray<Spoken>, ids: ReadonlyArray<string>): P
     title: "Voices: cleanness",
     method: "The same sentences; loudness is the mean power without pauses.",
     figures: [
-      figure("highest peak", "dBFS", most(all.map(({ peakDbfs }) => peakDbfs)), {
-        is: "at most",
-        value: -1,
-      }),
-      figure("largest mean of a clip (DC)", "% of full scale", most(all.map(({ dc }) => 100 * dc)), {
-        is: "at most",
-        value: 0.1,
-      }),
+      figure("highest peak", "dBFS", most(all.map(({ peakDbfs }) => peakDbfs)), atMost(-1)),
+      figure(
+        "largest mean of a clip (DC)",
+        "% of full scale",
+        most(all.map(({ dc }) => 100 * dc)),
+        atMost(0.1),
+      ),
       figure(
         "largest first or last sample (click)",
         "% of full scale",
         most(all.map(({ edge }) => 100 * edge)),
-        {
-          is: "at most",
-          value: 0.5,
-        },
+        atMost(0.5),
       ),
-      figure("loudest voice above the quietest", "dB", [Math.max(...loudness) - Math.min(...loudness)], {
-        is: "at most",
-        value: 2,
-      }),
+      figure(
+        "loudest voice above the quietest",
+        "dB",
+        [Math.max(...loudness) - Math.min(...loudness)],
+        atMost(2),
+      ),
       ...ids.map((id, at) => figure(`loudness of ${id}`, "dBFS", [loudness[at] ?? Number.NaN])),
     ],
   }
@@ -103,7 +101,7 @@ const durations = Effect.fnUntraced(function* (voices: SpeechEngine, ids: Readon
     method: `${texts.length} sentences of every voice; the difference of duration times speed from the duration at speed 1.`,
     figures: [...errors].flatMap(([speed, off]) => [
       figure(`speed ${speed}`, "% off", off),
-      figure(`speed ${speed}, the worst`, "% off", [Math.max(...off)], { is: "at most", value: 5 }),
+      figure(`speed ${speed}, the worst`, "% off", [Math.max(...off)], atMost(5)),
     ]),
   } satisfies Part
 })
@@ -116,7 +114,7 @@ const cost = (spoken: ReadonlyArray<Spoken>): Part => ({
       "computing time for a second of speech",
       "s",
       spoken.map(({ computeSeconds, samples }) => (computeSeconds * SPEECH_RATE_HZ) / samples.length),
-      { is: "at most", value: 0.2 },
+      atMost(0.2),
     ),
   ],
 })

@@ -1,7 +1,7 @@
 // The effect of operators' requests on the node's event loop: models loaded, unloaded and purged beside sixteen streams.
 import { Effect, type Scope } from "effect"
 import { exchange } from "#harness/client/Exchange.ts"
-import { figure, type Part } from "#harness/report/Figure.ts"
+import { atMost, figure, type Part } from "#harness/report/Figure.ts"
 import { serverOf } from "../support/Ask.ts"
 import type { ChildFailed } from "../support/Child.ts"
 import { type Gateway, startGateway } from "../support/Gateway.ts"
@@ -61,7 +61,7 @@ export const controlLoop = (rounds: number): Effect.Effect<Part, ChildFailed, Sc
       title: `The event loop while models come and go: ${streams} streams, ${rounds} rounds, then a purge`,
       method: `Each round loads and unloads ${loaded.join(" and ")} (built-in weights). The purge is forced.`,
       figures: [
-        figure("event loop late, p99", "ms", [delay?.p99 ?? Number.NaN], { is: "at most", value: 10 }),
+        figure("event loop late, p99", "ms", [delay?.p99 ?? Number.NaN], atMost(10)),
         figure("  longest", "ms", [delay?.longest ?? Number.NaN]),
         figure("  longest by its own work (CPU)", "ms", [delay?.longestWork ?? Number.NaN]),
         figure("streamed meanwhile", "bytes/s", [delivered]),

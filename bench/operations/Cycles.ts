@@ -3,7 +3,7 @@
 import { Effect, type Scope } from "effect"
 import { residentBytesOf } from "#actors/device/ResidentMemory.ts"
 import { median } from "#harness/figures/Statistics.ts"
-import { type Figure, figure, type Part } from "#harness/report/Figure.ts"
+import { atMost, type Figure, figure, type Part } from "#harness/report/Figure.ts"
 import { digits } from "#harness/report/Format.ts"
 import type { ChildFailed } from "../support/Child.ts"
 import { startGateway } from "../support/Gateway.ts"
@@ -34,14 +34,8 @@ const shareOfSecond = (values: ReadonlyArray<number>): number =>
   median(values.slice(-5)) / (values[1] ?? Number.NaN)
 
 const figuresOf = (id: string, { engineMb, loadMs, nodeMb, unloadMs }: Series): ReadonlyArray<Figure> => [
-  figure(`${id}: its process, last cycles / second`, "times", [shareOfSecond(engineMb)], {
-    is: "at most",
-    value: 1.1,
-  }),
-  figure(`${id}: the node, last cycles / second`, "times", [shareOfSecond(nodeMb)], {
-    is: "at most",
-    value: 1.1,
-  }),
+  figure(`${id}: its process, last cycles / second`, "x", [shareOfSecond(engineMb)], atMost(1.1)),
+  figure(`${id}: the node, last cycles / second`, "x", [shareOfSecond(nodeMb)], atMost(1.1)),
   figure(`${id}: process once loaded`, "MB", engineMb),
   figure(`${id}: load, as the operator waits`, "ms", loadMs),
   figure(`${id}: unload until the memory is back`, "ms", unloadMs),

@@ -1,10 +1,11 @@
 // How soon a node serves again after its gateway was killed, beside an ordinary start of the same node: the command
 // `edgewise serve` with the built-in models, killed once in each round.
-import { childrenOf } from "../support/EngineCpu.ts"
+
 import { createServer } from "node:net"
 import { Effect, type Scope } from "effect"
-import { type Figure, figure, type Part } from "#harness/report/Figure.ts"
+import { atMost, besideFloor, type Figure, figure, type Part, readingsOf } from "#harness/report/Figure.ts"
 import { type ChildFailed, startChild } from "../support/Child.ts"
+import { childrenOf } from "../support/EngineCpu.ts"
 import { temporaryFolder } from "../support/Gateway.ts"
 
 const command = new URL("../../bin/edgewise.js", import.meta.url)
@@ -79,14 +80,11 @@ export const restarts = (rounds: number): Effect.Effect<Part, ChildFailed, Scope
       )
     }
     const figures: ReadonlyArray<Figure> = [
-      figure("end of the gateway to the start of the next", "ms", spawnMs, { is: "at most", value: 300 }),
-      figure("start of the command to /health", "ms", startMs),
-      figure("kill -9 of the gateway to /health", "ms", againMs),
-      figure(
-        "that, over a start",
-        "times",
-        againMs.map((ms, nth) => ms / startMs[nth]!),
-        { is: "at most", value: 1.5 },
+      figure("end of the gateway to the start of the next", "ms", spawnMs, atMost(300)),
+      ...besideFloor(
+        readingsOf("start of the command to /health", "ms", startMs),
+        readingsOf("kill -9 of the gateway to /health", "ms", againMs),
+        atMost(1.5),
       ),
     ]
     return {

@@ -5,7 +5,17 @@ import { spawn } from "node:child_process"
 import { connect } from "node:net"
 import { Effect, type Scope } from "effect"
 import { Latencies } from "#harness/figures/Latencies.ts"
-import { type Figure, figure, type Goal, type Part } from "#harness/report/Figure.ts"
+import {
+  atLeast,
+  atMost,
+  type Figure,
+  figure,
+  figureOf,
+  type Goal,
+  type Part,
+  ratioTo,
+  readingsOf,
+} from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../support/Child.ts"
 import { type Gateway, startGateway } from "../support/Gateway.ts"
 import { fakeModel } from "./Models.ts"
@@ -61,7 +71,7 @@ const checkLargest = async (gateway: Gateway): Promise<void> => {
   if (byteLength < largestBytes) throw new Error(`${largest} has ${byteLength} bytes, not ${largestBytes}`)
 }
 
-const atLeastOne: Goal = { is: "at least", value: 1 }
+const atLeastOne: Goal = atLeast(1)
 
 interface Seen {
   readonly p50: number
@@ -172,28 +182,29 @@ export const slowClients = (): Effect.Effect<Part, ChildFailed, Scope.Scope> =>
       await checkLargest(gateway)
       await pass(warmUpMs)
       const [, quiet] = await pass(quietMs)
-      found.push(figure("quiet: ordinary requests, 99th percentile", "ms", [quiet.p99]))
+      const quiet99 = readingsOf("quiet: ordinary requests, 99th percentile", "ms", [quiet.p99])
+      found.push(figureOf(quiet99))
       const silent = chat(gateway, `fake:${JSON.stringify({ prefillMs: 60_000, tokens: 1 })}`)
       const upload = slowUpload(gateway, 45)
       for (const { args, name } of kinds) {
         const [said, seen] = await during(gateway, attack(args(baseOf(gateway))))
+        const during99 = readingsOf(`${name}: their 99th percentile`, "ms", [seen.p99])
         const available = /service available:[^\n]{0,40}YES/i.test(said)
         found.push(
-          figure(`${name}: service available to slowhttptest at the end`, "", [available ? 1 : 0], {
-            is: "at least",
-            value: 1,
-          }),
+          figure(
+            `${name}: service available to slowhttptest at the end`,
+            "",
+            [available ? 1 : 0],
+            atLeast(1),
+          ),
           figure(
             `${name}: ordinary requests that failed, of ${seen.count + seen.failures}`,
             "",
             [seen.failures],
-            {
-              is: "at most",
-              value: 0,
-            },
+            atMost(0),
           ),
-          figure(`${name}: their 99th percentile`, "ms", [seen.p99]),
-          figure(`${name}: the same / quiet`, "times", [seen.p99 / quiet.p99], { is: "at most", value: 2 }),
+          figureOf(during99),
+          ratioTo(during99, quiet99, atMost(2)),
         )
       }
       found.push(

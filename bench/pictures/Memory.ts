@@ -1,6 +1,6 @@
 // Memory after a thousand requests with pictures, each with another one, against that after the first two hundred.
 import { Effect } from "effect"
-import { figure, type Part } from "#harness/report/Figure.ts"
+import { atMost, figure, type Part } from "#harness/report/Figure.ts"
 import { operatorOf, superadminKey } from "../operations/Operator.ts"
 import type { ChildFailed } from "../support/Child.ts"
 import { ask } from "./FirstToken.ts"
@@ -33,7 +33,7 @@ export const memoryAfter = (stage: Stage, requests: number): Effect.Effect<Part,
     const before = yield* reading
     yield* send(early, requests)
     const after = yield* reading
-    const goal = { is: "at most", value: 1.1 } as const
+    const goal = atMost(1.1)
     return {
       title: `Memory after ${requests} requests with pictures`,
       method: `a new picture in each, ${atOnce} at a time, toy weights, rows of at most 1 MB kept; against ${early} requests; the node's after a garbage collection`,

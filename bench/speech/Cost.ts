@@ -1,6 +1,6 @@
 // The cost of a second of speech: computing time of the engine, and encoding in the gateway as a share of a core.
 import { Effect } from "effect"
-import { figure, type Part } from "#harness/report/Figure.ts"
+import { atMost, figure, type Part } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../support/Child.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { scripted, sentence, spoken, textOf } from "./Models.ts"
@@ -62,8 +62,8 @@ export const cost = (stage: Stage, plan: CostPlan): Effect.Effect<Part, ChildFai
         "bare engine's computing time over the speech, beside it the processor time of the node's engine processes",
       figures: [
         figure("pcm stream", "% of a core", of("pcm")),
-        figure("opus stream", "% of a core", of("opus"), { is: "at most", value: 5 }),
-        figure("mp3 batch", "% of a core", of("mp3"), { is: "at most", value: 5 }),
+        figure("opus stream", "% of a core", of("opus"), atMost(5)),
+        figure("mp3 batch", "% of a core", of("mp3"), atMost(5)),
         figure("real-time factor, 1,000 characters", "s/s", of("long")),
         figure("real-time factor, one sentence", "s/s", of("short")),
         figure("engine processes, processor time", "s/s", of("engine")),

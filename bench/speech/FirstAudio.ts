@@ -1,8 +1,18 @@
 // Time to first audio and to the first audible sound of a stream, against the first piece of the bare
 // engine; and whether it depends on the length of the text.
 import { Effect } from "effect"
-import { median, pairedRatios } from "#harness/figures/Statistics.ts"
-import { figure, type Part } from "#harness/report/Figure.ts"
+import { median } from "#harness/figures/Statistics.ts"
+import {
+  atMost,
+  besideFloor,
+  beyond,
+  figure,
+  figureOf,
+  type Part,
+  ratioTo,
+  readingsOf,
+  times,
+} from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../support/Child.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { type StreamFormat, sentence, spoken, textOf } from "./Models.ts"
@@ -65,7 +75,12 @@ export const firstAudio = (stage: Stage, plan: FirstAudioPlan): Effect.Effect<Pa
   Effect.gen(function* () {
     const rounds = yield* repeatRounds(plan, () => takeRound(stage, plan.requests))
     const of = (part: keyof Round) => rounds.map((round) => round[part])
-    const beyond = (part: keyof Round) => rounds.map((round) => round[part] - allowedRatio * round.bareMs)
+    const ms = (name: string, part: keyof Round) => readingsOf(name, "ms", of(part))
+    const bare = ms("bare engine, first piece", "bareMs")
+    const [pcm, opus] = [ms("pcm, first audio", "pcmMs"), ms("opus, first audio", "opusMs")]
+    const short = ms(`first audio of ${sentence.length} characters, interleaved`, "shortBeginningMs")
+    const long = ms(`first audio of ${longText.length} characters, interleaved`, "longBeginningMs")
+    const batch = ms(`the same ${longText.length} characters without stream`, "batchBeginningMs")
     return {
       title: "First audio: demonstration weights, one stream on an idle node",
       method:
@@ -74,25 +89,15 @@ export const firstAudio = (stage: Stage, plan: FirstAudioPlan): Effect.Effect<Pa
         `median of ${plan.requests}; "sound" is the first sample above -40 dBFS; the last five lines are listeners who leave with the first audio: ` +
         `a short text, a long text, and the long text without stream, interleaved`,
       figures: [
-        figure("bare engine, first piece", "ms", of("bareMs")),
-        figure("pcm, first audio", "ms", of("pcmMs")),
-        figure("  over the bare engine", "x", pairedRatios(of("pcmMs"), of("bareMs"))),
-        figure(`  beyond ${allowedRatio} x bare`, "ms", beyond("pcmMs"), { is: "at most", value: 5 }),
+        ...besideFloor(bare, pcm),
+        beyond(pcm, times(allowedRatio, bare), atMost(5)),
         figure("pcm, first sound", "ms", of("pcmSoundMs")),
-        figure("opus, first audio", "ms", of("opusMs")),
-        figure(`  beyond ${allowedRatio} x bare`, "ms", beyond("opusMs"), { is: "at most", value: 30 }),
+        figureOf(opus),
+        beyond(opus, times(allowedRatio, bare), atMost(30)),
         figure("opus, first sound", "ms", of("opusSoundMs")),
-        figure(`first audio of ${sentence.length} characters, interleaved`, "ms", of("shortBeginningMs")),
-        figure(`first audio of ${longText.length} characters, interleaved`, "ms", of("longBeginningMs")),
-        figure("  long over short", "x", pairedRatios(of("longBeginningMs"), of("shortBeginningMs")), {
-          is: "at most",
-          value: 1.2,
-        }),
-        figure("  the same without stream", "ms", of("batchBeginningMs")),
-        figure("  over that with stream", "x", pairedRatios(of("batchBeginningMs"), of("longBeginningMs")), {
-          is: "at most",
-          value: 1.2,
-        }),
+        ...besideFloor(short, long, atMost(1.2)),
+        figureOf(batch),
+        ratioTo(batch, long, atMost(1.2)),
       ],
     }
   })

@@ -1,13 +1,23 @@
 // The speech suite on generated weights of real size: first audio and speed of a node beside the engine
 // alone, and the node's default threads beside numbers that a catalog names.
+
 import { availableParallelism } from "node:os"
 import { Effect, type Scope } from "effect"
 import { speak } from "#harness/client/SpeechRequest.ts"
-import { median, pairedRatios } from "#harness/figures/Statistics.ts"
-import { figure, type Part } from "#harness/report/Figure.ts"
+import {
+  atLeast,
+  atMost,
+  beyond,
+  figureOf,
+  type Part,
+  readingsOf,
+  speedOver,
+  times,
+} from "#harness/report/Figure.ts"
 import { type KokoroSize, kokoroFiles } from "../sizes/kokoro/Kokoro.ts"
 import { asked, neverAborted, serverOf } from "../support/Ask.ts"
 import { type Child, type ChildFailed, startChild } from "../support/Child.ts"
+import { besideCounts } from "../support/DefaultThreads.ts"
 import { type Gateway, startGateway } from "../support/Gateway.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { type Suite, suite } from "../support/Suite.ts"
@@ -65,19 +75,22 @@ const firstAudio = (gateway: Gateway, bare: Child<BareEngineCommands>, plan: Rou
         return { bare: firstPieceMs, node: (yield* timedReply(gateway, sentence, true)).firstMs }
       }),
     )
-    const engine = rounds.map((round) => round.bare)
-    const node = rounds.map((round) => round.node)
-    const beyond = rounds.map((round) => round.node - allowedRatio * round.bare)
-    const section: Part = {
+    const engine = readingsOf(
+      "engine alone, first piece",
+      "ms",
+      rounds.map((round) => round.bare),
+    )
+    const node = readingsOf(
+      "pcm stream, first audio",
+      "ms",
+      rounds.map((round) => round.node),
+    )
+    const part: Part = {
       title: `First audio of ${sentence.length} characters`,
       method: "alternately: the engine alone to its first piece, and a pcm stream to its first bytes",
-      figures: [
-        figure("engine alone, first piece", "ms", engine),
-        figure("pcm stream, first audio", "ms", node),
-        figure(`  beyond ${allowedRatio} x alone`, "ms", beyond, { is: "at most", value: 5 }),
-      ],
+      figures: [figureOf(engine), figureOf(node), beyond(node, times(allowedRatio, engine), atMost(5))],
     }
-    return section
+    return part
   })
 
 const speed = (gateway: Gateway, bare: Child<BareEngineCommands>, plan: RoundsPlan) =>
@@ -89,22 +102,23 @@ const speed = (gateway: Gateway, bare: Child<BareEngineCommands>, plan: RoundsPl
         return { bare: realTimeFactor, node: allMs / audioMs }
       }),
     )
-    const engine = rounds.map((round) => round.bare)
-    const node = rounds.map((round) => round.node)
-    const section: Part = {
+    const engine = readingsOf(
+      "engine alone",
+      "s/s",
+      rounds.map((round) => round.bare),
+    )
+    const node = readingsOf(
+      "through the node",
+      "s/s",
+      rounds.map((round) => round.node),
+    )
+    const part: Part = {
       title: `Real-time factor, ${text.length} characters`,
       method:
         "alternately: computing time of the engine alone, and wall time of a whole reply, over the speech's length",
-      figures: [
-        figure("engine alone", "s/s", engine),
-        figure("through the node", "s/s", node),
-        figure("  speed over the engine alone", "times", pairedRatios(engine, node), {
-          is: "at least",
-          value: 0.95,
-        }),
-      ],
+      figures: [figureOf(engine), figureOf(node), speedOver(node, engine, atLeast(0.95))],
     }
-    return section
+    return part
   })
 
 const defaults = (
@@ -125,25 +139,10 @@ const defaults = (
     const rounds = yield* repeatRounds(plan, () =>
       Effect.forEach(nodes, (each) => Effect.map(timedReply(each, sentence, false), ({ allMs }) => allMs)),
     )
-    const of = (at: number) => rounds.map((readings) => readings[at] ?? Number.NaN)
-    const handSet = counts.map((count, at) => ({ count, values: of(at + 1) }))
-    const best = handSet.toSorted((a, b) => median(a.values) - median(b.values))[0]
     return {
       title: "The default number of threads",
       method: `a node each, alternately: ${sentence.length} characters`,
-      figures: [
-        ...handSet.map(({ count, values }) => figure(`threads ${count}`, "ms", values)),
-        figure("catalog without threads", "ms", of(0)),
-        figure(
-          `  speed over the best, threads ${best?.count ?? 0}`,
-          "times",
-          pairedRatios(best?.values ?? [], of(0)),
-          {
-            is: "at least",
-            value: 0.95,
-          },
-        ),
-      ],
+      figures: besideCounts("", "ms", counts, rounds),
     }
   })
 

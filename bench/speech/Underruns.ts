@@ -1,7 +1,8 @@
 // Whether playback runs out of audio: players without a buffer, on an increasing number of concurrent streams, up to the
 // number that is admitted.
+
 import { Effect } from "effect"
-import { type Figure, figure, type Part } from "#harness/report/Figure.ts"
+import { atLeast, atMost, type Figure, figure, type Part } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../support/Child.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { type StreamFormat, scripted, scriptedFactor, spoken, textOf } from "./Models.ts"
@@ -24,7 +25,7 @@ const figuresOf = (title: string, rounds: ReadonlyArray<ReadonlyArray<Heard>>): 
       `${title}: under-runs`,
       "times",
       each((played) => sum(played.map(({ underruns }) => underruns))),
-      { is: "at most", value: 0 },
+      atMost(0),
     ),
     figure(
       "  time a listener waited",
@@ -97,10 +98,7 @@ export const underruns = (stage: Stage, plan: UnderrunPlan): Effect.Effect<Part,
     const full = yield* repeatRounds(plan, () => atLimit(stage, plan.seconds))
     figures.push(
       ...figuresOf(`scripted engine at its limit, ${limit} streams of RTF ${scriptedFactor}`, full),
-      figure("  refused of one stream more", "503s", [yield* beyondLimit(stage)], {
-        is: "at least",
-        value: 1,
-      }),
+      figure("  refused of one stream more", "503s", [yield* beyondLimit(stage)], atLeast(1)),
     )
     return {
       title: `Under-runs: streams that begin at the same moment, ${text.length} characters each`,

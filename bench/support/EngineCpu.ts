@@ -6,7 +6,11 @@ import { processorMsOf } from "#actors/device/ProcessorTime.ts"
 /** The processes that any thread of this process started. @throws where there is no /proc, or the process is gone */
 export const childrenOf = (pid: number): ReadonlyArray<number> =>
   readdirSync(`/proc/${pid}/task`).flatMap((task) =>
-    readFileSync(`/proc/${pid}/task/${task}/children`, "latin1").trim().split(" ").filter(Boolean).map(Number),
+    readFileSync(`/proc/${pid}/task/${task}/children`, "latin1")
+      .trim()
+      .split(" ")
+      .filter(Boolean)
+      .map(Number),
   )
 
 /** Sum over the children of `pid`, microseconds. One that ends meanwhile counts 0. */

@@ -1,5 +1,6 @@
 // What a suite is: the processes that it starts, and its sections by name, in their order. Each section runs alone with
 // `--section`, because nothing that it needs is left to the sections before it.
+
 import { Effect, type Scope } from "effect"
 import { named, type Part } from "#harness/report/Figure.ts"
 import type { Section } from "#harness/report/Result.ts"

@@ -1,8 +1,17 @@
 // Tokens a second through HTTP against the loops without a gateway, on the same weights and threads; and from the
 // same runs the time to first token, the evenness of the other tokens, and the delay of the gateway's event loop.
 import { Effect } from "effect"
-import { pairedRatios, percentile } from "#harness/figures/Statistics.ts"
-import { type Figure, figure, type Part } from "#harness/report/Figure.ts"
+import { percentile } from "#harness/figures/Statistics.ts"
+import {
+  atLeast,
+  besideFloor,
+  type Figure,
+  figure,
+  figureOf,
+  type Part,
+  ratioTo,
+  readingsOf,
+} from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../support/Child.ts"
 import type { Window } from "../support/loadClientMain.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
@@ -66,21 +75,22 @@ const takeRound = (stage: Stage, streams: number, tokens: number): Effect.Effect
 
 const figuresOf = (streams: number, rounds: ReadonlyArray<Round>): ReadonlyArray<Figure> => {
   const of = (part: (round: Round) => number) => rounds.map(part)
-  const gateway = of((round) => round.gateway)
-  const bare = of((round) => round.bare)
-  const engine = of((round) => round.engine)
   const name = streams === 1 ? "1 stream" : `${streams} streams`
   const gap = (which: "p50" | "p95" | "p99") => of(({ window }) => window.gaps[which])
   const first = (share: number) => of(({ window }) => percentile(window.firstEventMs, share))
+  const rate = (what: string, part: "bare" | "engine" | "gateway") =>
+    readingsOf(
+      `${name}: ${what}`,
+      "tokens/s",
+      of((round) => round[part]),
+    )
+  const bare = rate("node-llama-cpp's own loop", "bare")
+  const engine = rate("edgewise's engine alone", "engine")
+  const gateway = rate("through HTTP streaming", "gateway")
   return [
-    figure(`${name}: node-llama-cpp's own loop`, "tokens/s", bare),
-    figure(`${name}: edgewise's engine alone`, "tokens/s", engine),
-    figure(`${name}: through HTTP streaming`, "tokens/s", gateway),
-    figure("  over node-llama-cpp's own loop", "x", pairedRatios(gateway, bare), {
-      is: "at least",
-      value: 0.95,
-    }),
-    figure("  over the engine alone", "x", pairedRatios(gateway, engine)),
+    figureOf(engine),
+    ...besideFloor(bare, gateway, atLeast(0.95)),
+    ratioTo(gateway, engine),
     figure("  first token p50", "ms", first(0.5)),
     figure("  first token p95", "ms", first(0.95)),
     figure("  first token p99", "ms", first(0.99)),

@@ -1,5 +1,6 @@
 // How much of the prompts is found evaluated when organizations that share one system prompt ask in turn, each in a new chat, by
 // the number of organizations: as each reuses only what it sent itself, and with the prompt declared as shared.
+
 import { Effect, type Scope } from "effect"
 import { type Figure, figure, type Part } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../support/Child.ts"

@@ -1,6 +1,6 @@
 // How long running streams wait when a long prompt arrives beside them.
 import { Effect } from "effect"
-import { figure, type Part } from "#harness/report/Figure.ts"
+import { atMost, besideFloor, figureOf, type Part, readingsOf } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../support/Child.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { completionsPath, endlessCompletion, promptAlone } from "./Models.ts"
@@ -71,49 +71,25 @@ export const promptIntrusion = (stage: Stage, plan: IntrusionPlan): Effect.Effec
     const reply = yield* askGateway(stage, completionsPath, body)
     const sentences = Math.round((plan.promptTokens / usedTokens(reply.body)) * trial)
     const rounds = yield* repeatRounds(plan, (nth) => takeRound(stage, plan, promptOf(nth + 1, sentences)))
-    const of = (part: (round: Round) => number) => rounds.map(part)
+    const of = (name: string, part: Exclude<keyof Round, "watched">) =>
+      readingsOf(
+        name,
+        part === "promptTokens" ? "tokens" : "ms",
+        rounds.map((round) => round[part]),
+      )
+    const quiet = of("quiet gap p99", "quietP99Ms")
+    const longest = of("gap while it enters, longest", "enteringLongestMs")
     return {
       title: `A long prompt beside ${plan.streams} running streams, demonstration weights`,
       method:
         `gaps between arrivals on the running streams, ${plan.quietMs} ms without and then with the prompt, ` +
         "until its first token",
       figures: [
-        figure(
-          "prompt",
-          "tokens",
-          of(({ promptTokens }) => promptTokens),
-        ),
-        figure(
-          "quiet gap p99",
-          "ms",
-          of(({ quietP99Ms }) => quietP99Ms),
-        ),
-        figure(
-          "quiet gap, longest",
-          "ms",
-          of(({ quietLongestMs }) => quietLongestMs),
-        ),
-        figure(
-          "gap while it enters p99",
-          "ms",
-          of(({ enteringP99Ms }) => enteringP99Ms),
-        ),
-        figure(
-          "gap while it enters, longest",
-          "ms",
-          of(({ enteringLongestMs }) => enteringLongestMs),
-        ),
-        figure(
-          "  longest over quiet p99",
-          "x",
-          of(({ enteringLongestMs, quietP99Ms }) => enteringLongestMs / quietP99Ms),
-          { is: "at most", value: 2 },
-        ),
-        figure(
-          "first token of the prompt",
-          "ms",
-          of(({ firstTokenMs }) => firstTokenMs),
-        ),
+        figureOf(of("prompt", "promptTokens")),
+        figureOf(of("quiet gap, longest", "quietLongestMs")),
+        figureOf(of("gap while it enters p99", "enteringP99Ms")),
+        ...besideFloor(quiet, longest, atMost(2)),
+        figureOf(of("first token of the prompt", "firstTokenMs")),
         ...loopFigures(rounds.map(({ watched }) => watched)),
       ],
     }

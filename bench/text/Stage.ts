@@ -1,6 +1,6 @@
 // The processes of the text suite, started once: a node, the raw server, the load client and the decode loops.
 import { Effect, type Scope } from "effect"
-import { type Figure, figure } from "#harness/report/Figure.ts"
+import { atMost, type Figure, figure } from "#harness/report/Figure.ts"
 import { type Child, ChildFailed, startChild } from "../support/Child.ts"
 import type { Target } from "../support/Connection.ts"
 import { type Gateway, startGateway } from "../support/Gateway.ts"
@@ -136,7 +136,7 @@ export const loopFigures = (watched: ReadonlyArray<Watched<unknown>>): ReadonlyA
     "  longest by its own work (CPU)",
     "ms",
     watched.map(({ gateway }) => gateway.longestWork),
-    { is: "at most", value: loopRuleMs },
+    atMost(loopRuleMs),
   ),
 ]
 

@@ -1,6 +1,6 @@
 // Whether concurrent clients get equal shares of the model.
 import { Effect } from "effect"
-import { figure, type Part } from "#harness/report/Figure.ts"
+import { atMost, figure, type Part } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../support/Child.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import type { Stage } from "./Stage.ts"
@@ -25,9 +25,9 @@ export const shares = (stage: Stage, plan: SharesPlan): Effect.Effect<Part, Chil
       figures: [
         figure(
           "largest share over smallest",
-          "times",
+          "x",
           rounds.map((transcribed) => Math.max(...transcribed) / Math.min(...transcribed)),
-          { is: "at most", value: 1.3 },
+          atMost(1.3),
         ),
         figure(
           "audio transcribed for all",

@@ -1,7 +1,7 @@
 // Memory of an upload of 100 MB, and how soon a larger one is refused.
 import { readFile, writeFile } from "node:fs/promises"
 import { Effect } from "effect"
-import { figure, type Part } from "#harness/report/Figure.ts"
+import { atMost, figure, type Part } from "#harness/report/Figure.ts"
 import { ChildFailed } from "../support/Child.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import type { Stage } from "./Stage.ts"
@@ -72,16 +72,15 @@ export const uploads = (stage: Stage, plan: UploadsPlan): Effect.Effect<Part, Ch
         "the peak of the gateway process's resident memory during an upload, less what was resident before it; then " +
         "the time from the byte over the limit (which is not the body's last) to the first byte of the answer",
       figures: [
-        figure("resident memory grown by, sent at 1 Gbit/s", "MiB", of("pacedMiB"), {
-          is: "at most",
-          value: 16,
-        }),
-        figure("resident memory grown by, sent at once from the same machine", "MiB", of("burstMiB"), {
-          is: "at most",
-          value: 16,
-        }),
+        figure("resident memory grown by, sent at 1 Gbit/s", "MiB", of("pacedMiB"), atMost(16)),
+        figure(
+          "resident memory grown by, sent at once from the same machine",
+          "MiB",
+          of("burstMiB"),
+          atMost(16),
+        ),
         figure("taken and written to disk", "MiB/s", of("mibPerSecond")),
-        figure("413 after the byte over the limit", "ms", of("lateMs"), { is: "at most", value: 50 }),
+        figure("413 after the byte over the limit", "ms", of("lateMs"), atMost(50)),
       ],
     }
   })

@@ -1,4 +1,5 @@
 // Recordings of the one who measures: speech of people, or sounds without speech. Nothing of them is kept.
+
 import { execFileSync } from "node:child_process"
 import { readdirSync } from "node:fs"
 import { join } from "node:path"

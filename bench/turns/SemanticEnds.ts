@@ -1,5 +1,6 @@
 // When `semantic_vad` ends turns: behind complete sentences, and at pauses within them. Runs the gateway's detector, its plan of previews
 // and the built-in recogniser, whose words count from the piece of audio on that comes after the time that they took. No sockets.
+
 import { Effect } from "effect"
 import { PreviewPlan } from "#actors/live/PreviewPlan.ts"
 import { completenessWeights, riseWeights, speechWeights } from "#audio/SpeechWeights.ts"

@@ -1,7 +1,7 @@
 // How soon speech is found, and its end: sentences with silence before and behind, clean and in noise.
 
 import { percentile } from "#harness/figures/Statistics.ts"
-import { figure, type Part } from "#harness/report/Figure.ts"
+import { atMost, figure, type Part } from "#harness/report/Figure.ts"
 import { spoken } from "./Clips.ts"
 import { hear, perMs } from "./Hearing.ts"
 
@@ -27,10 +27,7 @@ export const speech = (
     const name = decibels === undefined ? "clean" : `noise at ${decibels} dB`
     const bound = (value: number) => (decibels === 10 ? undefined : ({ is: "at most", value } as const))
     return [
-      figure(`${name}: missed`, `of ${count}`, [count - onsets.length], {
-        is: "at most",
-        value: count / 100,
-      }),
+      figure(`${name}: missed`, `of ${count}`, [count - onsets.length], atMost(count / 100)),
       figure(`${name}: first sample to detection, p50`, "ms", [percentile(onsets, 0.5)], bound(100)),
       figure(`${name}: first sample to detection, p95`, "ms", [percentile(onsets, 0.95)], bound(160)),
       figure(

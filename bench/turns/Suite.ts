@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import { HOP_SAMPLES } from "#domain/activity/BandEnergies.ts"
 import { Prosody } from "#domain/activity/Prosody.ts"
 import { percentile } from "#harness/figures/Statistics.ts"
-import { figure, type Part } from "#harness/report/Figure.ts"
+import { atMost, figure, type Part } from "#harness/report/Figure.ts"
 import { RandomNumbers } from "../models/Conditions.ts"
 import { type Suite, suite } from "../support/Suite.ts"
 import { answer, echoOf, s16, sentences } from "./Clips.ts"
@@ -27,9 +27,7 @@ const sounds = (count: number): Part => {
   return {
     title: "Sounds that are not speech",
     method: `${count} clips of 5 s, peak -30 to -3 dBFS: keys, claps, doors, strings, birds, sirens, organ, rain, vacuum cleaner, telephone, traffic, noise. Taken for speech: ${kinds || "none"}.`,
-    figures: [
-      figure("taken for speech", `of ${count}`, [found.length], { is: "at most", value: count / 100 }),
-    ],
+    figures: [figure("taken for speech", `of ${count}`, [found.length], atMost(count / 100))],
   }
 }
 
@@ -109,15 +107,9 @@ const headphones = (all: ReadonlyArray<Float32Array>, count: number): Part => {
     title: "Users with headphones",
     method: `${count} conversations in which answers are played for 14 s and nothing of them comes back; three sentences of the user each, peak -16 to -4 dBFS, with -80 dBFS of noise.`,
     figures: [
-      figure("users not heard within 600 ms", `of ${3 * count}`, [missed], {
-        is: "at most",
-        value: (3 * count) / 100,
-      }),
-      figure("user's first sample to detection, p50", "ms", [percentile(late, 0.5)], {
-        is: "at most",
-        value: 100,
-      }),
-      figure("the same, p95", "ms", [percentile(late, 0.95)], { is: "at most", value: 160 }),
+      figure("users not heard within 600 ms", `of ${3 * count}`, [missed], atMost((3 * count) / 100)),
+      figure("user's first sample to detection, p50", "ms", [percentile(late, 0.5)], atMost(100)),
+      figure("the same, p95", "ms", [percentile(late, 0.95)], atMost(160)),
     ],
   }
 }
@@ -144,7 +136,7 @@ const costs = (all: ReadonlyArray<Float32Array>, rounds: number): Part => {
         "detector",
         "µs",
         micros(() => void hear(samples, 500)),
-        { is: "at most", value: 50 },
+        atMost(50),
       ),
       figure(
         "prosody of semantic_vad",

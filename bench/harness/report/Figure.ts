@@ -8,6 +8,9 @@ export interface Goal {
   readonly value: number
 }
 
+export const atMost = (value: number): Goal => ({ is: "at most", value })
+export const atLeast = (value: number): Goal => ({ is: "at least", value })
+
 /** The least possible work for the same result, measured in turn with the subject. */
 export interface Floor {
   /** The name of its own figure in the same part, where it has one. */
@@ -83,6 +86,12 @@ export interface Readings {
   readonly unit: string
   readonly values: ReadonlyArray<number>
 }
+
+export const readingsOf = (name: string, unit: string, values: ReadonlyArray<number>): Readings => ({
+  name,
+  unit,
+  values,
+})
 
 export const rangeFigure = (
   name: string,

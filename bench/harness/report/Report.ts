@@ -50,7 +50,8 @@ export const tableOf = (figures: ReadonlyArray<Figure>): Table => {
 
 /** A row for each part and a column for each figure, with its unit: for many parts with the same few figures. */
 export const wideTable = (name: string, parts: ReadonlyArray<Part>): Table => {
-  const headingOf = (figure: Figure): string => [figure.name, figure.unit].filter((word) => word !== "").join(", ")
+  const headingOf = (figure: Figure): string =>
+    [figure.name, figure.unit].filter((word) => word !== "").join(", ")
   const heads = [...new Set(parts.flatMap(({ figures }) => figures.map(headingOf)))]
   const cell = (figure: Figure | undefined): string => {
     if (figure === undefined) return ""

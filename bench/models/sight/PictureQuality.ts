@@ -2,7 +2,7 @@
 // answer, asked over HTTP of a node as users start it.
 import { dirname, resolve } from "node:path"
 import { Effect } from "effect"
-import { type Figure, figure, type Goal, type Part } from "#harness/report/Figure.ts"
+import { atLeast, type Figure, figure, type Goal, type Part } from "#harness/report/Figure.ts"
 import { readCatalog } from "#weights/CatalogFile.ts"
 import { dataUrl, png } from "../../../test/support/pictures/PictureFiles.ts"
 import { ask } from "../../support/Ask.ts"
@@ -111,7 +111,7 @@ const percent = (answered: ReadonlyArray<Answered>): number =>
 
 const ofKind = (answered: ReadonlyArray<Answered>, kind: Kind, goal: number | undefined): Figure => {
   const asked = answered.filter((one) => one.kind === kind)
-  const wanted: Goal | undefined = goal === undefined ? undefined : { is: "at least", value: goal }
+  const wanted: Goal | undefined = goal === undefined ? undefined : atLeast(goal)
   const list = kind === "word" ? `, of a list of ${words.length}` : ""
   return figure(`${kind}${list} (${asked.length} questions)`, "%", [percent(asked)], wanted)
 }

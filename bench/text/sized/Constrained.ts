@@ -1,8 +1,9 @@
 // Tokens a second of replies that have to follow a response format, beside replies that may be anything, alternately in one
 // process of the engine.
+
 import { Effect } from "effect"
 import type { GenerateRequest } from "#engines/protocol/Engine.ts"
-import { figure, type Goal, type Part } from "#harness/report/Figure.ts"
+import { atLeast, figureOf, type Goal, type Part, ratioTo, readingsOf } from "#harness/report/Figure.ts"
 import { type ChildFailed, startChild } from "../../support/Child.ts"
 import { type RoundsPlan, repeatRounds } from "../../support/Rounds.ts"
 import type { ConstrainedCommands } from "./constrainedMain.ts"
@@ -33,7 +34,7 @@ const schemaOf = (schema: Extract<GenerateRequest["format"], { kind: "schema" }>
 const formats: ReadonlyArray<
   readonly [name: string, format: Exclude<GenerateRequest["format"], undefined>, goal: Goal | undefined]
 > = [
-  ["a long text", schemaOf({ type: "string", minLength: 4_000 }), { is: "at least", value: 0.9 }],
+  ["a long text", schemaOf({ type: "string", minLength: 4_000 }), atLeast(0.9)],
   [
     "a list of words and numbers",
     schemaOf({
@@ -46,7 +47,7 @@ const formats: ReadonlyArray<
         maxItems: 2,
       },
     }),
-    { is: "at least", value: 0.9 },
+    atLeast(0.9),
   ],
   [
     "a list of numbers: nearly every draw is refused",
@@ -60,7 +61,7 @@ const formats: ReadonlyArray<
       minItems: 100,
       items: { ...record, required: Object.keys(record.properties) },
     }),
-    { is: "at least", value: 1.3 },
+    atLeast(1.3),
   ],
 ]
 
@@ -88,29 +89,19 @@ export const constrained = (
         }),
       )
       const named = streams === 1 ? "1 stream" : `${streams} streams`
-      figures.push(
-        figure(
-          `${named}, any text`,
-          "tokens/s",
-          rounds.map(({ free }) => free),
-        ),
+      const free = readingsOf(
+        `${named}, any text`,
+        "tokens/s",
+        rounds.map((round) => round.free),
       )
+      figures.push(figureOf(free))
       for (const [at, [name, , goal]] of formats.entries()) {
-        figures.push(
-          figure(
-            `${named}, ${name}`,
-            "tokens/s",
-            rounds.map(({ rates }) => rates[at] ?? 0),
-          ),
+        const held = readingsOf(
+          `${named}, ${name}`,
+          "tokens/s",
+          rounds.map(({ rates }) => rates[at] ?? 0),
         )
-        figures.push(
-          figure(
-            "  of any text",
-            "times",
-            rounds.map(({ free, rates }) => (rates[at] ?? 0) / free),
-            goal,
-          ),
-        )
+        figures.push(figureOf(held), ratioTo(held, free, goal))
       }
     }
     yield* engine.ask("close")

@@ -1,7 +1,8 @@
 // Time to first token when prompts that share no prefix arrive together, through the node and through the bare loop.
+
 import { Effect } from "effect"
-import { median, pairedRatios } from "#harness/figures/Statistics.ts"
-import { type Figure, figure, type Part } from "#harness/report/Figure.ts"
+import { median } from "#harness/figures/Statistics.ts"
+import { atMost, besideFloor, type Figure, type Part, readingsOf } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../../support/Child.ts"
 import { type RoundsPlan, repeatRounds } from "../../support/Rounds.ts"
 import { runToEnd, type SizedStage } from "./Stage.ts"
@@ -13,7 +14,7 @@ export interface FirstTokenPlan extends RoundsPlan {
   readonly replyTokens: number
 }
 
-const goalOf = (streams: number) => ({ is: "at most", value: streams === 1 ? 1.1 : 1.2 }) as const
+const goalOf = (streams: number) => atMost(streams === 1 ? 1.1 : 1.2)
 
 /** The median stream and the last one of a round. */
 const summary = (firstMs: ReadonlyArray<number>) => ({ middle: median(firstMs), last: Math.max(...firstMs) })
@@ -33,11 +34,11 @@ export const firstTokens = (stage: SizedStage, plan: FirstTokenPlan): Effect.Eff
       const rows = (name: string, part: "middle" | "last") => {
         const bare = rounds.map((reading) => reading.bare[part])
         const node = rounds.map((reading) => reading.node[part])
-        return [
-          figure(`${name}: bare loop`, "ms", bare),
-          figure(`${name}: through HTTP streaming`, "ms", node),
-          figure("  over the bare loop", "x", pairedRatios(node, bare), goalOf(streams)),
-        ]
+        return besideFloor(
+          readingsOf(`${name}: bare loop`, "ms", bare),
+          readingsOf(`${name}: through HTTP streaming`, "ms", node),
+          goalOf(streams),
+        )
       }
       if (streams === 1) figures.push(...rows("1 prompt", "middle"))
       else

@@ -2,7 +2,7 @@
 // that samples tokens from the vocabulary and turns them into text.
 import { Effect } from "effect"
 import type { Sampling } from "#engines/protocol/Engine.ts"
-import { figure, type Part } from "#harness/report/Figure.ts"
+import { atMost, figure, type Part } from "#harness/report/Figure.ts"
 import { type ChildFailed, startChild } from "../../support/Child.ts"
 import type { NativeCommands, StepParts } from "./nativeMain.ts"
 import type { SizedStage } from "./Stage.ts"
@@ -67,10 +67,7 @@ export const nativeCalls = (
               "ms",
               parts.map(({ decodeMs, sampleMs, textMs }) => decodeMs + sampleMs + textMs),
             ),
-            figure("  share of sampling and detokenising", "%", parts.map(share), {
-              is: "at most",
-              value: 5,
-            }),
+            figure("  share of sampling and detokenising", "%", parts.map(share), atMost(5)),
           ]
         }),
       },

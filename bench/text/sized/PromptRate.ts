@@ -1,7 +1,6 @@
 // A prompt alone: its tokens a second until its first token, through the node and through the bare loop.
 import { Effect } from "effect"
-import { pairedRatios } from "#harness/figures/Statistics.ts"
-import { figure, type Part } from "#harness/report/Figure.ts"
+import { atLeast, besideFloor, figure, type Part, readingsOf } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../../support/Child.ts"
 import { type RoundsPlan, repeatRounds } from "../../support/Rounds.ts"
 import { promptOnce, type SizedStage } from "./Stage.ts"
@@ -35,9 +34,11 @@ export const promptRate = (stage: SizedStage, plan: PromptRatePlan): Effect.Effe
           "tokens",
           rounds.map(({ tokens }) => tokens),
         ),
-        figure("bare loop", "tokens/s", bare),
-        figure("through HTTP streaming", "tokens/s", node),
-        figure("  over the bare loop", "x", pairedRatios(node, bare), { is: "at least", value: 0.95 }),
+        ...besideFloor(
+          readingsOf("bare loop", "tokens/s", bare),
+          readingsOf("through HTTP streaming", "tokens/s", node),
+          atLeast(0.95),
+        ),
       ],
     }
   })

@@ -1,7 +1,7 @@
 // Concurrent replies: their tokens a second once each has begun, through the node and through the bare loop.
+
 import { Effect } from "effect"
-import { pairedRatios } from "#harness/figures/Statistics.ts"
-import { type Figure, figure, type Part } from "#harness/report/Figure.ts"
+import { atLeast, besideFloor, type Figure, type Part, readingsOf } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../../support/Child.ts"
 import { type RoundsPlan, repeatRounds } from "../../support/Rounds.ts"
 import { replyRate, type SizedStage } from "./Stage.ts"
@@ -15,7 +15,7 @@ export interface ReplyRatePlan extends RoundsPlan {
 const promptTokens = 8
 
 /** A single stream gains nothing from steps shared by all streams. */
-const goalOf = (streams: number) => ({ is: "at least", value: streams === 1 ? 0.95 : 1 }) as const
+const goalOf = (streams: number) => atLeast(streams === 1 ? 0.95 : 1)
 
 export const replyRates = (stage: SizedStage, plan: ReplyRatePlan): Effect.Effect<Part, ChildFailed> =>
   Effect.gen(function* () {
@@ -32,9 +32,11 @@ export const replyRates = (stage: SizedStage, plan: ReplyRatePlan): Effect.Effec
       const node = rounds.map((reading) => reading.node)
       const name = streams === 1 ? "1 stream" : `${streams} streams`
       figures.push(
-        figure(`${name}: bare loop`, "tokens/s", bare),
-        figure(`${name}: through HTTP streaming`, "tokens/s", node),
-        figure("  over the bare loop", "x", pairedRatios(node, bare), goalOf(streams)),
+        ...besideFloor(
+          readingsOf(`${name}: bare loop`, "tokens/s", bare),
+          readingsOf(`${name}: through HTTP streaming`, "tokens/s", node),
+          goalOf(streams),
+        ),
       )
     }
     return {

@@ -14,13 +14,7 @@ import { surroundings } from "./machine/Surroundings.ts"
 import { emptyReport, measureModel, unloaded } from "./measure/MeasureModel.ts"
 import { groupsOf } from "./measure/Plan.ts"
 import { type PrivateNode, privateNode } from "./measure/PrivateNode.ts"
-import {
-  type Document,
-  type Machine,
-  type Memory,
-  type ModelReport,
-  schemaName,
-} from "./report/Document.ts"
+import { type Document, type Machine, type Memory, type ModelReport, schemaName } from "./report/Document.ts"
 import { limitsOf } from "./report/Limits.ts"
 
 export interface Asked {

@@ -1,12 +1,13 @@
 // Facts about the machine: cores, container quota, memory, caches, and its load before the measurements. Complete on
 // Linux; on other systems the unknown parts are null. Parsers are pure.
-import { rounded } from "#harness/report/Figure.ts"
-import { digits } from "#harness/report/Format.ts"
+
 import { readFileSync } from "node:fs"
 import { cpus, freemem, loadavg, release, totalmem, type } from "node:os"
 import { Effect } from "effect"
 import { makeUtilization, processorName } from "#actors/device/HostProcessor.ts"
 import { readCores } from "#actors/threads/ReadCores.ts"
+import { rounded } from "#harness/report/Figure.ts"
+import { digits } from "#harness/report/Format.ts"
 import type { Machine } from "../report/Document.ts"
 import { readBandwidth } from "./ReadBandwidth.ts"
 

@@ -1,8 +1,8 @@
 // Rates readings of the environment as ok, warning or failure, with advice. Pure.
 import { Result } from "effect"
+import { digits, shown } from "#harness/report/Format.ts"
 import { type ChoiceFacts, preferredTransport, transportLine } from "#transport/server/TransportChoice.ts"
 import type { Machine, Surrounding } from "../report/Document.ts"
-import { digits, shown } from "#harness/report/Format.ts"
 import { bytesShown, counted } from "../report/Words.ts"
 import { disturbance } from "./MachineFacts.ts"
 

@@ -1,10 +1,11 @@
 // Measures a speech model: first audio, real-time factor, and how many streams ("play-outs") the node admits at once
 // and serves without a gap.
-import { rounded } from "#harness/report/Figure.ts"
-import { digits } from "#harness/report/Format.ts"
+
 import { Effect } from "effect"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { MAX_STREAM_LOAD } from "#domain/models/StreamLoad.ts"
+import { rounded } from "#harness/report/Figure.ts"
+import { digits } from "#harness/report/Format.ts"
 import type { Voice } from "../load/Tasks.ts"
 import { type Speech, timesOf } from "../report/Document.ts"
 import { attempt, leftMs, type Measuring, withCores } from "./Measuring.ts"

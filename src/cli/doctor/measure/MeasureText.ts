@@ -1,9 +1,10 @@
 // Measures a text model at 1, 4 and 16 streams: prompt tokens a second, reply tokens a second, and time to the first
 // token. The prompts' length is derived from a short first reply, so that a large model on a small machine finishes in
 // time too.
+
+import { Effect } from "effect"
 import { median } from "#harness/figures/Statistics.ts"
 import { rounded } from "#harness/report/Figure.ts"
-import { Effect } from "effect"
 import { type TextLevel, timesOf } from "../report/Document.ts"
 import { attempt, leftMs, type Measuring, withCores } from "./Measuring.ts"
 import { promptOf } from "./Prompts.ts"

@@ -1,10 +1,11 @@
 // The shared state of a model's measurements: the private node, the load client, the remaining time, and a list of
 // incomplete measurements.
-import { rounded } from "#harness/report/Figure.ts"
+
 import { Effect } from "effect"
 import { processorTimes } from "#actors/device/HostProcessor.ts"
 import { processorMsOf } from "#actors/device/ProcessorTime.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
+import { rounded } from "#harness/report/Figure.ts"
 import type { LoadClient, NotMeasured } from "../load/LoadClient.ts"
 import type { Cores } from "../report/Document.ts"
 import type { PrivateNode } from "./PrivateNode.ts"

@@ -57,7 +57,9 @@ it("is a document of its schema, also after a way through JSON", () => {
 
 it("two documents can be compared figure by figure; one without the best of its times has no range", () => {
   const faster = { ...document, models: [textReport({ 1: 40 }, 2, { id: "text" })] }
-  const old = JSON.parse(JSON.stringify(faster), (name, value: unknown) => (name === "best" ? undefined : value))
+  const old = JSON.parse(JSON.stringify(faster), (name, value: unknown) =>
+    name === "best" ? undefined : value,
+  )
   const ratios = compareResults(resultOf(document), resultOf(Schema.decodeUnknownSync(Document)(old)))
   const found = ratios.map(({ figure, part, ratio }) => `${part}, ${figure}: ${ratio.value}`)
   expect(found).toContain("text, 1 stream, reply tokens: 2")
