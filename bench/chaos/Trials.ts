@@ -2,15 +2,7 @@
 // received and how soon, when it answered again, and the effect on other clients.
 import { Clock, Effect, Fiber } from "effect"
 import { percentile } from "#harness/figures/Statistics.ts"
-import {
-  atLeast,
-  atMost,
-  besideFloor,
-  type Figure,
-  figure,
-  type Part,
-  readingsOf,
-} from "#harness/report/Figure.ts"
+import { figure, readingsOf, besideFloor, atMost, atLeast, type Figure, type Part } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../support/Child.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import type { Answer } from "./crowdMain.ts"

@@ -2,17 +2,7 @@
 // of its three engines alone for the same turn.
 import { availableParallelism } from "node:os"
 import { Effect } from "effect"
-import {
-  atMost,
-  besideFloor,
-  beyond,
-  figure,
-  figureOf,
-  type Part,
-  type Readings,
-  readingsOf,
-  times,
-} from "#harness/report/Figure.ts"
+import { figure, figureOf, readingsOf, besideFloor, beyond, times, atMost, type Part, type Readings } from "#harness/report/Figure.ts"
 import { type Child, ChildFailed, startChild } from "../support/Child.ts"
 import { type Gateway, startGateway } from "../support/Gateway.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"

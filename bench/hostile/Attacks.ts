@@ -1,15 +1,7 @@
 // The table of attacks: each against a node that serves another client, alternately with quiet. Measures the effect on that
 // client and the growth of the node's memory.
 import { Effect, type Scope } from "effect"
-import {
-  atLeast,
-  atMost,
-  besideFloor,
-  type Figure,
-  figure,
-  type Part,
-  readingsOf,
-} from "#harness/report/Figure.ts"
+import { figure, readingsOf, besideFloor, atMost, atLeast, type Figure, type Part } from "#harness/report/Figure.ts"
 import { type ChildFailed, startChild } from "../support/Child.ts"
 import { temporaryFolder } from "../support/Gateway.ts"
 import { demonstration, entryOf } from "../transcription/Models.ts"

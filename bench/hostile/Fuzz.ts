@@ -4,16 +4,7 @@ import { writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect, Option, type Scope } from "effect"
-import {
-  atLeast,
-  atMost,
-  besideFloor,
-  type Figure,
-  figure,
-  type Goal,
-  type Part,
-  readingsOf,
-} from "#harness/report/Figure.ts"
+import { figure, readingsOf, besideFloor, atMost, atLeast, type Figure, type Part, type Goal } from "#harness/report/Figure.ts"
 import { type ChildFailed, startChild } from "../support/Child.ts"
 import type { Gateway } from "../support/Gateway.ts"
 import type { FuzzerCommands, Progress } from "./fuzzerMain.ts"

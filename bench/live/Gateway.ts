@@ -1,7 +1,7 @@
 // The cost of live sessions in the gateway process itself: memory of silent sessions, and CPU time of a
 // frame against a bare uWebSockets.js echo.
 import { Effect } from "effect"
-import { atMost, besideFloor, figure, type Part, readingsOf } from "#harness/report/Figure.ts"
+import { figure, readingsOf, besideFloor, atMost, type Part } from "#harness/report/Figure.ts"
 import type { Child, ChildFailed } from "../support/Child.ts"
 import type { Gateway } from "../support/Gateway.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"

@@ -4,19 +4,7 @@ import { Effect } from "effect"
 import { transcriptOf } from "#harness/client/TranscriptionRequest.ts"
 import { makeClip } from "#harness/data/Clip.ts"
 import { percentile } from "#harness/figures/Statistics.ts"
-import {
-  atLeast,
-  atMost,
-  besideFloor,
-  type Figure,
-  figure,
-  figureOf,
-  type Goal,
-  type Part,
-  type Readings,
-  ratioTo,
-  readingsOf,
-} from "#harness/report/Figure.ts"
+import { figure, figureOf, readingsOf, besideFloor, ratioTo, atMost, atLeast, type Figure, type Part, type Goal, type Readings } from "#harness/report/Figure.ts"
 import { neverAborted, serverOf } from "../support/Ask.ts"
 import { type Child, ChildFailed } from "../support/Child.ts"
 import type { Gateway } from "../support/Gateway.ts"

@@ -3,7 +3,7 @@
 import { Effect } from "effect"
 import { SPEECH_RATE_HZ } from "#domain/audio/Audio.ts"
 import { encoderAudio } from "#engines/shared/speech/ReferenceClip.ts"
-import { atLeast, figure, type Part } from "#harness/report/Figure.ts"
+import { figure, atLeast, type Part } from "#harness/report/Figure.ts"
 import { loadCloner, loadVoices, speak, toTranscriberInput } from "./Engines.ts"
 import { evaluationSet, referenceSamples } from "./EvaluationSet.ts"
 import {

@@ -1,6 +1,6 @@
 // How long running replies wait while a picture is encoded and read beside them.
 import { Effect } from "effect"
-import { atMost, besideFloor, figureOf, type Part, readingsOf } from "#harness/report/Figure.ts"
+import { figureOf, readingsOf, besideFloor, atMost, type Part } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../support/Child.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { chatPath } from "../text/Models.ts"

@@ -4,16 +4,7 @@
 import { availableParallelism } from "node:os"
 import { Effect, type Scope } from "effect"
 import { speak } from "#harness/client/SpeechRequest.ts"
-import {
-  atLeast,
-  atMost,
-  beyond,
-  figureOf,
-  type Part,
-  readingsOf,
-  speedOver,
-  times,
-} from "#harness/report/Figure.ts"
+import { figureOf, readingsOf, speedOver, beyond, times, atMost, atLeast, type Part } from "#harness/report/Figure.ts"
 import { type KokoroSize, kokoroFiles } from "../sizes/kokoro/Kokoro.ts"
 import { asked, neverAborted, serverOf } from "../support/Ask.ts"
 import { type Child, type ChildFailed, startChild } from "../support/Child.ts"

@@ -1,6 +1,6 @@
 // A node whose catalog names no number of threads, beside nodes whose catalog names one: which counts are tried, and the figures.
 import { median } from "#harness/figures/Statistics.ts"
-import { atLeast, type Figure, figureOf, ratioTo, readingsOf, speedOver } from "#harness/report/Figure.ts"
+import { figureOf, readingsOf, ratioTo, speedOver, atLeast, type Figure } from "#harness/report/Figure.ts"
 
 /** All counts up to four; beyond, powers of two and the maximum, because each is a node with its own memory. */
 export const countsTo = (most: number): ReadonlyArray<number> =>

@@ -5,7 +5,6 @@ import { percentile } from "#harness/figures/Statistics.ts"
 import {
   atLeast,
   besideFloor,
-  type Figure,
   figure,
   figureOf,
   type Part,
@@ -73,47 +72,44 @@ const takeRound = (stage: Stage, streams: number, tokens: number): Effect.Effect
     return { bare, engine, gateway, window: watched.value, watched }
   })
 
-const figuresOf = (streams: number, rounds: ReadonlyArray<Round>): ReadonlyArray<Figure> => {
+const partOf = ({ streams, tokens }: DecodePlan["loads"][number], rounds: ReadonlyArray<Round>): Part => {
   const of = (part: (round: Round) => number) => rounds.map(part)
-  const name = streams === 1 ? "1 stream" : `${streams} streams`
   const gap = (which: "p50" | "p95" | "p99") => of(({ window }) => window.gaps[which])
   const first = (share: number) => of(({ window }) => percentile(window.firstEventMs, share))
   const rate = (what: string, part: "bare" | "engine" | "gateway") =>
     readingsOf(
-      `${name}: ${what}`,
+      what,
       "tokens/s",
       of((round) => round[part]),
     )
   const bare = rate("node-llama-cpp's own loop", "bare")
   const engine = rate("edgewise's engine alone", "engine")
   const gateway = rate("through HTTP streaming", "gateway")
-  return [
-    figureOf(engine),
-    ...besideFloor(bare, gateway, atLeast(0.95)),
-    ratioTo(gateway, engine),
-    figure("  first token p50", "ms", first(0.5)),
-    figure("  first token p95", "ms", first(0.95)),
-    figure("  first token p99", "ms", first(0.99)),
-    figure("  gap between tokens p50", "ms", gap("p50")),
-    figure("  gap between tokens p95", "ms", gap("p95")),
-    figure("  gap between tokens p99", "ms", gap("p99")),
-    ...loopFigures(rounds.map(({ watched }) => watched)),
-  ]
+  return {
+    title: `Decoding: demonstration weights, ${threads} thread, ${streams === 1 ? "1 stream" : `${streams} streams`} of ${tokens} tokens`,
+    method:
+      "each stream asks for reply after reply until it has its tokens, prompts and requests included; the loops do " +
+      "the same in a process without HTTP; alternately, the best of two each time",
+    figures: [
+      figureOf(engine),
+      ...besideFloor(bare, gateway, atLeast(0.95)),
+      ratioTo(gateway, engine),
+      figure("  first token p50", "ms", first(0.5)),
+      figure("  first token p95", "ms", first(0.95)),
+      figure("  first token p99", "ms", first(0.99)),
+      figure("  gap between tokens p50", "ms", gap("p50")),
+      figure("  gap between tokens p95", "ms", gap("p95")),
+      figure("  gap between tokens p99", "ms", gap("p99")),
+      ...loopFigures(rounds.map(({ watched }) => watched)),
+    ],
+  }
 }
 
-export const decodeRate = (stage: Stage, plan: DecodePlan): Effect.Effect<Part, ChildFailed> =>
-  Effect.gen(function* () {
-    const figures: Array<Figure> = []
-    for (const { streams, tokens } of plan.loads) {
-      const rounds = yield* repeatRounds(plan, () => takeRound(stage, streams, tokens))
-      figures.push(...figuresOf(streams, rounds))
-    }
-    const tokens = plan.loads.map((load) => `${load.streams} x ${load.tokens}`).join(", ")
-    return {
-      title: `Decoding: demonstration weights, ${threads} thread, streams x tokens ${tokens}`,
-      method:
-        "each stream asks for reply after reply until it has its tokens, prompts and requests included; the loops do " +
-        "the same in a process without HTTP; alternately, the best of two each time",
-      figures,
-    }
-  })
+/** One part for each load. */
+export const decodeRate = (stage: Stage, plan: DecodePlan): Effect.Effect<ReadonlyArray<Part>, ChildFailed> =>
+  Effect.forEach(plan.loads, (load) =>
+    Effect.map(
+      repeatRounds(plan, () => takeRound(stage, load.streams, load.tokens)),
+      (rounds) => partOf(load, rounds),
+    ),
+  )

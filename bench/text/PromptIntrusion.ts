@@ -1,6 +1,6 @@
 // How long running streams wait when a long prompt arrives beside them.
 import { Effect } from "effect"
-import { atMost, besideFloor, figureOf, type Part, readingsOf } from "#harness/report/Figure.ts"
+import { figureOf, readingsOf, besideFloor, atMost, type Part } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../support/Child.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { completionsPath, endlessCompletion, promptAlone } from "./Models.ts"

@@ -1,6 +1,6 @@
 // The processes of the text suite, started once: a node, the raw server, the load client and the decode loops.
 import { Effect, type Scope } from "effect"
-import { atMost, type Figure, figure } from "#harness/report/Figure.ts"
+import { figure, atMost, type Figure } from "#harness/report/Figure.ts"
 import { type Child, ChildFailed, startChild } from "../support/Child.ts"
 import type { Target } from "../support/Connection.ts"
 import { type Gateway, startGateway } from "../support/Gateway.ts"

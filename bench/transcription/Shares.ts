@@ -1,6 +1,6 @@
 // Whether concurrent clients get equal shares of the model.
 import { Effect } from "effect"
-import { atMost, figure, type Part } from "#harness/report/Figure.ts"
+import { figure, atMost, type Part } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../support/Child.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import type { Stage } from "./Stage.ts"

@@ -3,7 +3,7 @@
 
 import { Effect } from "effect"
 import type { GenerateRequest } from "#engines/protocol/Engine.ts"
-import { atLeast, figureOf, type Goal, type Part, ratioTo, readingsOf } from "#harness/report/Figure.ts"
+import { figureOf, readingsOf, ratioTo, atLeast, type Part, type Goal } from "#harness/report/Figure.ts"
 import { type ChildFailed, startChild } from "../../support/Child.ts"
 import { type RoundsPlan, repeatRounds } from "../../support/Rounds.ts"
 import type { ConstrainedCommands } from "./constrainedMain.ts"

@@ -1,6 +1,6 @@
 // The effect of a long prompt on running replies, and of the replies on the prompt.
 import { Effect } from "effect"
-import { atMost, besideFloor, figureOf, type Part, readingsOf } from "#harness/report/Figure.ts"
+import { figureOf, readingsOf, besideFloor, atMost, type Part } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../../support/Child.ts"
 import { type RoundsPlan, repeatRounds } from "../../support/Rounds.ts"
 import { besideReplies, closeWindow, promptOnce, type SizedStage } from "./Stage.ts"

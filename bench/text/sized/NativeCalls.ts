@@ -2,7 +2,7 @@
 // that samples tokens from the vocabulary and turns them into text.
 import { Effect } from "effect"
 import type { Sampling } from "#engines/protocol/Engine.ts"
-import { atMost, figure, type Part } from "#harness/report/Figure.ts"
+import { figure, atMost, type Part } from "#harness/report/Figure.ts"
 import { type ChildFailed, startChild } from "../../support/Child.ts"
 import type { NativeCommands, StepParts } from "./nativeMain.ts"
 import type { SizedStage } from "./Stage.ts"

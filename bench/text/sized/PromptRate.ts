@@ -1,6 +1,6 @@
 // A prompt alone: its tokens a second until its first token, through the node and through the bare loop.
 import { Effect } from "effect"
-import { atLeast, besideFloor, figure, type Part, readingsOf } from "#harness/report/Figure.ts"
+import { figure, readingsOf, besideFloor, atLeast, type Part } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../../support/Child.ts"
 import { type RoundsPlan, repeatRounds } from "../../support/Rounds.ts"
 import { promptOnce, type SizedStage } from "./Stage.ts"
