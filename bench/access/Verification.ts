@@ -1,7 +1,7 @@
 // The cost of authentication at an edge: a session token seen before, a new one, a forged one, the rate
 // limit, and the memory of many users. Measured in a process of its own (verifierMain).
 import { Effect, type Scope } from "effect"
-import { figure, atMost, type Part } from "#harness/report/Figure.ts"
+import { atMost, figure, type Part } from "#harness/report/Figure.ts"
 import { type ChildFailed, startChild } from "../support/Child.ts"
 import type { Commands } from "../support/CommandChannel.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"

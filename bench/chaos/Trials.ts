@@ -2,7 +2,16 @@
 // received and how soon, when it answered again, and the effect on other clients.
 import { Clock, Effect, Fiber } from "effect"
 import { percentile } from "#harness/figures/Statistics.ts"
-import { figure, readingsOf, besideFloor, atMost, atLeast, type Figure, type Part } from "#harness/report/Figure.ts"
+import {
+  atLeast,
+  atMost,
+  besideFloor,
+  type Figure,
+  figure,
+  ofEach,
+  type Part,
+  readingsOf,
+} from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../support/Child.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import type { Answer } from "./crowdMain.ts"
@@ -121,16 +130,8 @@ const ownFigures = (trials: ReadonlyArray<Trial>): ReadonlyArray<Figure> =>
           atMost(250),
         ),
         ...besideFloor(
-          readingsOf(
-            `${kind}, ${fault}: a cold load`,
-            "ms",
-            own.map(({ coldMs }) => coldMs),
-          ),
-          readingsOf(
-            `${kind}, ${fault}: answers again`,
-            "ms",
-            own.map(({ backMs }) => backMs),
-          ),
+          ofEach(own, `${kind}, ${fault}: a cold load`, "ms", ({ coldMs }) => coldMs),
+          ofEach(own, `${kind}, ${fault}: answers again`, "ms", ({ backMs }) => backMs),
           atMost(2),
         ),
       ]

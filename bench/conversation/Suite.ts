@@ -2,7 +2,16 @@
 // of its three engines alone for the same turn.
 import { availableParallelism } from "node:os"
 import { Effect } from "effect"
-import { figure, figureOf, readingsOf, besideFloor, beyond, times, atMost, type Part, type Readings } from "#harness/report/Figure.ts"
+import {
+  atMost,
+  besideFloor,
+  beyond,
+  figureOf,
+  ofEach,
+  type Part,
+  type Readings,
+  times,
+} from "#harness/report/Figure.ts"
 import { type Child, ChildFailed, startChild } from "../support/Child.ts"
 import { type Gateway, startGateway } from "../support/Gateway.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
@@ -36,22 +45,13 @@ const sumOf = ({ speechMs, textMs, transcriptionMs }: BareTimes): number =>
   transcriptionMs + textMs + speechMs
 
 const enginesSum = (readings: ReadonlyArray<Reading>): Readings =>
-  readingsOf(
-    "engines alone: sum",
-    "ms",
-    readings.map(({ bare }) => sumOf(bare)),
-  )
+  ofEach(readings, "engines alone: sum", "ms", ({ bare }) => sumOf(bare))
 
 const nodeTimes = (
   readings: ReadonlyArray<Reading>,
   name: string,
   part: (turn: NodeTurn) => number,
-): Readings =>
-  readingsOf(
-    name,
-    "ms",
-    readings.map(({ node }) => part(node)),
-  )
+): Readings => ofEach(readings, name, "ms", ({ node }) => part(node))
 
 /** Rounds of one turn through the node and the same turn with the engines alone. */
 const roundsOf = (
@@ -85,11 +85,7 @@ const committed = (readings: ReadonlyArray<Reading>, extraMs: number): Part => {
   const sum = enginesSum(readings)
   const of = (what: string, part: (turn: NodeTurn) => number) => nodeTimes(readings, what, part)
   const alone = (what: string, part: (times: BareTimes) => number) =>
-    figure(
-      `engines alone: ${what}`,
-      "ms",
-      readings.map(({ bare }) => part(bare)),
-    )
+    figureOf(ofEach(readings, `engines alone: ${what}`, "ms", ({ bare }) => part(bare)))
   const first = of("node: commit to first audio", (turn) => turn.audioMs)
   return {
     title: "From the client's commit to the first audio: nothing can be prepared before",
@@ -125,10 +121,13 @@ const voiced = (readings: ReadonlyArray<Reading>, silenceMs: number, extraMs: nu
       figureOf(beyondSilence, atMost(20)),
       beyond(beyondSilence, times(allowedRatio, sum), atMost(extraMs)),
       // Work can begin once the silence has lasted for some frames.
-      figure(
-        `engines fit inside the silence on a machine faster by`,
-        "x",
-        readings.map(({ bare }) => sumOf(bare) / (silenceMs - preparedAfterMs)),
+      figureOf(
+        ofEach(
+          readings,
+          `engines fit inside the silence on a machine faster by`,
+          "x",
+          ({ bare }) => sumOf(bare) / (silenceMs - preparedAfterMs),
+        ),
       ),
     ],
   }

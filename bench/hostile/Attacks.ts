@@ -1,7 +1,16 @@
 // The table of attacks: each against a node that serves another client, alternately with quiet. Measures the effect on that
 // client and the growth of the node's memory.
 import { Effect, type Scope } from "effect"
-import { figure, readingsOf, besideFloor, atMost, atLeast, type Figure, type Part } from "#harness/report/Figure.ts"
+import {
+  atLeast,
+  atMost,
+  besideFloor,
+  type Figure,
+  figure,
+  figureOf,
+  ofEach,
+  type Part,
+} from "#harness/report/Figure.ts"
 import { type ChildFailed, startChild } from "../support/Child.ts"
 import { temporaryFolder } from "../support/Gateway.ts"
 import { demonstration, entryOf } from "../transcription/Models.ts"
@@ -83,11 +92,7 @@ const rows = (name: AttackName, rounds: ReadonlyArray<Round>): ReadonlyArray<Fig
   const answered = rounds.reduce((sum, { during, quiet }) => sum + during.answered + quiet.answered, 0)
   const latencies = (of: "chat" | "text" | "schema", what: string): ReadonlyArray<Figure> => {
     const p99 = (when: "quiet" | "during", words: string) =>
-      readingsOf(
-        `${name}: p99${what} ${words}`,
-        "ms",
-        rounds.map((one) => one[when][of].p99),
-      )
+      ofEach(rounds, `${name}: p99${what} ${words}`, "ms", (one) => one[when][of].p99)
     return besideFloor(p99("quiet", "quiet"), p99("during", "under attack"), atMost(most.times))
   }
   const grown = Math.max(...rounds.map(({ grownMib }) => grownMib))
@@ -95,11 +100,7 @@ const rows = (name: AttackName, rounds: ReadonlyArray<Round>): ReadonlyArray<Fig
   const others = mediaAttacks.includes(name) ? most.mediaMib : most.transportMib
   const limit = isConversation ? most.conversationMib : others
   return [
-    figure(
-      `${name}: connections of the attacker`,
-      "",
-      rounds.map(({ connections }) => connections),
-    ),
+    figureOf(ofEach(rounds, `${name}: connections of the attacker`, "", ({ connections }) => connections)),
     ...(schemaAttacks.includes(name)
       ? [
           ...latencies("text", " of a plain chat of the model"),

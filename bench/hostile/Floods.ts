@@ -1,7 +1,7 @@
 // All attacks on conversations at once against a gateway with a small heap: whether it lives, how much memory it takes, and what
 // another client sees of it.
 import { Effect, type Scope } from "effect"
-import { figure, readingsOf, besideFloor, atMost, atLeast, type Part } from "#harness/report/Figure.ts"
+import { atLeast, atMost, besideFloor, figure, type Part, readingsOf } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../support/Child.ts"
 import { conversationAttacks } from "./AttackPlans.ts"
 import { attackers, take, whisper } from "./Attacks.ts"

@@ -4,7 +4,16 @@ import { writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect, Option, type Scope } from "effect"
-import { figure, readingsOf, besideFloor, atMost, atLeast, type Figure, type Part, type Goal } from "#harness/report/Figure.ts"
+import {
+  atLeast,
+  atMost,
+  besideFloor,
+  type Figure,
+  figure,
+  type Goal,
+  type Part,
+  readingsOf,
+} from "#harness/report/Figure.ts"
 import { type ChildFailed, startChild } from "../support/Child.ts"
 import type { Gateway } from "../support/Gateway.ts"
 import type { FuzzerCommands, Progress } from "./fuzzerMain.ts"

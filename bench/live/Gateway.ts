@@ -1,7 +1,7 @@
 // The cost of live sessions in the gateway process itself: memory of silent sessions, and CPU time of a
 // frame against a bare uWebSockets.js echo.
 import { Effect } from "effect"
-import { figure, readingsOf, besideFloor, atMost, type Part } from "#harness/report/Figure.ts"
+import { atMost, besideFloor, figure, ofEach, type Part } from "#harness/report/Figure.ts"
 import type { Child, ChildFailed } from "../support/Child.ts"
 import type { Gateway } from "../support/Gateway.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
@@ -109,16 +109,8 @@ export const frameSection = (
         `${plan.sessions} sessions, ${plan.frames} frames each, alternately to the gateway (windows of 10 s, an engine ` +
         "that costs nothing) and to a bare uWebSockets.js echo; CPU of the process",
       figures: besideFloor(
-        readingsOf(
-          "bare uWebSockets.js echo",
-          "us CPU",
-          rounds.map(({ floor }) => floor),
-        ),
-        readingsOf(
-          "gateway",
-          "us CPU",
-          rounds.map(({ subject }) => subject),
-        ),
+        ofEach(rounds, "bare uWebSockets.js echo", "us CPU", ({ floor }) => floor),
+        ofEach(rounds, "gateway", "us CPU", ({ subject }) => subject),
       ),
     }
   })

@@ -1,7 +1,7 @@
 // The cost of live transcription without a node: a late window of a session against an early one, and a session
 // against one that reuses nothing and must end in the same text.
 import { Effect } from "effect"
-import { figure, atMost, type Part } from "#harness/report/Figure.ts"
+import { atMost, figure, type Part } from "#harness/report/Figure.ts"
 import { type Child, ChildFailed } from "../support/Child.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import type { HearingCommands } from "./hearingMain.ts"

@@ -4,7 +4,19 @@ import { Effect } from "effect"
 import { transcriptOf } from "#harness/client/TranscriptionRequest.ts"
 import { makeClip } from "#harness/data/Clip.ts"
 import { percentile } from "#harness/figures/Statistics.ts"
-import { figure, figureOf, readingsOf, besideFloor, ratioTo, atMost, atLeast, type Figure, type Part, type Goal, type Readings } from "#harness/report/Figure.ts"
+import {
+  atLeast,
+  atMost,
+  besideFloor,
+  type Figure,
+  figure,
+  figureOf,
+  type Goal,
+  ofEach,
+  type Part,
+  type Readings,
+  ratioTo,
+} from "#harness/report/Figure.ts"
 import { neverAborted, serverOf } from "../support/Ask.ts"
 import { type Child, ChildFailed } from "../support/Child.ts"
 import type { Gateway } from "../support/Gateway.ts"
@@ -65,11 +77,7 @@ export const lastWordSection = (
       }),
     )
     const of = (name: string, part: "stopMs" | "fileMs" | "cutMs") =>
-      readingsOf(
-        name,
-        "ms",
-        rounds.map((round) => round[part]),
-      )
+      ofEach(rounds, name, "ms", (round) => round[part])
     const lastWord = of("stop to transcript.text.done", "stopMs")
     const file = of("one transcription of the tail", "fileMs")
     const cut = of("stop while a window is transcribed", "cutMs")

@@ -2,7 +2,7 @@
 // are admitted, and the lag of their captions. For weights whose encoder is too large for captions it names a draft.
 import { availableParallelism } from "node:os"
 import { Effect } from "effect"
-import { atMost, atLeast, type Goal } from "#harness/report/Figure.ts"
+import { atLeast, atMost, type Goal } from "#harness/report/Figure.ts"
 import { type WhisperSize, whisperFiles } from "../sizes/whisper/Whisper.ts"
 import { startChild } from "../support/Child.ts"
 import { startGateway } from "../support/Gateway.ts"

@@ -1,7 +1,7 @@
 // Measures whether the built-in chat model gives sensible answers: fixed prompts, greedy decoding, and a rule for each prompt.
 import { Effect } from "effect"
 import type { ChatTurn, TextEngine } from "#engines/protocol/Engine.ts"
-import { figure, atLeast, type Part } from "#harness/report/Figure.ts"
+import { atLeast, figure, type Part } from "#harness/report/Figure.ts"
 import { judgedAnswers, rubricSection } from "./ChatRubric.ts"
 import { sumsSection } from "./ChatSums.ts"
 import { toolSection } from "./ChatTools.ts"

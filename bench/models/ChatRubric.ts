@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs"
 import { Effect, Schema } from "effect"
 import type { JsonObject } from "#domain/wire/Json.ts"
 import type { ChatTurn, GenerateRequest, TextDelta, TextEngine } from "#engines/protocol/Engine.ts"
-import { figure, atLeast, type Part } from "#harness/report/Figure.ts"
+import { atLeast, figure, type Part } from "#harness/report/Figure.ts"
 import { collector, greedy, toolResultTurns } from "./Engines.ts"
 
 const JsonValue = Schema.Record(Schema.String, Schema.Json)

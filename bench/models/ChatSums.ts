@@ -2,7 +2,7 @@
 // greedily. Right is an answer whose last number is the result.
 import { Effect } from "effect"
 import type { TextEngine } from "#engines/protocol/Engine.ts"
-import { figure, atLeast, type Part } from "#harness/report/Figure.ts"
+import { atLeast, figure, type Part } from "#harness/report/Figure.ts"
 import { RandomNumbers } from "./Conditions.ts"
 import { answer } from "./Engines.ts"
 

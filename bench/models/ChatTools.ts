@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs"
 import { isDeepStrictEqual } from "node:util"
 import { Effect, Schema } from "effect"
 import type { TextDelta, TextEngine, Tool } from "#engines/protocol/Engine.ts"
-import { figure, atLeast, type Part } from "#harness/report/Figure.ts"
+import { atLeast, figure, type Part } from "#harness/report/Figure.ts"
 import { collector, greedy } from "./Engines.ts"
 
 const JsonObject = Schema.Record(Schema.String, Schema.Json)

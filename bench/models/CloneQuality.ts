@@ -3,7 +3,7 @@
 import { Effect } from "effect"
 import { SPEECH_RATE_HZ } from "#domain/audio/Audio.ts"
 import { encoderAudio } from "#engines/shared/speech/ReferenceClip.ts"
-import { figure, atLeast, type Part } from "#harness/report/Figure.ts"
+import { atLeast, figure, figureOf, ofEach, type Part } from "#harness/report/Figure.ts"
 import { loadCloner, loadVoices, speak, toTranscriberInput } from "./Engines.ts"
 import { evaluationSet, referenceSamples } from "./EvaluationSet.ts"
 import {
@@ -70,20 +70,10 @@ export const cloneSections = Effect.gen(function* () {
           tally(likeness.map(({ nearest }) => nearest)),
           goal,
         ),
-        figure(
-          "difference in pitch",
-          "%",
-          likeness.map(({ pitch }) => pitch),
-        ),
-        figure(
-          "difference in timbre",
-          "dB",
-          likeness.map(({ timbre }) => timbre),
-        ),
-        figure(
-          "difference in timbre of the nearest preset",
-          "dB",
-          likeness.map(({ ofPresets }) => ofPresets),
+        figureOf(ofEach(likeness, "difference in pitch", "%", ({ pitch }) => pitch)),
+        figureOf(ofEach(likeness, "difference in timbre", "dB", ({ timbre }) => timbre)),
+        figureOf(
+          ofEach(likeness, "difference in timbre of the nearest preset", "dB", ({ ofPresets }) => ofPresets),
         ),
       ],
     },

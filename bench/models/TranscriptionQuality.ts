@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import { LISTEN_RATE_HZ, s16ToF32 } from "#domain/audio/Audio.ts"
 import type { TranscriptionEngine } from "#engines/protocol/Engine.ts"
 import { type TranscribedText, wordErrorPercent } from "#harness/figures/WordErrors.ts"
-import { figure, atMost, atLeast, type Part } from "#harness/report/Figure.ts"
+import { atLeast, atMost, figure, figureOf, ofEach, type Part } from "#harness/report/Figure.ts"
 import { clipsWithoutSpeech, withNoise, withReverberation } from "./Conditions.ts"
 import { loadTranscriber, type Transcript, transcribe } from "./Engines.ts"
 import { evaluationSet, type Recording, recordingSamples } from "./EvaluationSet.ts"
@@ -164,16 +164,12 @@ const times = Effect.fnUntraced(function* (engine: TranscriptionEngine, material
     title: "Transcription: times of segments",
     method: `${material.length} recordings of four or six sentences with pauses of half a second; for every sentence, the distance to the nearest transcribed start and end.`,
     figures: [
-      figure(
-        "error of starts",
-        "s",
-        errors.map(({ start }) => start),
+      figureOf(
+        ofEach(errors, "error of starts", "s", ({ start }) => start),
         goal,
       ),
-      figure(
-        "error of ends",
-        "s",
-        errors.map(({ end }) => end),
+      figureOf(
+        ofEach(errors, "error of ends", "s", ({ end }) => end),
         goal,
       ),
       figure("starts within 0.3 s", "%", [within("start")], least),

@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import { SPEECH_RATE_HZ } from "#domain/audio/Audio.ts"
 import type { SpeechEngine } from "#engines/protocol/Engine.ts"
 import { wordErrorPercent } from "#harness/figures/WordErrors.ts"
-import { figure, atMost, type Part } from "#harness/report/Figure.ts"
+import { atMost, figure, figureOf, ofEach, type Part } from "#harness/report/Figure.ts"
 import { loadTranscriber, loadVoices, type Speech, speak, toTranscriberInput, transcribe } from "./Engines.ts"
 import { evaluationSet } from "./EvaluationSet.ts"
 import { cleannessOf } from "./VoiceProfile.ts"
@@ -110,10 +110,13 @@ const cost = (spoken: ReadonlyArray<Spoken>): Part => ({
   title: "Voices: speed",
   method: `${spoken.length} sentences, text to samples, one thread.`,
   figures: [
-    figure(
-      "computing time for a second of speech",
-      "s",
-      spoken.map(({ computeSeconds, samples }) => (computeSeconds * SPEECH_RATE_HZ) / samples.length),
+    figureOf(
+      ofEach(
+        spoken,
+        "computing time for a second of speech",
+        "s",
+        ({ computeSeconds, samples }) => (computeSeconds * SPEECH_RATE_HZ) / samples.length,
+      ),
       atMost(0.2),
     ),
   ],

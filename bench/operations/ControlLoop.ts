@@ -1,7 +1,7 @@
 // The effect of operators' requests on the node's event loop: models loaded, unloaded and purged beside sixteen streams.
 import { Effect, type Scope } from "effect"
 import { exchange } from "#harness/client/Exchange.ts"
-import { figure, atMost, type Part } from "#harness/report/Figure.ts"
+import { atMost, figure, type Part } from "#harness/report/Figure.ts"
 import { serverOf } from "../support/Ask.ts"
 import type { ChildFailed } from "../support/Child.ts"
 import { type Gateway, startGateway } from "../support/Gateway.ts"

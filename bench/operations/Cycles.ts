@@ -3,7 +3,7 @@
 import { Effect, type Scope } from "effect"
 import { residentBytesOf } from "#actors/device/ResidentMemory.ts"
 import { median } from "#harness/figures/Statistics.ts"
-import { figure, atMost, type Figure, type Part } from "#harness/report/Figure.ts"
+import { atMost, type Figure, figure, type Part } from "#harness/report/Figure.ts"
 import { digits } from "#harness/report/Format.ts"
 import type { ChildFailed } from "../support/Child.ts"
 import { startGateway } from "../support/Gateway.ts"

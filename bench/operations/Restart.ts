@@ -3,7 +3,7 @@
 
 import { createServer } from "node:net"
 import { Effect, type Scope } from "effect"
-import { figure, readingsOf, besideFloor, atMost, type Figure, type Part } from "#harness/report/Figure.ts"
+import { atMost, besideFloor, type Figure, figure, type Part, readingsOf } from "#harness/report/Figure.ts"
 import { type ChildFailed, startChild } from "../support/Child.ts"
 import { childrenOf } from "../support/EngineCpu.ts"
 import { temporaryFolder } from "../support/Gateway.ts"

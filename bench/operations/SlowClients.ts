@@ -5,7 +5,17 @@ import { spawn } from "node:child_process"
 import { connect } from "node:net"
 import { Effect, type Scope } from "effect"
 import { Latencies } from "#harness/figures/Latencies.ts"
-import { figure, figureOf, readingsOf, ratioTo, atMost, atLeast, type Figure, type Part, type Goal } from "#harness/report/Figure.ts"
+import {
+  atLeast,
+  atMost,
+  type Figure,
+  figure,
+  figureOf,
+  type Goal,
+  type Part,
+  ratioTo,
+  readingsOf,
+} from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../support/Child.ts"
 import { type Gateway, startGateway } from "../support/Gateway.ts"
 import { fakeModel } from "./Models.ts"

@@ -1,6 +1,6 @@
 // How long running replies wait while a picture is encoded and read beside them.
 import { Effect } from "effect"
-import { figureOf, readingsOf, besideFloor, atMost, type Part } from "#harness/report/Figure.ts"
+import { atMost, besideFloor, figureOf, ofEach, type Part } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../support/Child.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { chatPath } from "../text/Models.ts"
@@ -61,11 +61,7 @@ export const besideReplies = (stage: Stage, plan: BesidePlan): Effect.Effect<Par
     repeatRounds(plan, (nth) => takeRound(stage, plan, nth)),
     (rounds) => {
       const of = (name: string, part: keyof (typeof rounds)[number]) =>
-        readingsOf(
-          name,
-          "ms",
-          rounds.map((round) => round[part]),
-        )
+        ofEach(rounds, name, "ms", (round) => round[part])
       return {
         title: `A picture of one tile beside ${runningStreams} running replies of the same model, one thread`,
         method: `gaps between arrivals on the running streams, ${plan.quietMs} ms without, with a text prompt and with the picture, until its first token`,

@@ -1,7 +1,7 @@
 // When the first token about a picture comes, against the tower alone and a text prompt of the same length; the second question
 // about the same picture.
 import { Effect } from "effect"
-import { figure, figureOf, readingsOf, besideFloor, atMost, type Part } from "#harness/report/Figure.ts"
+import { atMost, besideFloor, figure, figureOf, type Part, readingsOf } from "#harness/report/Figure.ts"
 import type { Child } from "../support/Child.ts"
 import { ChildFailed } from "../support/Child.ts"
 import type { OnceReply } from "../support/loadClientMain.ts"

@@ -1,6 +1,6 @@
 // Memory after a thousand requests with pictures, each with another one, against that after the first two hundred.
 import { Effect } from "effect"
-import { figure, atMost, type Part } from "#harness/report/Figure.ts"
+import { atMost, figure, type Part } from "#harness/report/Figure.ts"
 import { operatorOf, superadminKey } from "../operations/Operator.ts"
 import type { ChildFailed } from "../support/Child.ts"
 import { ask } from "./FirstToken.ts"

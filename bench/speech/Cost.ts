@@ -1,6 +1,6 @@
 // The cost of a second of speech: computing time of the engine, and encoding in the gateway as a share of a core.
 import { Effect } from "effect"
-import { figure, atMost, type Part } from "#harness/report/Figure.ts"
+import { atMost, figure, type Part } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../support/Child.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { scripted, sentence, spoken, textOf } from "./Models.ts"

@@ -2,7 +2,17 @@
 // engine; and whether it depends on the length of the text.
 import { Effect } from "effect"
 import { median } from "#harness/figures/Statistics.ts"
-import { figure, figureOf, readingsOf, besideFloor, ratioTo, beyond, times, atMost, type Part } from "#harness/report/Figure.ts"
+import {
+  atMost,
+  besideFloor,
+  beyond,
+  figure,
+  figureOf,
+  type Part,
+  ratioTo,
+  readingsOf,
+  times,
+} from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../support/Child.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { type StreamFormat, sentence, spoken, textOf } from "./Models.ts"

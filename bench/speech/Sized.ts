@@ -4,7 +4,16 @@
 import { availableParallelism } from "node:os"
 import { Effect, type Scope } from "effect"
 import { speak } from "#harness/client/SpeechRequest.ts"
-import { figureOf, readingsOf, speedOver, beyond, times, atMost, atLeast, type Part } from "#harness/report/Figure.ts"
+import {
+  atLeast,
+  atMost,
+  beyond,
+  figureOf,
+  ofEach,
+  type Part,
+  speedOver,
+  times,
+} from "#harness/report/Figure.ts"
 import { type KokoroSize, kokoroFiles } from "../sizes/kokoro/Kokoro.ts"
 import { asked, neverAborted, serverOf } from "../support/Ask.ts"
 import { type Child, type ChildFailed, startChild } from "../support/Child.ts"
@@ -66,16 +75,8 @@ const firstAudio = (gateway: Gateway, bare: Child<BareEngineCommands>, plan: Rou
         return { bare: firstPieceMs, node: (yield* timedReply(gateway, sentence, true)).firstMs }
       }),
     )
-    const engine = readingsOf(
-      "engine alone, first piece",
-      "ms",
-      rounds.map((round) => round.bare),
-    )
-    const node = readingsOf(
-      "pcm stream, first audio",
-      "ms",
-      rounds.map((round) => round.node),
-    )
+    const engine = ofEach(rounds, "engine alone, first piece", "ms", (round) => round.bare)
+    const node = ofEach(rounds, "pcm stream, first audio", "ms", (round) => round.node)
     const part: Part = {
       title: `First audio of ${sentence.length} characters`,
       method: "alternately: the engine alone to its first piece, and a pcm stream to its first bytes",
@@ -93,16 +94,8 @@ const speed = (gateway: Gateway, bare: Child<BareEngineCommands>, plan: RoundsPl
         return { bare: realTimeFactor, node: allMs / audioMs }
       }),
     )
-    const engine = readingsOf(
-      "engine alone",
-      "s/s",
-      rounds.map((round) => round.bare),
-    )
-    const node = readingsOf(
-      "through the node",
-      "s/s",
-      rounds.map((round) => round.node),
-    )
+    const engine = ofEach(rounds, "engine alone", "s/s", (round) => round.bare)
+    const node = ofEach(rounds, "through the node", "s/s", (round) => round.node)
     const part: Part = {
       title: `Real-time factor, ${text.length} characters`,
       method:

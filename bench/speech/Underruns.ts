@@ -2,7 +2,7 @@
 // number that is admitted.
 
 import { Effect } from "effect"
-import { figure, atMost, atLeast, type Figure, type Part } from "#harness/report/Figure.ts"
+import { atLeast, atMost, type Figure, figure, type Part } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../support/Child.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { type StreamFormat, scripted, scriptedFactor, spoken, textOf } from "./Models.ts"

@@ -1,6 +1,6 @@
 // A node whose catalog names no number of threads, beside nodes whose catalog names one: which counts are tried, and the figures.
 import { median } from "#harness/figures/Statistics.ts"
-import { figureOf, readingsOf, ratioTo, speedOver, atLeast, type Figure } from "#harness/report/Figure.ts"
+import { atLeast, type Figure, figureOf, ofEach, ratioTo, speedOver } from "#harness/report/Figure.ts"
 
 /** All counts up to four; beyond, powers of two and the maximum, because each is a node with its own memory. */
 export const countsTo = (most: number): ReadonlyArray<number> =>
@@ -19,11 +19,7 @@ export const besideCounts = (
   rounds: ReadonlyArray<ReadonlyArray<number>>,
 ): ReadonlyArray<Figure> => {
   const of = (what: string, at: number) =>
-    readingsOf(
-      name + what,
-      unit,
-      rounds.map((readings) => readings[at] ?? Number.NaN),
-    )
+    ofEach(rounds, name + what, unit, (readings) => readings[at] ?? Number.NaN)
   const named = counts.map((count, at) => of(`threads ${count}`, at + 1))
   const subject = of("catalog without threads", 0)
   const better = unit === "ms" ? -1 : 1

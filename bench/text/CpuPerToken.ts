@@ -1,6 +1,15 @@
 // CPU time of a streamed token, against raw uWS writing the same bytes at the same pace.
 import { Effect } from "effect"
-import { figure, figureOf, readingsOf, ratioTo, atMost, type Figure, type Part, type Goal } from "#harness/report/Figure.ts"
+import {
+  atMost,
+  type Figure,
+  figure,
+  figureOf,
+  type Goal,
+  type Part,
+  ratioTo,
+  readingsOf,
+} from "#harness/report/Figure.ts"
 import type { Child, ChildFailed } from "../support/Child.ts"
 import type { Target } from "../support/Connection.ts"
 import type { ProbeCommands } from "../support/Probe.ts"

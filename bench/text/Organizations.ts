@@ -2,7 +2,7 @@
 // the number of organizations: as each reuses only what it sent itself, and with the prompt declared as shared.
 
 import { Effect, type Scope } from "effect"
-import { figure, type Figure, type Part } from "#harness/report/Figure.ts"
+import { type Figure, figure, type Part } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../support/Child.ts"
 import { startGateway } from "../support/Gateway.ts"
 import { createKey } from "../support/Keys.ts"

@@ -1,6 +1,6 @@
 // How long running streams wait when a long prompt arrives beside them.
 import { Effect } from "effect"
-import { figureOf, readingsOf, besideFloor, atMost, type Part } from "#harness/report/Figure.ts"
+import { atMost, besideFloor, figureOf, ofEach, type Part } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../support/Child.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { completionsPath, endlessCompletion, promptAlone } from "./Models.ts"
@@ -72,11 +72,7 @@ export const promptIntrusion = (stage: Stage, plan: IntrusionPlan): Effect.Effec
     const sentences = Math.round((plan.promptTokens / usedTokens(reply.body)) * trial)
     const rounds = yield* repeatRounds(plan, (nth) => takeRound(stage, plan, promptOf(nth + 1, sentences)))
     const of = (name: string, part: Exclude<keyof Round, "watched">) =>
-      readingsOf(
-        name,
-        part === "promptTokens" ? "tokens" : "ms",
-        rounds.map((round) => round[part]),
-      )
+      ofEach(rounds, name, part === "promptTokens" ? "tokens" : "ms", (round) => round[part])
     const quiet = of("quiet gap p99", "quietP99Ms")
     const longest = of("gap while it enters, longest", "enteringLongestMs")
     return {

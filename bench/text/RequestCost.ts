@@ -1,7 +1,7 @@
 // CPU time of a request in the gateway, and requests a second on one core, against bare `node:http` that parses
 // the same body and sends the same reply.
 import { Effect } from "effect"
-import { figure, readingsOf, besideFloor, atMost, atLeast, type Part } from "#harness/report/Figure.ts"
+import { atLeast, atMost, besideFloor, figure, type Part, readingsOf } from "#harness/report/Figure.ts"
 import type { Child, ChildFailed } from "../support/Child.ts"
 import type { Target } from "../support/Connection.ts"
 import type { ProbeCommands } from "../support/Probe.ts"

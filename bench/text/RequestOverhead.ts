@@ -2,7 +2,7 @@
 // collect and parse the same body and send the same JSON.
 import { Effect } from "effect"
 import { percentile } from "#harness/figures/Statistics.ts"
-import { figureOf, readingsOf, beyond, atMost, type Part, type Readings } from "#harness/report/Figure.ts"
+import { atMost, beyond, figureOf, type Part, type Readings, readingsOf } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../support/Child.ts"
 import type { Target } from "../support/Connection.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"

@@ -1,6 +1,6 @@
 // The processes of the text suite, started once: a node, the raw server, the load client and the decode loops.
 import { Effect, type Scope } from "effect"
-import { figure, atMost, type Figure } from "#harness/report/Figure.ts"
+import { atMost, type Figure, figureOf, ofEach } from "#harness/report/Figure.ts"
 import { type Child, ChildFailed, startChild } from "../support/Child.ts"
 import type { Target } from "../support/Connection.ts"
 import { type Gateway, startGateway } from "../support/Gateway.ts"
@@ -117,25 +117,11 @@ export const watchingLoop = <A>(
 const loopRuleMs = 10
 
 export const loopFigures = (watched: ReadonlyArray<Watched<unknown>>): ReadonlyArray<Figure> => [
-  figure(
-    "gateway's event loop late, p99",
-    "ms",
-    watched.map(({ gateway }) => gateway.p99),
-  ),
-  figure(
-    "  longest",
-    "ms",
-    watched.map(({ gateway }) => gateway.longest),
-  ),
-  figure(
-    "  longest of an idle process beside it",
-    "ms",
-    watched.map(({ idle }) => idle.longest),
-  ),
-  figure(
-    "  longest by its own work (CPU)",
-    "ms",
-    watched.map(({ gateway }) => gateway.longestWork),
+  figureOf(ofEach(watched, "gateway's event loop late, p99", "ms", ({ gateway }) => gateway.p99)),
+  figureOf(ofEach(watched, "  longest", "ms", ({ gateway }) => gateway.longest)),
+  figureOf(ofEach(watched, "  longest of an idle process beside it", "ms", ({ idle }) => idle.longest)),
+  figureOf(
+    ofEach(watched, "  longest by its own work (CPU)", "ms", ({ gateway }) => gateway.longestWork),
     atMost(loopRuleMs),
   ),
 ]

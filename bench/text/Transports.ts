@@ -1,6 +1,14 @@
 // The two transports against each other: the same node with uWebSockets.js and with Node's own server, alternately.
 import { Effect, type Scope } from "effect"
-import { figureOf, readingsOf, besideFloor, beyond, atMost, atLeast, type Part } from "#harness/report/Figure.ts"
+import {
+  atLeast,
+  atMost,
+  besideFloor,
+  beyond,
+  figureOf,
+  type Part,
+  readingsOf,
+} from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../support/Child.ts"
 import { startGateway } from "../support/Gateway.ts"
 import { repeatRounds } from "../support/Rounds.ts"

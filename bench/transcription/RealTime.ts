@@ -1,6 +1,6 @@
 // The weights' speed through the node: a file, beside the engine's native calls alone.
 import { Effect } from "effect"
-import { figureOf, readingsOf, speedOver, atLeast, type Part } from "#harness/report/Figure.ts"
+import { atLeast, figureOf, type Part, readingsOf, speedOver } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../support/Child.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import type { Stage } from "./Stage.ts"

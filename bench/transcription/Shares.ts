@@ -1,6 +1,6 @@
 // Whether concurrent clients get equal shares of the model.
 import { Effect } from "effect"
-import { figure, atMost, type Part } from "#harness/report/Figure.ts"
+import { atMost, figureOf, ofEach, type Part } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../support/Child.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import type { Stage } from "./Stage.ts"
@@ -23,16 +23,22 @@ export const shares = (stage: Stage, plan: SharesPlan): Effect.Effect<Part, Chil
       title: `${clients} clients at once, each with files of ${seconds} s one after the other`,
       method: `audio transcribed for each client in ${forMs} ms, the most over the least`,
       figures: [
-        figure(
-          "largest share over smallest",
-          "x",
-          rounds.map((transcribed) => Math.max(...transcribed) / Math.min(...transcribed)),
+        figureOf(
+          ofEach(
+            rounds,
+            "largest share over smallest",
+            "x",
+            (transcribed) => Math.max(...transcribed) / Math.min(...transcribed),
+          ),
           atMost(1.3),
         ),
-        figure(
-          "audio transcribed for all",
-          "s/s",
-          rounds.map((transcribed) => total(transcribed) / (forMs / 1000)),
+        figureOf(
+          ofEach(
+            rounds,
+            "audio transcribed for all",
+            "s/s",
+            (transcribed) => total(transcribed) / (forMs / 1000),
+          ),
         ),
       ],
     }

@@ -3,7 +3,17 @@
 
 import { availableParallelism } from "node:os"
 import { Effect, type Scope } from "effect"
-import { figure, figureOf, readingsOf, ratioTo, speedOver, atMost, atLeast, type Part, type Goal } from "#harness/report/Figure.ts"
+import {
+  atLeast,
+  atMost,
+  figure,
+  figureOf,
+  type Goal,
+  type Part,
+  ratioTo,
+  readingsOf,
+  speedOver,
+} from "#harness/report/Figure.ts"
 import { type WhisperSize, whisperFiles } from "../sizes/whisper/Whisper.ts"
 import { ChildFailed } from "../support/Child.ts"
 import { besideCounts, countsTo } from "../support/DefaultThreads.ts"

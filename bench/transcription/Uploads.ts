@@ -1,7 +1,7 @@
 // Memory of an upload of 100 MB, and how soon a larger one is refused.
 import { readFile, writeFile } from "node:fs/promises"
 import { Effect } from "effect"
-import { figure, atMost, type Part } from "#harness/report/Figure.ts"
+import { atMost, figure, type Part } from "#harness/report/Figure.ts"
 import { ChildFailed } from "../support/Child.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import type { Stage } from "./Stage.ts"

@@ -1,7 +1,7 @@
 // How soon speech is found, and its end: sentences with silence before and behind, clean and in noise.
 
 import { percentile } from "#harness/figures/Statistics.ts"
-import { figure, atMost, type Part } from "#harness/report/Figure.ts"
+import { atMost, figure, type Part } from "#harness/report/Figure.ts"
 import { spoken } from "./Clips.ts"
 import { hear, perMs } from "./Hearing.ts"
 

@@ -93,6 +93,14 @@ export const readingsOf = (name: string, unit: string, values: ReadonlyArray<num
   values,
 })
 
+/** A reading of each round. */
+export const ofEach = <Round>(
+  rounds: ReadonlyArray<Round>,
+  name: string,
+  unit: string,
+  reading: (round: Round) => number,
+): Readings => readingsOf(name, unit, rounds.map(reading))
+
 export const rangeFigure = (
   name: string,
   unit: string,

@@ -2,7 +2,7 @@
 // answer, asked over HTTP of a node as users start it.
 import { dirname, resolve } from "node:path"
 import { Effect } from "effect"
-import { figure, atLeast, type Figure, type Part, type Goal } from "#harness/report/Figure.ts"
+import { atLeast, type Figure, figure, type Goal, type Part } from "#harness/report/Figure.ts"
 import { readCatalog } from "#weights/CatalogFile.ts"
 import { dataUrl, png } from "../../../test/support/pictures/PictureFiles.ts"
 import { ask } from "../../support/Ask.ts"

@@ -3,7 +3,7 @@
 
 import { Effect } from "effect"
 import type { GenerateRequest } from "#engines/protocol/Engine.ts"
-import { figureOf, readingsOf, ratioTo, atLeast, type Part, type Goal } from "#harness/report/Figure.ts"
+import { atLeast, figureOf, type Goal, ofEach, type Part, ratioTo } from "#harness/report/Figure.ts"
 import { type ChildFailed, startChild } from "../../support/Child.ts"
 import { type RoundsPlan, repeatRounds } from "../../support/Rounds.ts"
 import type { ConstrainedCommands } from "./constrainedMain.ts"
@@ -89,18 +89,10 @@ export const constrained = (
         }),
       )
       const named = streams === 1 ? "1 stream" : `${streams} streams`
-      const free = readingsOf(
-        `${named}, any text`,
-        "tokens/s",
-        rounds.map((round) => round.free),
-      )
+      const free = ofEach(rounds, `${named}, any text`, "tokens/s", (round) => round.free)
       figures.push(figureOf(free))
       for (const [at, [name, , goal]] of formats.entries()) {
-        const held = readingsOf(
-          `${named}, ${name}`,
-          "tokens/s",
-          rounds.map(({ rates }) => rates[at] ?? 0),
-        )
+        const held = ofEach(rounds, `${named}, ${name}`, "tokens/s", ({ rates }) => rates[at] ?? 0)
         figures.push(figureOf(held), ratioTo(held, free, goal))
       }
     }

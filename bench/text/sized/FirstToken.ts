@@ -2,7 +2,7 @@
 
 import { Effect } from "effect"
 import { median } from "#harness/figures/Statistics.ts"
-import { readingsOf, besideFloor, atMost, type Figure, type Part } from "#harness/report/Figure.ts"
+import { atMost, besideFloor, type Figure, type Part, readingsOf } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../../support/Child.ts"
 import { type RoundsPlan, repeatRounds } from "../../support/Rounds.ts"
 import { runToEnd, type SizedStage } from "./Stage.ts"

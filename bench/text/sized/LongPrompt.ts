@@ -1,6 +1,6 @@
 // The effect of a long prompt on running replies, and of the replies on the prompt.
 import { Effect } from "effect"
-import { figureOf, readingsOf, besideFloor, atMost, type Part } from "#harness/report/Figure.ts"
+import { atMost, besideFloor, figureOf, ofEach, type Part } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../../support/Child.ts"
 import { type RoundsPlan, repeatRounds } from "../../support/Rounds.ts"
 import { besideReplies, closeWindow, promptOnce, type SizedStage } from "./Stage.ts"
@@ -46,11 +46,7 @@ export const longPrompt = (stage: SizedStage, plan: LongPromptPlan): Effect.Effe
   Effect.gen(function* () {
     const rounds = yield* repeatRounds(plan, () => takeRound(stage, plan))
     const of = (name: string, part: keyof (typeof rounds)[number]) =>
-      readingsOf(
-        name,
-        part === "tokens" ? "tokens" : "ms",
-        rounds.map((round) => round[part]),
-      )
+      ofEach(rounds, name, part === "tokens" ? "tokens" : "ms", (round) => round[part])
     const quiet = of("quiet gap p99", "quietMs")
     const longest = of("gap while the prompt enters, longest", "longestMs")
     const alone = of("first token of the prompt alone", "aloneMs")

@@ -2,7 +2,7 @@
 // that samples tokens from the vocabulary and turns them into text.
 import { Effect } from "effect"
 import type { Sampling } from "#engines/protocol/Engine.ts"
-import { figure, atMost, type Part } from "#harness/report/Figure.ts"
+import { atMost, figure, figureOf, ofEach, type Part } from "#harness/report/Figure.ts"
 import { type ChildFailed, startChild } from "../../support/Child.ts"
 import type { NativeCommands, StepParts } from "./nativeMain.ts"
 import type { SizedStage } from "./Stage.ts"
@@ -62,10 +62,13 @@ export const nativeCalls = (
         figures: loads.flatMap(({ load, name }, at) => {
           const parts = steps[at] ?? []
           return [
-            figure(
-              `${named(load.streams)}, ${name}: step`,
-              "ms",
-              parts.map(({ decodeMs, sampleMs, textMs }) => decodeMs + sampleMs + textMs),
+            figureOf(
+              ofEach(
+                parts,
+                `${named(load.streams)}, ${name}: step`,
+                "ms",
+                ({ decodeMs, sampleMs, textMs }) => decodeMs + sampleMs + textMs,
+              ),
             ),
             figure("  share of sampling and detokenising", "%", parts.map(share), atMost(5)),
           ]

@@ -1,6 +1,6 @@
 // A prompt alone: its tokens a second until its first token, through the node and through the bare loop.
 import { Effect } from "effect"
-import { figure, readingsOf, besideFloor, atLeast, type Part } from "#harness/report/Figure.ts"
+import { atLeast, besideFloor, figureOf, ofEach, type Part, readingsOf } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../../support/Child.ts"
 import { type RoundsPlan, repeatRounds } from "../../support/Rounds.ts"
 import { promptOnce, type SizedStage } from "./Stage.ts"
@@ -29,11 +29,7 @@ export const promptRate = (stage: SizedStage, plan: PromptRatePlan): Effect.Effe
         "prompt tokens divided by the time from the request to the first token, alternately; the bare loop evaluates " +
         "the prompt in one batch",
       figures: [
-        figure(
-          "prompt",
-          "tokens",
-          rounds.map(({ tokens }) => tokens),
-        ),
+        figureOf(ofEach(rounds, "prompt", "tokens", ({ tokens }) => tokens)),
         ...besideFloor(
           readingsOf("bare loop", "tokens/s", bare),
           readingsOf("through HTTP streaming", "tokens/s", node),

@@ -1,7 +1,7 @@
 // Concurrent replies: their tokens a second once each has begun, through the node and through the bare loop.
 
 import { Effect } from "effect"
-import { readingsOf, besideFloor, atLeast, type Figure, type Part } from "#harness/report/Figure.ts"
+import { atLeast, besideFloor, type Figure, type Part, readingsOf } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../../support/Child.ts"
 import { type RoundsPlan, repeatRounds } from "../../support/Rounds.ts"
 import { replyRate, type SizedStage } from "./Stage.ts"
