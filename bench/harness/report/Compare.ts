@@ -39,9 +39,9 @@ export const ratioOf = (a: Interval, b: Interval): Interval => {
   return { value, low: value * Math.exp(-z * error), high: value * Math.exp(z * error) }
 }
 
-/** The least and the greatest ratio of a reading of b to one of a. */
-const rangeRatio = (a: Interval, b: Interval): Interval => {
-  const bounded = hasBounds(a) && hasBounds(b) && a.low > 0 && b.low > 0
+/** The least and the greatest ratio of a reading of b to one of a, where both were repeated. */
+const rangeRatio = (a: Interval, b: Interval, isRepeated: boolean): Interval => {
+  const bounded = isRepeated && hasBounds(a) && hasBounds(b) && a.low > 0 && b.low > 0
   return {
     value: b.value / a.value,
     low: bounded ? b.low / a.high : Number.NaN,
@@ -91,7 +91,8 @@ const ratiosOf = (section: string, part: string, [a, b]: Pair<Figure>): Readonly
     const other = inB[measure]
     if (other === undefined || !(one.value !== 0 && other.value !== 0)) return []
     if (Number.isNaN(one.value) || Number.isNaN(other.value)) return []
-    const ratio = isRange ? rangeRatio(one, other) : ratioOf(one, other)
+    const isRepeated = a.readings > 1 && b.readings > 1
+    const ratio = isRange ? rangeRatio(one, other, isRepeated) : ratioOf(one, other)
     const differs = isEnough && hasBounds(ratio) && (ratio.low > 1 || ratio.high < 1)
     const better = differs && more !== undefined ? (ratio.value > 1 === more ? "B" : "A") : undefined
     return [
@@ -169,15 +170,11 @@ export const comparisonNote =
   "expected to look like one. Of repeated readings: the least and the greatest ratio of two, and a difference where all readings of " +
   "one lie above all of the other and that has a chance below 5 %."
 
-export const nameOf = ({ figure, measure }: Ratio): string =>
-  measure === "median" ? figure : `${figure}, ${measure}`
-
 const row = (one: Ratio): ReadonlyArray<string> => {
   const scale = scaleFor(one.a, one.unit)
   const { high, low, value } = one.ratio
   return [
-    one.part,
-    nameOf(one),
+    one.measure === "median" ? one.figure : `${one.figure}, ${one.measure}`,
     scaled(one.a, scale),
     scaled(one.b, scale),
     scale.unit,
@@ -187,8 +184,12 @@ const row = (one: Ratio): ReadonlyArray<string> => {
   ]
 }
 
+/** The ratios of each part, under the names of its section and itself. */
+export const comparedParts = (ratios: ReadonlyArray<Ratio>): ReadonlyMap<string, ReadonlyArray<Ratio>> =>
+  Map.groupBy(ratios, ({ part, section }) => `${section}: ${part}`)
+
 export const comparisonTable = (ratios: ReadonlyArray<Ratio>): Table => ({
-  heading: ["part", "figure", "A", "B", "unit", "B / A", "interval or range", ""],
+  heading: ["figure", "A", "B", "unit", "B / A", "interval or range", ""],
   rows: ratios.map(row),
 })
 

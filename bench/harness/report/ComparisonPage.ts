@@ -1,5 +1,6 @@
 // Two results side by side as one HTML file: ratios as dots with their intervals, and all numbers as a table. Pure.
 import {
+  comparedParts,
   compareResults,
   comparisonNote,
   comparisonTable,
@@ -13,11 +14,11 @@ import { drawPlot, escaped } from "./Plots.ts"
 import { titleOf } from "./Report.ts"
 import type { Result } from "./Result.ts"
 
-const ratioPlot = (section: string, ratios: ReadonlyArray<Ratio>): string => {
+const ratioPlot = (part: string, ratios: ReadonlyArray<Ratio>): string => {
   const drawn = ratios.filter(({ ratio }) => hasBounds(ratio))
   if (drawn.length === 0) return ""
   return drawPlot({
-    title: `B / A, ${section}, with intervals or ranges; 1 is no difference`,
+    title: `B / A, ${part}, with intervals or ranges; 1 is no difference`,
     x: {
       label: "row of the table",
       from: 0,
@@ -48,17 +49,16 @@ const ratioPlot = (section: string, ratios: ReadonlyArray<Ratio>): string => {
 
 export const comparisonPageOf = (a: Result, b: Result): string => {
   const ratios = compareResults(a, b)
-  const sections = [...new Set(ratios.map(({ section }) => section))]
   return page(
     `${titleOf(a)} and ${titleOf(b)}`,
     [
       `<h1>Comparison: ${escaped(a.suite)}</h1>`,
       factsList(sidesOf(a, b)),
       ...differencesOf(a, b).map((one) => `<p class="warn">${escaped(one)}</p>`),
-      ...sections.map((section) => {
-        const here = ratios.filter((one) => one.section === section)
-        return `<h2>${escaped(section)}</h2>${ratioPlot(section, here)}${htmlTable(comparisonTable(here))}`
-      }),
+      ...[...comparedParts(ratios)].map(
+        ([part, here]) =>
+          `<h2>${escaped(part)}</h2>${ratioPlot(part, here)}${htmlTable(comparisonTable(here))}`,
+      ),
       `<p class="soft">${escaped(comparisonNote)}</p>`,
     ].join(""),
   )

@@ -4,6 +4,7 @@ import { Console, Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { table } from "#domain/process/Columns.ts"
 import {
+  comparedParts,
   compareResults,
   comparisonNote,
   comparisonTable,
@@ -57,9 +58,9 @@ export const compare = Command.make(
     if (json) return yield* printJson({ differences, ratios })
     for (const [name, what] of sidesOf(first, second)) yield* Console.log(`${name}: ${what}`)
     for (const one of differences) yield* Console.log(`CAUTION: ${one}`)
-    for (const section of new Set(ratios.map((one) => one.section))) {
-      const { heading, rows } = comparisonTable(ratios.filter((one) => one.section === section))
-      yield* Console.log(`\n${section}\n${table(heading, rows)}`)
+    for (const [part, here] of comparedParts(ratios)) {
+      const { heading, rows } = comparisonTable(here)
+      yield* Console.log(`\n${part}\n${table(heading, rows)}`)
     }
     if (ratios.length > 0) yield* Console.log(`\n${comparisonNote}`)
   }),
