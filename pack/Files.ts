@@ -15,7 +15,8 @@ export const programFiles = (): ReadonlyArray<string> =>
   folders.flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: "utf8", withFileTypes: true })
       .filter((entry) => entry.isFile())
-      .map((entry) => join(entry.parentPath, entry.name).slice(root.length)),
+      .map((entry) => join(entry.parentPath, entry.name).slice(root.length))
+      .filter((path) => !path.startsWith("engines/grammar/test/")),
   )
 
 /** Weights and what belongs to them: the built-in models without their evaluation and training. */

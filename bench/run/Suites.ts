@@ -1,4 +1,6 @@
 // All suites with their commands: what each measures, and the sizes of generated weights that it takes.
+
+import { modelsSuite } from "../../models/eval/Suite.ts"
 import { accessSuite } from "../access/Suite.ts"
 import { chaosSuite } from "../chaos/Suite.ts"
 import { conversationSizes } from "../conversation/Models.ts"
@@ -6,7 +8,6 @@ import { conversationSuite } from "../conversation/Suite.ts"
 import { type HostileOptions, hostileSuite } from "../hostile/Suite.ts"
 import { liveSizes, sizedLiveSuite } from "../live/Sized.ts"
 import { liveSuite } from "../live/Suite.ts"
-import { modelsSuite } from "../models/Suite.ts"
 import { controlSuite, cyclesSuite, restartSuite, slowClientsSuite } from "../operations/Suite.ts"
 import { picturesSuite } from "../pictures/Suite.ts"
 import { kokoroSizes } from "../sizes/kokoro/Kokoro.ts"

@@ -1,8 +1,8 @@
 // Speech for the measurement of turns: the sentences of models/eval one by one, whose voices and sentences the voice-activity detector
 // was not trained with, made louder or quieter, noisy, and echoing. 16 kHz s16.
 import { Effect } from "effect"
-import { RandomNumbers } from "../models/Conditions.ts"
-import { evaluationSet, recordingSamples } from "../models/EvaluationSet.ts"
+import { RandomNumbers } from "../../models/eval/Conditions.ts"
+import { evaluationSet, recordingSamples } from "../../models/eval/EvaluationSet.ts"
 import { rateHz } from "./Sounds.ts"
 
 /** Sounding means more than 30 dB below the peak. */

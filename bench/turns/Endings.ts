@@ -8,7 +8,7 @@ import { Decoder } from "#audio/Decoder.ts"
 import { speechWeights } from "#audio/SpeechWeights.ts"
 import { s16ToF32 } from "#domain/audio/Audio.ts"
 import { TurnDetector } from "#domain/audio/TurnDetector.ts"
-import { RandomNumbers } from "../models/Conditions.ts"
+import { RandomNumbers } from "../../models/eval/Conditions.ts"
 import { rateHz } from "./Sounds.ts"
 
 const Row = Schema.fromJsonString(

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { unfinished } from "#domain/activity/MessageEnds.ts"
 import type { MessageEnd, TextDelta, TextEngine } from "#engines/protocol/Engine.ts"
-import { collector, greedy } from "../models/Engines.ts"
+import { collector, greedy } from "../../models/eval/Engines.ts"
 
 const none: MessageEnd = { ends: [], stops: [] }
 

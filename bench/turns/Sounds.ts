@@ -1,6 +1,6 @@
 // Sounds without speech for the measurement of turns: 16 kHz float samples, the same for the same seed. Other kinds, and other code,
 // than those with which the detector was trained (models/train/turns/sounds.py).
-import { RandomNumbers } from "../models/Conditions.ts"
+import { RandomNumbers } from "../../models/eval/Conditions.ts"
 
 export const rateHz = 16_000
 

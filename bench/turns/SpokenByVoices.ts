@@ -1,8 +1,8 @@
 // Sentences spoken by the built-in voices, which come from another program than those of models/eval/endings, with the times of words.
 import { Effect } from "effect"
 import type { PcmChunk } from "#engines/protocol/Engine.ts"
-import { RandomNumbers } from "../models/Conditions.ts"
-import { collector, loadVoices, toTranscriberInput } from "../models/Engines.ts"
+import { RandomNumbers } from "../../models/eval/Conditions.ts"
+import { collector, loadVoices, toTranscriberInput } from "../../models/eval/Engines.ts"
 import type { SpokenSentence } from "./Endings.ts"
 import { rateHz } from "./Sounds.ts"
 

@@ -8,7 +8,7 @@ import { completenessWeights, riseWeights } from "#audio/SpeechWeights.ts"
 import { completeness, completenessWithRise } from "#domain/activity/Completeness.ts"
 import { endingWords } from "#domain/activity/EndingWords.ts"
 import { riseOf } from "#domain/activity/MessageEnds.ts"
-import { EvaluatedCatalog, loadChatModel, loadTranscriber, transcribe } from "../models/Engines.ts"
+import { EvaluatedCatalog, loadChatModel, loadTranscriber, transcribe } from "../../models/eval/Engines.ts"
 import { endingsOf, heardAt, sentencesIn } from "./Endings.ts"
 import { messageEndOf } from "./LanguageModel.ts"
 

@@ -7,8 +7,8 @@ import { Effect } from "effect"
 import { llamaGguf } from "#engines/llama/model/LlamaGguf.ts"
 import type { ChatTurn, TextDelta, TextEngine } from "#engines/protocol/Engine.ts"
 import { percentile } from "#harness/figures/Statistics.ts"
-import { RandomNumbers } from "../models/Conditions.ts"
-import { collector, greedy } from "../models/Engines.ts"
+import { RandomNumbers } from "../../models/eval/Conditions.ts"
+import { collector, greedy } from "../../models/eval/Engines.ts"
 import { textSizes, textWeights } from "../sizes/text/TextWeights.ts"
 
 const [asked = "0.5b", threads = "2"] = process.argv.slice(2)

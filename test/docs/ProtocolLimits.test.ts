@@ -45,7 +45,7 @@ import {
   schemaLimits,
 } from "#domain/wire/text/SchemaBounds.ts"
 import { maxTools } from "#domain/wire/text/Tools.ts"
-import { compilationMs, compilationsMs } from "#engines/llama/grammar/compile/GrammarCompiler.ts"
+import { compilationMs, compilationsMs } from "#engines/llama/compiler/GrammarCompiler.ts"
 import { mostWork } from "#engines/llama/model/Constraints.ts"
 import { maxPictureBytes } from "#pictures/PictureUrl.ts"
 import { maxArgumentChars, maxArgumentParts } from "#services/chat/ChatTurns.ts"

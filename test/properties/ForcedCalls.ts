@@ -2,7 +2,7 @@
 // checked from its first delta to its last.
 import { expect } from "vitest"
 import type { Json } from "#domain/wire/Json.ts"
-import { validatorOf } from "../engines/llama/schema/Check.ts"
+import { validatorOf } from "../../engines/grammar/test/schema/Check.ts"
 import { TextStream } from "../support/clients/TextStream.ts"
 import type { TestNode } from "../support/nodes/TestNode.ts"
 

@@ -1,7 +1,7 @@
 // The schema that a call's arguments are held to. It accepts objects only, whatever the tool's own schema says. Pure.
 import type { Json, JsonObject } from "#domain/wire/Json.ts"
 import type { Tool } from "../../protocol/Text.ts"
-import { Refused } from "../grammar/compile/GrammarThread.ts"
+import { Refused } from "../compiler/GrammarThread.ts"
 
 /** Keywords beside which `properties: {}` means that there are no arguments. */
 const plain: ReadonlySet<string> = new Set([

@@ -3,6 +3,10 @@
 import { createHash } from "node:crypto"
 import * as Effect from "effect/Effect"
 import { LRUCache } from "lru-cache"
+import { grammarBytes } from "../../grammar/CompiledGrammar.ts"
+import type { Constraint } from "../../grammar/Constraint.ts"
+import { BoundGrammar } from "../../grammar/match/ReplyConstraint.ts"
+import { TokenTrie } from "../../grammar/match/TokenTrie.ts"
 import {
   EngineError,
   type GenerateRequest,
@@ -10,11 +14,7 @@ import {
   type Preparation,
   type Prepared,
 } from "../../protocol/Engine.ts"
-import { grammarBytes } from "../grammar/CompiledGrammar.ts"
-import type { Constraint } from "../grammar/Constraint.ts"
-import { GrammarCompiler } from "../grammar/compile/GrammarCompiler.ts"
-import { BoundGrammar } from "../grammar/match/ReplyConstraint.ts"
-import { TokenTrie } from "../grammar/match/TokenTrie.ts"
+import { GrammarCompiler } from "../compiler/GrammarCompiler.ts"
 import type { ThoughtMarkers } from "../output/ThoughtFilter.ts"
 import type { Vocabulary } from "../output/Vocabulary.ts"
 import type { ChatPrompt } from "../prompt/ChatPrompt.ts"

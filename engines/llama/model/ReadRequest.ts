@@ -1,8 +1,8 @@
 // What a request asks for, as the terms of a job for each of its replies. Fails before anything starts if the model cannot do it.
 import * as Effect from "effect/Effect"
+import type { Constraint } from "../../grammar/Constraint.ts"
 import { textPromptsOf } from "../../protocol/Contents.ts"
 import { EngineError, type GenerateRequest, type Outlet, type Prepared } from "../../protocol/Engine.ts"
-import type { Constraint } from "../grammar/Constraint.ts"
 import type { Prompt } from "../prompt/ChatPrompt.ts"
 import { DetailedReply, type DetailedTerms } from "../replies/DetailedReply.ts"
 import { EchoedPrompt } from "../replies/EchoedPrompt.ts"

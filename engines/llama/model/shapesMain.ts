@@ -1,5 +1,5 @@
 // The program of the thread that compiles grammars: from what a request demands of its replies to tables.
-import { serveGrammars } from "../grammar/compile/GrammarThread.ts"
+import { serveGrammars } from "../compiler/GrammarThread.ts"
 import { replyShape } from "./Shapes.ts"
 
 serveGrammars(replyShape)

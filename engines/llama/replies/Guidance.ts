@@ -1,6 +1,6 @@
 // What decides about the next token of a reply besides the sampler: a grammar, the least length of the reply, and the end of
 // its thinking.
-import type { Constraint } from "../grammar/Constraint.ts"
+import type { Constraint } from "../../grammar/Constraint.ts"
 import type { TokenChoice } from "../sampling/LogitSampler.ts"
 
 /** How a thinking block is begun and ended from outside. */

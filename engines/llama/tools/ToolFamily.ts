@@ -1,6 +1,7 @@
 // What a model family knows of tools: how its template gets them, what a reply with calls looks like, how it is read.
+
+import type { ReplyShape } from "../../grammar/ReplyShape.ts"
 import type { ChatTurn, Tool, ToolUse } from "../../protocol/Text.ts"
-import type { ReplyShape } from "../grammar/ReplyShape.ts"
 import type { Places } from "./places/Places.ts"
 import type { ArgumentsOf, MakeParser } from "./syntax/CallSyntax.ts"
 

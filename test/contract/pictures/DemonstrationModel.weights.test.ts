@@ -7,8 +7,8 @@ import { createOpenAI } from "@ai-sdk/openai"
 import { generateText } from "ai"
 import OpenAI from "openai"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { questionsAbout } from "../../../bench/models/sight/Questions.ts"
-import { painted, sceneOf } from "../../../bench/models/sight/Scenes.ts"
+import { questionsAbout } from "../../../models/eval/sight/Questions.ts"
+import { painted, sceneOf } from "../../../models/eval/sight/Scenes.ts"
 import { needs } from "../../support/groups/Needs.ts"
 import { isLong } from "../../support/groups/Runs.ts"
 import { builtInModel } from "../../support/nodes/BuiltInModels.ts"
@@ -134,7 +134,7 @@ const writtenScene = (kind: "number" | "word"): number => {
   for (let number = 0; ; number++) if (sceneOf(seed, number).scene.writing?.kind === kind) return number
 }
 
-// The evaluation of the card (bench/models) in small: 120 questions.
+// The evaluation of the card (models/eval) in small: 120 questions.
 if (isLong)
   it("forty scenes of the kinds in its card: at least 19 of 20 questions of colour, place, count, yes and no", async () => {
     const wrong: Array<string> = []

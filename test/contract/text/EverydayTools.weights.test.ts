@@ -1,7 +1,7 @@
 // The built-in chat model calls the right tool, with the right arguments, in everyday requests. Greedy decoding, so the answers
 // are the same on every machine with the same instructions; one of ten may differ, because rounding differs between processors.
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { toolRequests } from "../../../bench/models/ChatTools.ts"
+import { toolRequests } from "../../../models/eval/ChatTools.ts"
 import { llamaModel } from "../../support/nodes/TestCatalog.ts"
 import { startNode, type TestNode } from "../../support/nodes/TestNode.ts"
 

@@ -5,7 +5,7 @@ import { Effect } from "effect"
 import { cloneOnnx } from "#engines/clone/CloneOnnx.ts"
 import { kokoroOnnx } from "#engines/kokoro/KokoroOnnx.ts"
 import type { SpeechEngine, SynthesizeRequest } from "#engines/protocol/Engine.ts"
-import { cleannessOf } from "../../../bench/models/VoiceProfile.ts"
+import { cleannessOf } from "../../../models/eval/VoiceProfile.ts"
 import { demoFiles, openSpeech, say, speechOutlet, speechRequest } from "../kokoro/speech.ts"
 import { toyFolder } from "../kokoro/toyKokoro.ts"
 

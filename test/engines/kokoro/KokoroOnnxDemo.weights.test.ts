@@ -5,7 +5,7 @@ import fc from "fast-check"
 import { kokoroOnnx } from "#engines/kokoro/KokoroOnnx.ts"
 import type { SpeechEngine } from "#engines/protocol/Engine.ts"
 import { CEILING } from "#engines/shared/speech/Pcm.ts"
-import { cleannessOf } from "../../../bench/models/VoiceProfile.ts"
+import { cleannessOf } from "../../../models/eval/VoiceProfile.ts"
 import { demoFiles, openSpeech, say, speechOutlet, speechRequest } from "./speech.ts"
 
 const TEXT =

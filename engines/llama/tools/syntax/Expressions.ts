@@ -1,7 +1,7 @@
 // Short names for the expressions that call syntax is made of.
-import type { Automaton, Expression, Rules } from "../../grammar/Expression.ts"
-import type { ReplyShape } from "../../grammar/ReplyShape.ts"
-import { allExcept } from "../../grammar/Without.ts"
+import type { Automaton, Expression, Rules } from "../../../grammar/Expression.ts"
+import type { ReplyShape } from "../../../grammar/ReplyShape.ts"
+import { allExcept } from "../../../grammar/Without.ts"
 
 export const text = (value: string): Expression => ({ kind: "text", text: value })
 export const sequence = (...of: ReadonlyArray<Expression>): Expression => ({ kind: "sequence", of })

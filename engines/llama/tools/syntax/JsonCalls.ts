@@ -1,6 +1,7 @@
 // Call syntax around arguments in one piece: Hermes, Qwen, Llama, Mistral, DeepSeek, Kimi, Gemma and the general form.
+
+import type { Expression } from "../../../grammar/Expression.ts"
 import type { ToolUse } from "../../../protocol/Text.ts"
-import type { Expression } from "../../grammar/Expression.ts"
 import { CallReader, type CallSteps } from "../readers/CallReader.ts"
 import { JsonReader } from "../readers/JsonEnd.ts"
 import { MarkedReader } from "../readers/MarkedReader.ts"

@@ -1,8 +1,9 @@
 // Calls whose arguments stand one by one between tags: Qwen3-Coder, Qwen3.5 and GLM.
+
+import type { Expression } from "../../../grammar/Expression.ts"
+import { plainTexts } from "../../../grammar/PlainTexts.ts"
+import { without } from "../../../grammar/Without.ts"
 import type { Tool, ToolUse } from "../../../protocol/Text.ts"
-import type { Expression } from "../../grammar/Expression.ts"
-import { plainTexts } from "../../grammar/PlainTexts.ts"
-import { without } from "../../grammar/Without.ts"
 import { type TextKeys, type XmlForm, XmlReader } from "../readers/XmlReader.ts"
 import { type ArgumentsOf, type CallSyntax, ToolNotHeld, type WrittenCall } from "./CallSyntax.ts"
 import {

@@ -4,7 +4,7 @@ import type { JsonObject } from "#domain/wire/Json.ts"
 import { withObjectArguments } from "#engines/llama/model/Arguments.ts"
 import { replyShape } from "#engines/llama/model/Shapes.ts"
 import { knownFamilies } from "#engines/llama/tools/KnownFamilies.ts"
-import { randomNumbers, Sentences } from "../schema/Sentences.ts"
+import { randomNumbers, Sentences } from "../../../../engines/grammar/test/schema/Sentences.ts"
 
 const toolWith = (parameters: JsonObject) => ({ name: "f", strict: false, parameters })
 const held = (parameters: JsonObject) => withObjectArguments(toolWith(parameters), 0).parameters

@@ -1,7 +1,7 @@
 // A step loop on a native context in memory, replies that it makes, and a constraint written by hand.
 import { expect } from "@effect/vitest"
 import { Cause, Exit } from "effect"
-import type { Constraint } from "#engines/llama/grammar/Constraint.ts"
+import type { Constraint } from "#engines/grammar/Constraint.ts"
 import { Vocabulary } from "#engines/llama/output/Vocabulary.ts"
 import { DetailedReply, type DetailedTerms } from "#engines/llama/replies/DetailedReply.ts"
 import { Guidance } from "#engines/llama/replies/Guidance.ts"

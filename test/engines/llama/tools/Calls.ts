@@ -1,7 +1,7 @@
 // Calls, tools and the syntax of all families, for the tests of this folder.
 import fc from "fast-check"
 import type { Json } from "#domain/wire/Json.ts"
-import type { Expression, Rules } from "#engines/llama/grammar/Expression.ts"
+import type { Expression, Rules } from "#engines/grammar/Expression.ts"
 import { generalCalls } from "#engines/llama/tools/GeneralForm.ts"
 import { knownFamilies } from "#engines/llama/tools/KnownFamilies.ts"
 import type { CallParser, ParsedPiece } from "#engines/llama/tools/readers/CallParser.ts"

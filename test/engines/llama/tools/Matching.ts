@@ -1,5 +1,5 @@
 // A slow and simple matcher of rules, independent of the decoder's own.
-import type { Expression, Rules } from "#engines/llama/grammar/Expression.ts"
+import type { Expression, Rules } from "#engines/grammar/Expression.ts"
 
 type Ends = ReadonlySet<number>
 

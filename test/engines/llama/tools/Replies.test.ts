@@ -1,7 +1,7 @@
 // The rules of replies with calls: what may be written, and from where on.
 import { describe, expect, it } from "@effect/vitest"
-import type { ReplyShape } from "#engines/llama/grammar/ReplyShape.ts"
-import { schemaRules } from "#engines/llama/schema/SchemaRules.ts"
+import type { ReplyShape } from "#engines/grammar/ReplyShape.ts"
+import { schemaRules } from "#engines/grammar/schema/SchemaRules.ts"
 import { ToolNotHeld } from "#engines/llama/tools/syntax/CallSyntax.ts"
 import type { Tool, ToolUse } from "#engines/protocol/Text.ts"
 import { clock, fewValues, syntaxes, tools, weather } from "./Calls.ts"

@@ -1,0 +1,7 @@
+// JSON values, as `JSON.parse` gives them.
+
+export type Json = null | boolean | number | string | ReadonlyArray<Json> | JsonObject
+
+export interface JsonObject {
+  readonly [key: string]: Json
+}

@@ -1,0 +1,98 @@
+// The evaluation set of the built-in models was never in training: its sentences are on the evaluation side of the
+// split that the training text's generator obeys, and none of them is among the sentences that were trained.
+import { createHash } from "node:crypto"
+import { readFileSync } from "node:fs"
+import { describe, expect, it } from "@effect/vitest"
+import { evaluationSet } from "../eval/EvaluationSet.ts"
+
+const models = new URL("../", import.meta.url)
+const read = (name: string): Buffer => readFileSync(new URL(name, models))
+
+// The rule of models/train/common/split.py, implemented independently.
+const evaluationBytes = 64
+const manifestBytes = 5
+const normalised = (sentence: string): string =>
+  sentence
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9' ]/g, " ")
+    .replaceAll(/\s+/g, " ")
+    .trim()
+const digest = (sentence: string): Buffer => createHash("sha256").update(normalised(sentence)).digest()
+const isEvaluation = (sentence: string): boolean => digest(sentence)[0]! < evaluationBytes
+
+/** Digest beginnings of every sentence of the training shards, as `python3 -m ears.data … --manifest` writes them. */
+const trained = (() => {
+  const bytes = read("train/manifest/ears.sha40")
+  const starts = Array.from({ length: bytes.length / manifestBytes }, (_, i) => i * manifestBytes)
+  return starts.map((start) => bytes.subarray(start, start + manifestBytes))
+})()
+
+const spoken = evaluationSet.speech.flatMap(({ segments }) => segments.map(({ text }) => text))
+const freeSentences = read("eval/free.txt")
+  .toString("utf8")
+  .split("\n")
+  .filter((line) => line !== "" && !line.startsWith("#"))
+const references = evaluationSet.references.map(({ text }) => text)
+
+describe("the evaluation set", () => {
+  it("has as many sentences as the model cards say", () => {
+    expect(spoken.length).toBe(88)
+    expect(new Set(spoken).size).toBe(88)
+    expect(evaluationSet.roundTrip.length).toBe(12)
+    expect(references.length).toBe(10)
+  })
+
+  it("is on the evaluation side of the split, every sentence of it", () => {
+    const wrong = [...spoken, ...evaluationSet.roundTrip, ...freeSentences].filter((s) => !isEvaluation(s))
+    expect(wrong).toEqual([])
+  })
+
+  it("holds hand-written sentences where its split is `free`", () => {
+    const free = evaluationSet.speech.flatMap(({ segments }) =>
+      segments.filter(({ kind }) => kind === "free"),
+    )
+    expect(free.length).toBe(44)
+    expect(
+      [...free.map(({ text }) => text), ...evaluationSet.roundTrip].filter((s) => !freeSentences.includes(s)),
+    ).toEqual([])
+  })
+})
+
+describe("the training text", () => {
+  it("is on the training side: the generator let no evaluation sentence out", () => {
+    expect(trained.length).toBeGreaterThan(20_000)
+    expect(trained.filter((start) => start[0]! < evaluationBytes).length).toBe(0)
+  })
+
+  it("is what this test believes it is: sentences of the first shard are found in it", () => {
+    const known = new Set(trained.map((start) => start.toString("hex")))
+    const has = (sentence: string) => known.has(digest(sentence).subarray(0, manifestBytes).toString("hex"))
+    // The first three sentences of shard 1, as `sentences-00001.txt` has them.
+    const first = [
+      "Anywhere posts shouldn't activate although she only his Hill that backpack waits joked though we.",
+      "Under crowded nineteen when all these nitrogen daisies Grace snows spend past that.",
+      "I have fifty four boards and forty six surveys.",
+    ]
+    expect(first.map(has)).toEqual([true, true, true])
+  })
+
+  it("has none of the sentences that the ears and the voices are judged by", () => {
+    const known = new Set(trained.map((start) => start.toString("hex")))
+    const met = [...spoken, ...freeSentences, ...references].filter((sentence) =>
+      known.has(digest(sentence).subarray(0, manifestBytes).toString("hex")),
+    )
+    expect(met).toEqual([])
+  })
+
+  it("has frames without a slot only where their one sentence may be trained", () => {
+    const frames = read("train/text/patterns.txt").toString("utf8").split("\n")
+    const fixed = frames.filter((line) => line !== "" && !line.startsWith("#") && !line.includes("{"))
+    expect(fixed.length).toBeGreaterThan(5)
+    const known = new Set(trained.map((start) => start.toString("hex")))
+    const leaked = fixed.filter(
+      (sentence) =>
+        isEvaluation(sentence) && known.has(digest(sentence).subarray(0, manifestBytes).toString("hex")),
+    )
+    expect(leaked).toEqual([])
+  })
+})
