@@ -21,7 +21,7 @@ export interface Running {
 }
 
 /** The name of the section of a search, after those of its points. */
-export const kneeSection = "knee"
+const kneeSection = "knee"
 
 /** Indices of the requests before the run: none of the run's prompts. */
 const preflightIndex = 1_000_000_000

@@ -67,7 +67,7 @@ export const wideTable = (name: string, parts: ReadonlyArray<Part>): Table => {
   }
 }
 
-export const neighboursLine = ({ cores, nice, processes }: Neighbours): string =>
+const neighboursLine = ({ cores, nice, processes }: Neighbours): string =>
   `beside ${processes} busy processes at nice ${nice}, which used ${cores} cores`
 
 const flagsOf = ({ settings }: Result): string =>

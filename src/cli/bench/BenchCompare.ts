@@ -36,7 +36,9 @@ const read = (path: string) =>
 export const compare = Command.make(
   "compare",
   {
-    a: Argument.String("A").pipe(Argument.withDescription("Result of a run (--out)")),
+    a: Argument.String("A").pipe(
+      Argument.withDescription("Result of a run (--out), of a suite (bench/results) or of doctor (--json)"),
+    ),
     b: Argument.String("B").pipe(Argument.withDescription("Another; ratios are B divided by A")),
     html: Flag.String("html").pipe(
       Flag.withMetavar("FILE"),
