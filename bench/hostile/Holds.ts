@@ -1,11 +1,12 @@
 // One large body or event after the other on a node that serves no other client: how long each holds the gateway's event loop.
+
 import { Effect, type Scope } from "effect"
 import { exchange } from "#harness/client/Exchange.ts"
 import { openSocket, socketUrl } from "#harness/client/Socket.ts"
+import { atMost, type Figure, figure, type Part } from "#harness/report/Figure.ts"
 import { neverAborted, serverOf } from "../support/Ask.ts"
 import type { ChildFailed } from "../support/Child.ts"
 import type { Target } from "../support/Connection.ts"
-import { type Finding, finding, type Section } from "../support/Findings.ts"
 import { whisper } from "./Attacks.ts"
 import { models } from "./Models.ts"
 import { startStage } from "./Stage.ts"
@@ -112,13 +113,11 @@ const sent: Readonly<Record<string, (target: Target) => Promise<void>>> = {
   "an event of 20 MiB": event({ type: "input_audio_buffer.append", audio: "A".repeat(20 * mib) }),
 }
 
-export const holds = ({
-  times,
-}: HoldsPlan): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
+export const holds = ({ times }: HoldsPlan): Effect.Effect<ReadonlyArray<Part>, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const stage = yield* startStage({ models: [...models, ...whisper], idle: true, limits: "as delivered" })
     const { child, target } = stage.gateway
-    const findings: Array<Finding> = []
+    const figures: Array<Figure> = []
     for (const [name, send] of Object.entries(sent)) {
       const longest: Array<number> = []
       for (let time = -1; time < times; time++) {
@@ -129,14 +128,14 @@ export const holds = ({
         // The first of each is compiled.
         if (time >= 0) longest.push(delay?.longestWork ?? Number.NaN)
       }
-      findings.push(finding(name, "ms", longest, { is: "at most", value: mostMs }))
+      figures.push(figure(name, "ms", longest, atMost(mostMs)))
     }
     return [
       {
         title:
           "One large body or event at a time: the longest turn of the gateway's event loop, processor time",
         method: `Each ${times} times and once before, on a node without other requests; between two ticks of a timer of 1 ms, with what the collector does`,
-        findings,
+        figures,
       },
     ]
   })

@@ -1,10 +1,12 @@
 // `edgewise tree`: the supervision tree of a running node, drawn as text.
+
 import { Console, Effect } from "effect"
 import { Command } from "effect/cli"
 import { NodeTreeRecord, type TreeRecord } from "#api/operations/NodeTree.ts"
+import { table } from "#domain/process/Columns.ts"
 import { operatorAccess, operatorFlags } from "../shared/NodeClient.ts"
 import { getText, replyReader } from "../shared/NodeReplies.ts"
-import { jsonFlag, printJson, table } from "../shared/Output.ts"
+import { jsonFlag, printJson } from "../shared/Output.ts"
 
 const readTree = replyReader(NodeTreeRecord)
 

@@ -1,12 +1,14 @@
 // `edgewise usage`: metered usage and its price, as a table, one JSON document or CSV. Only reads the store.
+
 import { Console, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import { formatUsd } from "#domain/models/Money.ts"
 import { type ModelUsage, totalMicroDollars, type UsageReceipt } from "#domain/models/Usage.ts"
+import { table } from "#domain/process/Columns.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { storeLayerFromEnvironment } from "#store/Store.ts"
-import { isoTime, jsonFlag, orgFlag, printJson, table, wrongUsage } from "../shared/Output.ts"
+import { isoTime, jsonFlag, orgFlag, printJson, wrongUsage } from "../shared/Output.ts"
 
 const seconds = (ms: number): number => ms / 1000
 

@@ -1,14 +1,16 @@
 // `edgewise models presets`: the models that `models add NAME` knows.
+
 import { Console, Effect } from "effect"
 import { Command } from "effect/cli"
 import { Device } from "#actors/device/Device.ts"
 import { processBytes } from "#actors/model/MemoryClaim.ts"
 import { load } from "#config/Config.ts"
+import { table } from "#domain/process/Columns.ts"
 import { adapterFacts } from "#engines/AdapterFacts.ts"
 import { restrictsUse } from "#weights/found/Licences.ts"
 import { isVerified, type Preset } from "#weights/presets/Preset.ts"
 import { presets as all } from "#weights/presets/Presets.ts"
-import { jsonFlag, printJson, table } from "../shared/Output.ts"
+import { jsonFlag, printJson } from "../shared/Output.ts"
 import { withDevice } from "./MachineMemory.ts"
 
 /** What a node claims for the model, without the contexts of its requests. */

@@ -1,5 +1,5 @@
 // The result of `edgewise prove` as text: a table of all checks, what differs, and where the references are published. Pure.
-import { table } from "../shared/Output.ts"
+import { table } from "#domain/process/Columns.ts"
 import { itself, type ProofDocument } from "./Document.ts"
 
 const words = { pass: "pass", fail: "FAIL", none: "-" } as const
