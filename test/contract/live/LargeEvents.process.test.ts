@@ -65,7 +65,7 @@ describe.each([
       expect(await heard(client, audio)).toBeCloseTo(seconds, 1)
       const second = audioOf(64_000)
       expect(await heard(client, second.audio)).toBeCloseTo(second.seconds, 1)
-      client.socket.close()
+      client.vanish()
     },
     2 * patienceMs,
   )
@@ -93,7 +93,7 @@ describe.each([
     expect(errors()).toEqual(["first", "last", null].map((event_id) => ({ ...tooLarge, event_id })))
     const small = audioOf(64_000)
     expect(await heard(client, small.audio)).toBeCloseTo(small.seconds, 1)
-    client.socket.close()
+    client.vanish()
   })
 
   it("are the same in a conversation", async () => {
