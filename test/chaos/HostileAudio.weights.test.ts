@@ -287,12 +287,13 @@ const attacks = (program: DecoderOptions["program"], decoder: string): void => {
   })
 
   it(
-    "decoded to the end, they are too long",
+    "files of a hundred hours and more are decoded to their end",
     onlyWhere(full, "the large run; HOSTILE=full asks for it"),
     async () => {
       for (const [name, bytes] of [
         ["silent Opus", silentOpus(fileBytes)],
-        ["FLAC of constant frames", constantFlac(fileBytes)],
+        // 150 hours; a whole file has 3,000 and takes as many times longer.
+        ["FLAC of constant frames", constantFlac(fileBytes / 20)],
       ] as const) {
         const file = join(dir.path, "long")
         writeFileSync(file, bytes)
@@ -308,7 +309,7 @@ const attacks = (program: DecoderOptions["program"], decoder: string): void => {
           ),
         )
         console.info(`${name}: ${outcome}, after ${((performance.now() - beganMs) / 1000).toFixed(0)} s`)
-        expect(outcome).toMatch(/longer than|too long to decode/)
+        expect(outcome).toBe("the end")
       }
     },
   )
