@@ -7,6 +7,7 @@ import { HttpServer } from "effect/http"
 import type { SqlClient } from "effect/sql"
 import type { Drain } from "#actors/Drain.ts"
 import type { Device } from "#actors/device/Device.ts"
+import { EngineStarter } from "#actors/engine/EngineProcess.ts"
 import type { HostGauges } from "#actors/engine/HostOptions.ts"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import type { ModelStatus } from "#actors/model/ModelStatus.ts"
@@ -22,6 +23,7 @@ import { Listener } from "#transport/server/TransportServer.ts"
 import type { TransportCounts } from "#transport/TransportCounters.ts"
 import type { TransportSettings } from "#transport/TransportSettings.ts"
 import { deployments } from "#weights/ModelFiles.ts"
+import { KeptEngines } from "../engines/KeptEngines.ts"
 import { uses } from "../groups/Uses.ts"
 import { withCompiledCode } from "../process/CompiledCode.ts"
 import { temporaryDir } from "../process/TemporaryDir.ts"
@@ -56,6 +58,8 @@ export interface TestNodeOptions {
   readonly log?: Layer.Layer<never>
   /** What its realtime sockets share; absent: what those of this process share. */
   readonly realtime?: RealtimeBudget
+  /** Whether its engines start anew and end with it; otherwise processes go from node to node (KeptEngines). */
+  readonly ownEngines?: boolean
 }
 
 type Services =
@@ -126,6 +130,7 @@ export const startNode = async (options: TestNodeOptions = {}): Promise<TestNode
   writeCatalog(catalog, options.models ?? [fakeModel])
   withCompiledCode(dataDir)
   const scope = Scope.makeUnsafe()
+  const engines = options.ownEngines === true ? undefined : new KeptEngines()
   const secure = options.tls ?? overTls
   const files = secure ? await ownFiles() : undefined
   const flags = {
@@ -145,8 +150,9 @@ export const startNode = async (options: TestNodeOptions = {}): Promise<TestNode
     const quiet = Layer.mergeAll(Logger.layer([]), Layer.succeed(References.MinimumLogLevel, "None"))
     const realtime =
       options.realtime === undefined ? Layer.empty : Layer.succeed(CurrentRealtimeBudget, options.realtime)
+    const starter = engines === undefined ? Layer.empty : Layer.succeed(EngineStarter, engines.start)
     const layer = nodeLayer(config, deployed, options.transport).pipe(
-      Layer.provide(Layer.mergeAll(options.log ?? quiet, realtime)),
+      Layer.provide(Layer.mergeAll(options.log ?? quiet, realtime, starter)),
     )
     return yield* Layer.buildWithScope(layer, scope)
   })
@@ -191,6 +197,7 @@ export const startNode = async (options: TestNodeOptions = {}): Promise<TestNode
     stop: () => {
       tlsPorts.delete(port)
       unwatchPort(port)
+      engines?.nodeEnds()
       stopped ??= Effect.runPromise(Scope.close(scope, Exit.void)).finally(dir.remove)
       return stopped
     },
