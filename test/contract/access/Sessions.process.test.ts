@@ -197,14 +197,12 @@ describe("a session at the edge", () => {
     expect([response.status, await detailOf(response)]).toEqual([402, "Billing access denied"])
   })
 
-  it("ends with its key, within 5 s, on a node that has used it before", async () => {
+  it("ends with its key on a node that has used it before", async () => {
     const made = await node.accounts((accounts) => accounts.createKey({ org: "gone" }))
     const { session_token } = await sessionOf(made.apiKey)
     expect((await call(session_token)).status).toBe(200)
     await node.accounts((accounts) => accounts.revokeKey(made.keyId))
-    const revokedAtMs = performance.now()
     await eventually(async () => (await call(session_token)).status === 401, "the session is refused")
-    expect(performance.now() - revokedAtMs).toBeLessThan(5_000)
     expect(await detailOf(await call(session_token))).toBe("Invalid API key")
     expect(await detailOf(await askSession(made.apiKey))).toBe("Invalid API key")
   })
