@@ -252,10 +252,11 @@ export class LiveSession<E> implements ListeningFacts {
         this.preview = undefined
         return
       case "close beside": {
-        const close = Effect.match(this.unlessBusy(this.transcriber.close(command.until)), {
+        const close = Effect.matchCause(this.unlessBusy(this.transcriber.close(command.until)), {
           onSuccess: () => this.happened({ is: "closed beside" }),
-          onFailure: (error) => {
-            if (this.closingFailed !== undefined) Deferred.doneUnsafe(this.closingFailed, Effect.fail(error))
+          onFailure: (cause) => {
+            if (this.closingFailed !== undefined)
+              Deferred.doneUnsafe(this.closingFailed, Effect.failCause(cause))
           },
         })
         this.closing = Effect.runForkWith(this.services)(close)
