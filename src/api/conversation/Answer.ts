@@ -251,6 +251,8 @@ export class Answer {
       }
       case "send audio":
         return this.enqueue(Effect.suspend(() => this.sendAudio(command)))
+      case "call":
+        return this.enqueue(Effect.sync(() => this.happened({ is: "free" })))
       case "join":
         return this.enqueue(
           Effect.suspend(() => {
@@ -319,7 +321,7 @@ export class Answer {
     const delta = Buffer.from(bytes).toString("base64")
     const sent =
       bytes.length === 0 ? Effect.void : this.terms.tell("response.output_audio.delta", { ...part, delta })
-    return Effect.map(sent, () => this.happened({ is: "sent" }))
+    return sent
   }
 
   private encoded(samples: Int16Array): Uint8Array {

@@ -14,7 +14,8 @@
 // Given: `response.created` is sent first. Text of the model begins the message with its first word; white space before that is dropped.
 // A message that is written is sent as it comes. One that is spoken is cut into pieces, which are spoken one after the other: the next one
 // while less than `mostWaiting` of audio waits. The model is paused from its first clause to the first audio of it. Audio is sent in events of 100 ms,
-// one at a time, where the pace is that of playing at most `leadMs` before it is played; `hurry` ends that. Captions go out with the audio
+// one at a time, where the pace is that of playing at most `leadMs` before it is played; `hurry` ends that. The next one is decided when all
+// before is written to the socket, so what a cut finds decided is also sent. Captions go out with the audio
 // that they belong to. Calls of functions are sent while they are written, and end when the model has written everything, before the
 // speech does, so that a client can run them meanwhile. When the model has written everything and the speech is sent, it is over.
 //
@@ -104,8 +105,8 @@ export type AnswerEvent =
   | { readonly is: "piece spoken" }
   | { readonly is: "voice failed"; readonly error: AnswerError }
   | { readonly is: "failed"; readonly error: AnswerError }
-  /** The audio that was to be sent last has been written to the socket. */
-  | { readonly is: "sent" }
+  /** All that was to be sent has been written, after `call`. */
+  | { readonly is: "free" }
   /** The time that was awaited has come. */
   | { readonly is: "due" }
   /** What is left goes out without waiting for its time. */
@@ -129,6 +130,8 @@ export interface AudioPart {
 export type AnswerCommand =
   | { readonly do: "send"; readonly message: AnswerMessage }
   | { readonly do: "send audio"; readonly part: AudioPart; readonly samples: Int16Array }
+  /** Once all before is written the socket is `free`: audio is decided only then, so that none waits behind a cut. */
+  | { readonly do: "call" }
   /** The item joins the history at its end, and `conversation.item.added` says so. */
   | { readonly do: "join"; readonly item: Item; readonly spoken: SpokenText | undefined }
   /** The item of the history is this now, and `conversation.item.done` says so. */
@@ -209,8 +212,8 @@ export interface AnswerState {
   readonly nextPiece: number
   /** Audio that waits to be sent. */
   readonly waitingSamples: number
-  /** Audio is on its way to the socket. */
-  readonly isSending: boolean
+  /** It says when the socket is free. */
+  readonly isCalled: boolean
   readonly isPaced: boolean
   /** The next audio waits for its time. */
   readonly isAwaiting: boolean
@@ -236,7 +239,7 @@ export const unbegun = (terms: AnswerTerms): AnswerState => ({
   isSpeaking: false,
   nextPiece: 0,
   waitingSamples: 0,
-  isSending: false,
+  isCalled: false,
   isPaced: terms.isPaced,
   isAwaiting: false,
   failure: undefined,
@@ -286,8 +289,9 @@ class Decision {
         return this.voiceFailed(event.error)
       case "failed":
         return this.end("failed", { type: "failed", error: event.error })
-      case "sent":
-        this.become({ isSending: false })
+      case "free":
+        this.become({ isCalled: false })
+        this.sendNext()
         return this.goOn()
       case "due":
         this.become({ isAwaiting: false })
@@ -461,12 +465,10 @@ class Decision {
     this.goOn()
   }
 
-  /** Speaks and sends what may be spoken and sent now, and ends where nothing is left. */
+  /** Speaks what may be spoken now, asks for the socket where there is something to send, and ends where nothing is left. */
   private goOn(): void {
-    if (this.state.terms.speaks) {
-      this.speakNext()
-      this.sendNext()
-    }
+    this.speakNext()
+    this.call()
     const { failure, life, pieces, texts, written } = this.state
     if (life !== "given" || pieces.length > 0 || texts.length > 0) return
     if (failure !== undefined) return this.end("failed", { type: "failed", error: failure })
@@ -485,12 +487,21 @@ class Decision {
     this.do({ do: "speak", piece: piece.number, text })
   }
 
-  /** Sends the audio that is due, until some is on its way. */
+  private call(): void {
+    const { isAwaiting, isCalled, message, pieces } = this.state
+    const [piece] = pieces
+    const hasNext = piece !== undefined && (piece.chunks.length > 0 || piece.made !== "not yet")
+    if (message === undefined || !hasNext || isAwaiting || isCalled) return
+    this.become({ isCalled: true })
+    this.do({ do: "call" })
+  }
+
+  /** Sends the next audio, if it is due, and what ends before it. */
   private sendNext(): void {
     for (;;) {
-      const { isAwaiting, isSending, message, pieces } = this.state
+      const { message, pieces } = this.state
       const [piece, ...others] = pieces
-      if (message === undefined || piece === undefined || isSending || isAwaiting) return
+      if (message === undefined || piece === undefined) return
       const [chunk] = piece.chunks
       if (chunk !== undefined) return this.sendDue(message, piece, chunk)
       if (piece.made === "not yet") return
@@ -529,7 +540,6 @@ class Decision {
       pieces: this.state.pieces.with(0, { ...piece, chunks, hasBegun: true }),
       waitingSamples: waitingSamples - samples.length,
       message: { ...message, spoken },
-      isSending: true,
     })
     this.do({ do: "play", piece: piece.number, samples })
     this.tellCaptions(message, captions)

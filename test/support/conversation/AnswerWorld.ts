@@ -405,7 +405,7 @@ class LivingAnswer {
     if (wasOver) assert.equal(commands.length, 0, "what happens after the end changes nothing")
     for (const command of commands) {
       this.world.count(command.do)
-      this.decided(command)
+      this.decided(command, event.is)
       this.outbox.push(command)
       if (command.do === "send audio") this.unwritten++
     }
@@ -414,7 +414,7 @@ class LivingAnswer {
   }
 
   /** What is done at once, before what is sent. */
-  private decided(command: AnswerCommand): void {
+  private decided(command: AnswerCommand, event: AnswerEvent["is"]): void {
     const { clock, nowMs } = this.world
     assert.equal(this.hasEnded, false, "the end is the last command")
     const isInternal = ["speak", "pause model", "resume model", "stop", "end"].includes(command.do)
@@ -450,6 +450,7 @@ class LivingAnswer {
         const count = command.samples.length
         assert.ok(count > 0 && count <= eventSamples, "events of 100 ms")
         assert.equal(this.stops, 0, "nothing is played after the end")
+        assert.equal(event, "free", "audio is decided only where it is written at once")
         const aheadMs = this.world.playsUntilMs - nowMs
         if (this.terms.isPaced && !this.isHurried) assert.ok(aheadMs <= leadMs, "at the pace of playing")
         this.startsAtMs ??= nowMs
@@ -538,7 +539,9 @@ class LivingAnswer {
         world.tell("response.output_audio.delta", { ...command.part, delta: "" })
         this.writtenSamples += command.samples.length
         this.unwritten--
-        this.happen({ is: "sent" })
+        return
+      case "call":
+        this.happen({ is: "free" })
         return
       case "join": {
         assert.equal(this.terms.isBeside, false, "an answer beside the conversation joins no history")
@@ -590,6 +593,7 @@ class LivingAnswer {
       // A voice may be much faster than what is played.
       for (let times = world.draw(4) === 0 ? 20 : 1; times > 0; times--) this.speak()
       if (this.writes === "on" && !this.isModelPaused) this.endWriting()
+      if (this.dueAtMs !== undefined && world.draw(6) === 0) this.hurry()
       if (this.dueAtMs !== undefined) world.pass(Math.max(0, this.dueAtMs - world.nowMs))
       this.fire()
     }
