@@ -188,6 +188,8 @@ export class Answer {
           (fiber) => this.workers.push(fiber),
         )
       this.happened({ is: "began" })
+      // The model is asked after `response.created`, which it would delay.
+      yield* this.sendQueued
       yield* apart(this.write, "failed")
       if (voice !== undefined) yield* apart(voice.run(this), "voice failed")
       yield* this.untilEnd
@@ -206,17 +208,21 @@ export class Answer {
     ),
   )
 
+  /** Carries out what is queued. */
+  private get sendQueued(): Effect.Effect<void, SocketError> {
+    return Effect.gen({ self: this }, function* (this: Answer) {
+      for (let next = this.queue.shift(); next !== undefined; next = this.queue.shift()) yield* next
+    })
+  }
+
   /** Carries out what is queued, until the last command. */
   private get untilEnd(): Effect.Effect<void, SocketError> {
     return Effect.gen({ self: this }, function* (this: Answer) {
       for (;;) {
-        const next = this.queue.shift()
-        if (next !== undefined) yield* next
-        else if (this.isAtEnd) return
-        else {
-          this.news.clear()
-          yield* this.news.wait
-        }
+        yield* this.sendQueued
+        if (this.isAtEnd) return
+        this.news.clear()
+        yield* this.news.wait
       }
     })
   }
