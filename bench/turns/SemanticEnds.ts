@@ -2,12 +2,12 @@
 // and the built-in recogniser, whose words count from the piece of audio on that comes after the time that they took. No sockets.
 
 import { Effect } from "effect"
-import { PreviewPlan } from "#actors/live/PreviewPlan.ts"
 import { completenessWeights, riseWeights, speechWeights } from "#audio/SpeechWeights.ts"
 import { completeness, completenessWithRise } from "#domain/activity/Completeness.ts"
 import { riseOf, unfinished } from "#domain/activity/MessageEnds.ts"
 import { semanticSilenceMs } from "#domain/activity/SemanticSilence.ts"
 import { s16ToF32 } from "#domain/audio/Audio.ts"
+import { PreviewPlan } from "#domain/audio/PreviewPlan.ts"
 import { TurnDetector } from "#domain/audio/TurnDetector.ts"
 import type { TextEngine, TranscriptionEngine } from "#engines/protocol/Engine.ts"
 import { percentile } from "#harness/figures/Statistics.ts"
@@ -65,7 +65,7 @@ const judge = Effect.fnUntraced(function* (
   until: number,
 ) {
   const detector = new TurnDetector(speechWeights, rules)
-  const plan = new PreviewPlan()
+  let plan = new PreviewPlan()
   const scoreMs: Array<number> = []
   const modelMs: Array<number> = []
   let turn: Array<Int16Array> = []
@@ -95,7 +95,7 @@ const judge = Effect.fnUntraced(function* (
     const { pause } = detector
     const quietMs = pause?.quietMs ?? 0
     if (quietMs < quiet) {
-      plan.forget()
+      plan = new PreviewPlan()
       coming = undefined
       answer = undefined
     }
@@ -134,7 +134,7 @@ const judge = Effect.fnUntraced(function* (
     const key = `${name} ${at}`
     const { computeSeconds, text } = transcripts.get(key) ?? (yield* transcribe(engine, s16ToF32(heard)))
     transcripts.set(key, { computeSeconds, text })
-    plan.made({ quietMs, tookMs: computeSeconds * 1000 })
+    plan = plan.made({ quietMs, tookMs: computeSeconds * 1000 })
     coming = { atMs: now / perMs + computeSeconds * 1000, text }
   }
   return judged(undefined)

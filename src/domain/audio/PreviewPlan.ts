@@ -2,7 +2,7 @@
 // A first preview comes early in a silence, or later where an answer is known to be ready soon: most silences are pauses, and what is
 // made in them is made for nothing. A second one comes shortly before the silence ends the turn, by the time that the first one
 // took. One that has heard most of the silence is the final result. Pure.
-import type { Pause } from "#domain/audio/TurnDetector.ts"
+import type { Pause } from "./TurnDetector.ts"
 
 /** Least silence before the first preview. Shorter ones stand within words: stops like "p" and "t" last up to this. A guess. */
 export const firstPreviewMs = 80
@@ -51,8 +51,13 @@ interface Preview {
   readonly tookMs: number
 }
 
+/** It is never changed: a preview makes a new one, and so does the next silence. */
 export class PreviewPlan {
-  private newest: Preview | undefined
+  private readonly newest: Preview | undefined
+
+  constructor(newest?: Preview) {
+    this.newest = newest
+  }
 
   /** Whether a preview should begin now, where none is being made. */
   isDue({ endsAtMs, quietMs }: Pause, lately: PreviewTimes = {}): boolean {
@@ -63,12 +68,7 @@ export class PreviewPlan {
     return !isEnough && endsAtMs - quietMs <= Math.min(unheard, this.newest.tookMs * spareShare + spareMs)
   }
 
-  made(preview: Preview): void {
-    this.newest = preview
-  }
-
-  /** Speech goes on: the next silence is another one. */
-  forget(): void {
-    this.newest = undefined
+  made(preview: Preview): PreviewPlan {
+    return new PreviewPlan(preview)
   }
 }
