@@ -16,8 +16,9 @@ const onNode = [
   "test/contract/requests/ReplyHead.process.test.ts",
 ]
 
-/** Process tests of the transport itself, which `npm test` runs on both. */
+/** Process tests of the transport itself, and of what depends on how it reads, which `npm test` runs on both. */
 const onBoth = [
+  "test/contract/live/LargeEvents.process.test.ts",
   "test/transport/Framing.process.test.ts",
   "test/transport/exchange/{HandshakeAndMessages,ReplyWriter,ReplyWriterFailures,RequestBodyLimits,ServerRequest}.process.test.ts",
   "test/transport/server/TransportServer.process.test.ts",

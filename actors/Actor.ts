@@ -4,24 +4,19 @@
 // incarnation begins with the initial state and the messages that still wait. A full mailbox is an answer too.
 // For control, not for data: tokens and audio frames are function calls (docs/architecture.md).
 import { Cause, Deferred, Effect, Exit, Queue, Schema, type Scope } from "effect"
-import { type Child, type ChildEnd, type ChildTerms, startChild } from "./Child.ts"
+import { type Child, type ChildTerms, startChild } from "./Child.ts"
 import type { Details } from "./TreeNode.ts"
 
 export class ActorStopped extends Schema.TaggedError<ActorStopped>()("ActorStopped", {
   actor: Schema.String,
 }) {}
 export class MailboxFull extends Schema.TaggedError<MailboxFull>()("MailboxFull", { actor: Schema.String }) {}
-/** No reply came within the deadline. The message may still be handled; its reply is dropped. */
-export class AskTimeout extends Schema.TaggedError<AskTimeout>()("AskTimeout", {
-  actor: Schema.String,
-  afterMs: Schema.Finite,
-}) {}
 
 /** The actor itself could not be reached; not one of the failures that its messages name. */
-export type NoReply = ActorStopped | MailboxFull | AskTimeout
+export type NoReply = ActorStopped | MailboxFull
 
 export const isNoReply = <E>(error: E | NoReply): error is NoReply =>
-  error instanceof ActorStopped || error instanceof MailboxFull || error instanceof AskTimeout
+  error instanceof ActorStopped || error instanceof MailboxFull
 
 /** A message class carries the types of its reply and of its expected failure. */
 export abstract class Message<out A, out E = never> {
@@ -57,8 +52,8 @@ export interface ActorSpec<S, M extends AnyMessage, End = never> {
   readonly terms: ChildTerms
   /** Messages that may wait. */
   readonly capacity: number
-  /** Runs at every start and restart, inside the incarnation's scope. */
-  readonly initial: Effect.Effect<S, never, Scope.Scope>
+  /** Runs at every start and restart, inside the incarnation's scope. `before` is the state before the crash, undefined at the start. */
+  readonly initial: (before: S | undefined) => Effect.Effect<S, never, Scope.Scope>
   readonly handle: Handlers<S, M, End>
   /** What the tree shows of it. */
   readonly details?: Omit<Details, "mailbox">
@@ -66,11 +61,10 @@ export interface ActorSpec<S, M extends AnyMessage, End = never> {
 
 export interface ActorRef<S, M extends AnyMessage, End = never> extends Child<End, never> {
   readonly name: string
-  /** Sends and waits for the reply, at most `withinMs`. */
-  readonly ask: <N extends M>(
-    message: N,
-    withinMs?: number,
-  ) => Effect.Effect<ReplyOf<N>, FailureOf<N> | NoReply>
+  /** Sends and waits for the reply. A full mailbox refuses. */
+  readonly ask: <N extends M>(message: N) => Effect.Effect<ReplyOf<N>, FailureOf<N> | NoReply>
+  /** As `ask`, for a message that must not be lost: it waits for room in the mailbox. */
+  readonly deliver: <N extends M>(message: N) => Effect.Effect<ReplyOf<N>, FailureOf<N> | ActorStopped>
   /** Sends without waiting; false when the mailbox is full or the actor has ended. */
   readonly tell: (message: M) => boolean
   /** The state after the last message; undefined before it has started. */
@@ -90,7 +84,7 @@ export const spawn = <S, M extends AnyMessage, End = never>(
 ): Effect.Effect<ActorRef<S, M, End>, never, Scope.Scope> =>
   Effect.gen(function* () {
     const { capacity, details, name } = spec
-    const mailbox = yield* Queue.dropping<Envelope>(capacity)
+    const mailbox = yield* Queue.bounded<Envelope>(capacity)
     let state: S | undefined
     let hasEnded = false
     let inFlight: Envelope | undefined
@@ -102,25 +96,22 @@ export const spawn = <S, M extends AnyMessage, End = never>(
     const handlers = spec.handle as unknown as Readonly<Record<string, AnyHandler<S, End>>>
 
     // Every message has its answer, however the actor ends.
-    const close = (end: ChildEnd<End, never>): Effect.Effect<void> => {
+    const close = Effect.sync(() => {
       hasEnded = true
       const gone = Exit.fail(new ActorStopped({ actor: name }))
       answer(inFlight, gone)
       for (let next = Queue.takeUnsafe(mailbox); next !== undefined; next = Queue.takeUnsafe(mailbox))
         if (Exit.isSuccess(next)) answer(next.value, gone)
-      return end.reason === "gave-up"
-        ? Effect.logError("actor gave up").pipe(Effect.annotateLogs({ actor: name, restarts: end.restarts }))
-        : Effect.void
-    }
+    })
 
     const child = yield* startChild<End, never, never>({
       ...spec.terms,
       name,
-      onEnd: close,
+      onEnd: () => close,
       run: (self) =>
         Effect.gen(function* () {
           self.node.details = { ...details, mailbox: () => ({ depth: depth(), bound: capacity }) }
-          let current = yield* spec.initial
+          let current = yield* spec.initial(state)
           state = current
           self.ready()
           for (;;) {
@@ -147,22 +138,34 @@ export const spawn = <S, M extends AnyMessage, End = never>(
     const depth = () => Queue.sizeUnsafe(mailbox)
     const offer = (envelope: Envelope): boolean => !hasEnded && Queue.offerUnsafe(mailbox, envelope)
 
+    const sent = <N extends M, Full>(
+      message: N,
+      send: (envelope: Envelope) => Effect.Effect<boolean>,
+      full: Full,
+    ): Effect.Effect<ReplyOf<N>, FailureOf<N> | ActorStopped | Full> =>
+      Effect.suspend((): Effect.Effect<ReplyOf<N>, FailureOf<N> | ActorStopped | Full> => {
+        if (hasEnded) return Effect.fail(new ActorStopped({ actor: name }))
+        const reply = Deferred.makeUnsafe<ReplyOf<N>, FailureOf<N> | ActorStopped>()
+        return Effect.flatMap(
+          send({ message, reply: reply as Deferred.Deferred<unknown, unknown> }),
+          (taken): Effect.Effect<ReplyOf<N>, FailureOf<N> | ActorStopped | Full> =>
+            taken ? Deferred.await(reply) : Effect.fail(full),
+        )
+      })
+
     return {
       ...child,
       name,
       state: () => state,
       tell: (message) => offer({ message, reply: undefined }),
-      ask: <N extends M>(message: N, withinMs?: number) =>
-        Effect.suspend((): Effect.Effect<ReplyOf<N>, FailureOf<N> | NoReply> => {
-          if (hasEnded) return Effect.fail(new ActorStopped({ actor: name }))
-          const reply = Deferred.makeUnsafe<ReplyOf<N>, FailureOf<N> | ActorStopped>()
-          const sent = offer({ message, reply: reply as Deferred.Deferred<unknown, unknown> })
-          if (!sent) return Effect.fail(new MailboxFull({ actor: name }))
-          if (withinMs === undefined) return Deferred.await(reply)
-          return Effect.timeoutOrElse(Deferred.await(reply), {
-            duration: withinMs,
-            orElse: () => Effect.fail(new AskTimeout({ actor: name, afterMs: withinMs })),
-          })
-        }),
+      ask: (message) =>
+        sent(
+          message,
+          (envelope) => Effect.sync(() => Queue.offerUnsafe(mailbox, envelope)),
+          new MailboxFull({ actor: name }),
+        ),
+      deliver: (message) =>
+        // Where it waits for room, the actor may end meanwhile.
+        sent(message, (envelope) => Queue.offer(mailbox, envelope), new ActorStopped({ actor: name })),
     } satisfies ActorRef<S, M, End>
   })

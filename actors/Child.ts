@@ -3,10 +3,10 @@
 // the node's children share nothing: a model that crashes in a loop must not use up the restarts of another.
 // A child crashes when its `run` fails or dies. Everything it acquires belongs to the Scope of that incarnation, also its own
 // children, so a restart begins with nothing left over, and no child outlives its parent.
-import { Cause, Deferred, Effect, Exit, Fiber, Random, Scope } from "effect"
+import { Cause, Deferred, Effect, Exit, Fiber, Random, Schema, Scope } from "effect"
 import { exceptionReason } from "#domain/process/PlainLine.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
-import { CurrentParent, type NodeKind, TreeNode } from "./TreeNode.ts"
+import { type ChildGivesUp, CurrentParent, type NodeKind, type Parent, TreeNode } from "./TreeNode.ts"
 
 /** At most `intensity` restarts inside a period that slides, with growing pauses. Schedules cannot express that. */
 export interface RestartPolicy {
@@ -26,6 +26,8 @@ export interface ChildTerms {
    */
   readonly restart: "permanent" | "transient" | "temporary"
   readonly intensity: RestartPolicy
+  /** What it does when a child of it has given up. Absent: none of its children is restarted, or it has none. */
+  readonly childGivesUp?: ChildGivesUp
   /** How long it may take to stop. After that its supervisor goes on without it and logs a warning. Infinity waits. */
   readonly shutdownMs: number
 }
@@ -42,7 +44,8 @@ export interface ChildSpec<out A, out E, out R> extends ChildTerms {
   /** One incarnation, from its start to its end. */
   readonly run: (self: Self) => Effect.Effect<A, E, R | Scope.Scope>
   /**
-   * Sees the cause of each crash that a restart follows, and how many restarts the period holds. Absent: a line in the log.
+   * Sees the cause of each crash that a restart follows, and how many restarts the period holds. Absent: a line in the log, also when it
+   * gives up.
    */
   readonly onRestart?: (cause: Cause.Cause<unknown>, nth: number) => Effect.Effect<void>
   /** Whether a crash uses one of the restarts allowed; one that does not is followed by a restart all the same. */
@@ -78,12 +81,39 @@ export const withinPeriod = (
 export const backoffMs = (policy: RestartPolicy, nth: number, jitter: number): number =>
   Math.min(policy.backoffCapMs, policy.backoffBaseMs * 2 ** (nth - 1)) * (0.5 + jitter / 2)
 
+/** A child has crashed more often than its specification allows, and its parent's specification says that the parent crashes with it. */
+export class ChildGaveUp extends Schema.TaggedError<ChildGaveUp>()("ChildGaveUp", {
+  child: Schema.String,
+}) {
+  override get message() {
+    return `${this.child} gave up`
+  }
+}
+
 const endedEarly = Cause.die(new Error("a permanent child ended by itself"))
 
 const reportCrash = (part: string, cause: Cause.Cause<unknown>) =>
   Effect.logError("a part of the node has crashed and is started again").pipe(
     Effect.annotateLogs({ part, why: exceptionReason(Cause.squash(cause)) }),
   )
+
+const goesOn: ChildGivesUp = { does: "goes on", outcome: "the others go on" }
+
+/** Tells the parent's node, the log and the parent's incarnation of a child that has given up. */
+const escalate = (
+  { kind, name, onRestart }: Pick<ChildSpec<unknown, unknown, unknown>, "kind" | "name" | "onRestart">,
+  { childGivesUp: { does, outcome } = goesOn, crash, node }: Parent,
+  { cause, restarts }: { readonly cause: Cause.Cause<unknown>; readonly restarts: number },
+): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    const reason = exceptionReason(Cause.squash(cause))
+    node.childGaveUp({ name, kind, atMs: yield* monotonicMs, restarts, reason, outcome })
+    if (onRestart === undefined)
+      yield* Effect.logError("a part of the node has given up").pipe(
+        Effect.annotateLogs({ part: name, under: node.name, restarts, why: reason, outcome }),
+      )
+    if (does === "restarts") crash?.(new ChildGaveUp({ child: name }))
+  })
 
 /** The incarnations of a child, one after the other, until it has ended for good. Fails only by interruption. */
 const livesOf = <A, E, R>(
@@ -133,18 +163,27 @@ export const startChild = <A, E, R>(
       const self: Self = {
         node,
         ready: () => {
-          if (node.state === "starting") node.state = "running"
+          if (node.state === "starting") {
+            node.state = "running"
+            parent.node.childRuns(spec.name)
+          }
           Deferred.doneUnsafe(ready, Exit.void)
         },
       }
+      const { childGivesUp } = spec
       const incarnation = Effect.scoped(
-        Effect.flatMap(Effect.scope, (own) =>
-          Effect.provideService(
-            Effect.suspend(() => spec.run(self)),
-            CurrentParent,
-            { node, scope: own },
-          ),
-        ),
+        Effect.flatMap(Effect.scope, (own) => {
+          const under = (more: Partial<Parent>) =>
+            Effect.provideService(
+              Effect.suspend(() => spec.run(self)),
+              CurrentParent,
+              { node, scope: own, ...(childGivesUp === undefined ? {} : { childGivesUp }), ...more },
+            )
+          if (childGivesUp?.does !== "restarts") return under({})
+          const crashed = Deferred.makeUnsafe<never>()
+          const crash = (cause: unknown) => void Deferred.doneUnsafe(crashed, Exit.die(cause))
+          return Effect.raceFirst(under({ crash }), Deferred.await(crashed))
+        }),
       )
       let told = false
       const tell = (end: ChildEnd<A, E>): Effect.Effect<void> => {
@@ -165,7 +204,7 @@ export const startChild = <A, E, R>(
             // What has given up stays in the tree, for operators to see, until its parent ends.
             if (end.reason === "gave-up") node.state = "gave up"
             else parent.node.remove(node)
-            if (end.reason === "gave-up") return tell(end)
+            if (end.reason === "gave-up") return Effect.andThen(escalate(spec, parent, end), tell(end))
             return Effect.andThen(tell(end), Effect.forkDetach(Scope.close(scope, Exit.void)))
           }),
         ),

@@ -1,5 +1,6 @@
 // What the node's supervision tree is made of, as data: for each kind of child how it is restarted, how often, and how long
-// it may take to stop, with a reason beside every number. Child.ts and Supervisor.ts read it.
+// it may take to stop, with a reason beside every number; and what each parent does when a child of it has
+// given up. Child.ts reads it.
 //
 //   node
 //   ├─ store                            the database and what is written to it later
@@ -7,12 +8,13 @@
 //   ├─ models                           one actor for each model, also for those that a reload has replaced
 //   │   └─ model …
 //   │       └─ engine …                 one process or thread; not an actor, see docs/architecture.md
-//   ├─ memory watch
+//   ├─ memory                           memory watch
+//   ├─ live sessions                    one actor for each session that sends audio, and the search for idle ones
 //   ├─ conversations                    one child for each conversation
 //   │   └─ conversation …
 //   │       └─ turn taking              the actor that decides who speaks when
-//   ├─ live sessions                    one actor for each session that sends audio
-//   └─ transcription jobs               rest-for-one: jobs in work, dispatcher, lost jobs, purge
+//   └─ transcription jobs               lost jobs, old jobs
+//       └─ jobs in work                 the dispatcher, one actor for each job
 import type { ChildTerms, RestartPolicy } from "./Child.ts"
 import type { NodeKind } from "./TreeNode.ts"
 
@@ -47,6 +49,10 @@ export const model: ChildTerms = {
   restart: "permanent",
   intensity: ours,
   shutdownMs: untilChildrenHaveStopped,
+  childGivesUp: {
+    does: "goes on",
+    outcome: "the model has failed; after 30 s a request may load it again, an operator's load at once",
+  },
 }
 
 /** A processor or GPU. It only keeps books, so it stops at once. */
@@ -80,21 +86,28 @@ export const job: ChildTerms = { kind: "job", restart: "temporary", intensity: o
 /** A loop that works at intervals. 5 s: a guess, for a statement of the database that is under way. */
 export const worker: ChildTerms = { kind: "worker", restart: "permanent", intensity: ours, shutdownMs: 5_000 }
 
-/** A supervisor that is a child of another one. */
-export const group: ChildTerms = {
+/**
+ * Jobs in work, with their dispatcher. A dispatcher that gives up takes them with it: they go back to their queue, and begin again with
+ * a new one.
+ */
+export const jobsInWork: ChildTerms = {
   kind: "supervisor",
   restart: "permanent",
   intensity: ours,
   shutdownMs: untilChildrenHaveStopped,
+  childGivesUp: { does: "restarts", outcome: "jobs in work go back to their queue and begin again" },
 }
 
 /**
- * A part of the node that is built once, by its layer. What it gives to others (the registry, the ledger) is held by the
- * handlers of the listener, so it cannot be replaced while the node runs: its children are restarted, the part itself is not.
+ * A part of the node that is built once, by its layer. What it gives to others (the registry, the devices) is held by the
+ * handlers of the listener, so it cannot be replaced while the node runs: its children are restarted, the part itself is not. A child that
+ * gives up does not end the node, whose models serve without it: the node is `degraded`, and an operator starts it again.
+ * @param outcome what follows when a child has given up, in words for operators
  */
-export const part = (kind: NodeKind = "supervisor"): ChildTerms => ({
+export const part = (outcome: string, kind: NodeKind = "supervisor"): ChildTerms => ({
   kind,
   restart: "temporary",
   intensity: ours,
   shutdownMs: untilChildrenHaveStopped,
+  childGivesUp: { does: "goes on", outcome: `${outcome} until the node is started again` },
 })

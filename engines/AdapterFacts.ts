@@ -28,6 +28,8 @@ export interface CachingEntry {
 export interface AdapterFacts {
   readonly kind: EngineKind
   readonly options: Schema.ConstraintDecoder<unknown>
+  /** Options of former versions, and what to tell who still uses them. */
+  readonly withdrawn?: Readonly<Record<string, string>>
   readonly files: Readonly<Record<string, FileRole>>
   /**
    * What its CPU threads depend on: `weights` measures each model at its first load, `machine` measures once for all
@@ -112,6 +114,9 @@ const table = {
     kind: "text",
     threads: { measured: "weights", library: "node-llama-cpp" },
     options: LlamaOptions,
+    withdrawn: {
+      native: "is gone; remove it: llama.cpp is called through its C interface, which has no alternative",
+    },
     files: { weights: "file", mmproj: "optional" },
     projectors,
     cacheBytes: ({ files, options }) => (files.mmproj === undefined ? 0 : pictureCacheBytes(options)),

@@ -10,6 +10,8 @@ export interface LockEntry {
   readonly name?: string
   readonly version?: string
   readonly license?: string
+  /** Where npm got it. */
+  readonly resolved?: string
   readonly dev?: boolean
   readonly devOptional?: boolean
   readonly optional?: boolean
@@ -39,6 +41,12 @@ const permissive = [
   "(MIT OR CC0-1.0)",
   "(BSD-3-Clause OR GPL-2.0)",
 ]
+
+/**
+ * Licences that also ask to say where the source of their files is. They hold for their own files only, which are carried as they
+ * are. A package for one platform, whose files are no source, is never carried.
+ */
+const withSource = ["MPL-2.0"]
 
 /** Contain code under the GPL or LGPL (NOTICE). The first two say something else about themselves. */
 export const fetched = ["phonemizer", "wasm-media-encoders", "@echogarden/espeak-ng-emscripten"]
@@ -72,7 +80,7 @@ export const carried = (lock: Lock): ReadonlyArray<string> =>
   used(lock)
     .filter((one) => !isFetched(one[0]) && !isForOnePlatform(one))
     .map(([path, { license = "none" }]) => {
-      if (!permissive.includes(license))
+      if (!permissive.includes(license) && !withSource.includes(license))
         throw new Error(`${path}: may the tarball carry a package under the licence ${license}?`)
       return path
     })
@@ -113,8 +121,11 @@ export const licenceTable = (lock: Lock, paths: ReadonlyArray<string>): string =
     "| package | version | licence |",
     "|---|---|---|",
     ...paths.map((path) => {
-      const { license, name = nameAt(path), version } = lock.packages[path] ?? {}
-      return `| \`${name}\` | ${version} | ${license} |`
+      const { license = "", name = nameAt(path), resolved, version } = lock.packages[path] ?? {}
+      const source = withSource.includes(license)
+        ? `; unchanged, source: ${resolved ?? "the npm registry"}`
+        : ""
+      return `| \`${name}\` | ${version} | ${license}${source} |`
     }),
     "",
   ].join("\n")

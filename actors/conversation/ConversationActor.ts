@@ -34,7 +34,7 @@ const hints = new Set<Event<never, never>["is"]>(["words last", "foreseen"])
 const mostBeforeHint = 32
 
 export interface ConversationWork<G, E, X> {
-  readonly facts: (state: State<G>) => Facts
+  readonly facts: (state: State<G>) => Facts<E>
   /** Carries a command out; gives what has become of it, where that is an event. */
   readonly carryOut: (command: Command<G, E>) => Effect.Effect<Event<G, E> | undefined, X>
 }
@@ -62,7 +62,7 @@ export const startConversation = <G, E, X>(
       name: "turn taking",
       terms: Specifications.conversation,
       capacity: mailbox,
-      initial: Effect.succeed(first),
+      initial: () => Effect.succeed(first),
       handle: {
         Happened: (before, { event }) =>
           Effect.gen(function* () {
@@ -94,7 +94,7 @@ export const startConversation = <G, E, X>(
         }).pipe(
           // It ends with the conversation, whose socket is gone then.
           Effect.catchTag("ActorStopped", () => Effect.interrupt),
-          Effect.catchTag(["MailboxFull", "AskTimeout"], (error) => Effect.die(error)),
+          Effect.catchTag("MailboxFull", (error) => Effect.die(error)),
         ),
       state: () => actor.state() ?? first,
       crashed: Effect.raceFirst(

@@ -1,27 +1,26 @@
 // The node's compute devices: which of them a model is placed on, how much memory of each is promised, which models share the
-// CPU. A claim is refused before anything is allocated, and given back with the claimer's scope. The host processor is always
-// there; NVIDIA GPUs are where `nvidia-smi` shows them. Each device is an actor that keeps its own books (DeviceLedger).
+// CPU, how full the node's memory is. A claim is granted before anything is allocated, and ends with the claimer's scope. The host
+// processor is always there; NVIDIA GPUs are where `nvidia-smi` shows them. Each device is an actor with its own state (DeviceActor).
 import { Context, Effect, Layer, type Scope, Semaphore } from "effect"
+import type { MemoryLevel } from "#domain/models/MemoryLevel.ts"
 import type { NvidiaGpu } from "#domain/models/NvidiaReport.ts"
 import type { Placement } from "#domain/models/Placement.ts"
 import type { MachineCores } from "#domain/threads/MachineCores.ts"
 import { readCores } from "../threads/ReadCores.ts"
 import { ThreadLedger } from "../threads/ThreadLedger.ts"
 import {
-  ClaimShare,
+  type DeviceActor,
   DeviceExhausted,
-  type DeviceLedger,
-  makeLedger,
-  promisedOf,
-  ReleaseShare,
-  SettleShare,
-  type Shares,
-} from "./DeviceLedger.ts"
-import { freeOf, gpuShare, roomiestFirst } from "./GpuChoice.ts"
+  type DeviceLost,
+  type Free,
+  makeDeviceActor,
+} from "./DeviceActor.ts"
+import { type ClaimId, gpuShare, gpuState, hostState, promisedOf } from "./DeviceState.ts"
+import { isUsable, roomiestFirst } from "./GpuChoice.ts"
 import { makeUtilization, memoryBudgetBytes, processorName, readTemperature } from "./HostProcessor.ts"
 import { type NvidiaReading, NvidiaSmi } from "./NvidiaSmi.ts"
 
-/** The host processor's id in the ledger; a GPU's is its uuid. */
+/** The host processor's id; a GPU's is its uuid. */
 export const hostId = "host"
 
 export interface Claim {
@@ -60,6 +59,12 @@ export interface HostReading {
   readonly claimedThreads: number
 }
 
+export interface MemoryPressureReading {
+  readonly level: MemoryLevel
+  /** Share of the memory budget that was last seen in use. */
+  readonly share: number
+}
+
 export interface DeviceOptions {
   /** What the node may fill of the host's memory; absent: nine tenths of the machine's or the container's. */
   readonly budgetBytes?: number | undefined
@@ -78,13 +83,26 @@ const modelPercent = 85
 export class Device extends Context.Service<
   Device,
   {
-    /** Memory is refused where it is not there. */
-    readonly claim: (claim: Claim) => Effect.Effect<Grant, DeviceExhausted, Scope.Scope>
+    /**
+     * Claims memory for a model, until the scope closes. Where it is not there, `free` is asked for it, at most `rounds` times; without
+     * `free` the claim is refused at once.
+     */
+    readonly claim: (
+      claim: Claim,
+      free?: Free,
+      rounds?: number,
+    ) => Effect.Effect<Grant, DeviceExhausted | DeviceLost, Scope.Scope>
     /** What would be refused of a claim if nothing else had any memory; undefined if it would fit. */
     readonly tooLarge: (claim: Claim) => Effect.Effect<DeviceExhausted | undefined>
     readonly host: () => HostReading
     /** The host's memory that all models together may claim. */
     readonly modelBytes: () => number
+    /** How full the node's memory is, by the last reading of MemoryWatch; calm before the first. */
+    readonly pressure: () => MemoryPressureReading
+    /** Takes a reading of the share of the memory budget that is in use, and returns the level that follows. */
+    readonly observe: (share: number) => Effect.Effect<MemoryLevel>
+    /** Whether the host's actor has given up: nothing can be loaded. */
+    readonly isLost: () => boolean
     /** The CPU threads, shared by the models that work. */
     readonly threads: ThreadLedger
     /** Share of all processors' time in use since it was last asked, percent, rounded. */
@@ -111,35 +129,60 @@ const make = Effect.fnUntraced(function* (smi: NvidiaSmi["Service"], options: De
   const utilization = makeUtilization()
   const modelBytes = Math.floor((budgetBytes * modelPercent) / 100)
 
-  const host: DeviceLedger = yield* makeLedger({
+  const host: DeviceActor = yield* makeDeviceActor({
     id: hostId,
     name: "the host",
-    holds: () => ({ memoryBytes: promisedOf(host.shares()), threads: threads.inUse() }),
+    initial: hostState(modelBytes),
+    holds: () => ({ memoryBytes: promisedOf(host.state()), threads: threads.inUse() }),
   })
-  const gpus = new Map<string, DeviceLedger>()
+  const gpus = new Map<string, DeviceActor>()
   const one = Semaphore.makeUnsafe(1)
   const own = yield* Effect.context<Scope.Scope>()
   /** The GPUs' actors. Each begins when the driver first shows its GPU, and ends with this layer. */
-  const ledgerOf = ({ index, uuid }: NvidiaGpu): Effect.Effect<DeviceLedger> =>
+  const actorOf = ({ index, uuid }: NvidiaGpu): Effect.Effect<DeviceActor> =>
     one.withPermits(1)(
       Effect.gen(function* () {
         const known = gpus.get(uuid)
         if (known !== undefined) return known
-        const made: DeviceLedger = yield* makeLedger({
+        const made: DeviceActor = yield* makeDeviceActor({
           id: uuid,
           name: `GPU ${index}`,
-          holds: () => ({ memoryBytes: promisedOf(made.shares()) }),
+          initial: gpuState,
+          holds: () => ({ memoryBytes: promisedOf(made.state()) }),
         })
         gpus.set(uuid, made)
         return made
       }).pipe(Effect.updateContext(() => own)),
     )
 
-  const sharesOf = ({ uuid }: NvidiaGpu): Shares => gpus.get(uuid)?.shares() ?? new Map()
+  /** Gives every GPU its row of what the driver has said. A driver that fails says nothing of any GPU. */
+  const share = (reading: NvidiaReading): Effect.Effect<NvidiaReading> =>
+    Effect.gen(function* () {
+      if (reading.gpus.length === 0) return reading
+      const usable = reading.gpus.filter((gpu) => isUsable(gpu, visible))
+      for (const gpu of usable) yield* actorOf(gpu)
+      for (const device of gpus.values())
+        yield* device.tell({
+          is: "read",
+          gpu: usable.find(({ uuid }) => uuid === device.id),
+          atMs: reading.atMs,
+        })
+      return reading
+    })
+  const nvidia = Effect.flatMap(smi.reading, share)
+  const nvidiaNow = Effect.flatMap(smi.fresh, share)
 
-  const gpusFor = (claim: Claim) =>
-    claim.placement === "nvidia"
-      ? Effect.map(smi.reading, (reading) => roomiestFirst(reading, visible, sharesOf))
+  /** The GPUs that a model may be placed on now; none where the driver shows none, and the model is placed on the host. */
+  const gpusFor = ({ placement }: Claim): Effect.Effect<ReadonlyArray<DeviceActor>> =>
+    placement === "nvidia"
+      ? Effect.map(nvidia, (reading) =>
+          roomiestFirst(
+            [...gpus.values()].filter(
+              ({ id, state }) =>
+                state().reading !== undefined && reading.gpus.some(({ uuid }) => uuid === id),
+            ),
+          ),
+        )
       : Effect.succeed([])
 
   const tooLarge = Effect.fnUntraced(function* (claim: Claim) {
@@ -148,7 +191,7 @@ const make = Effect.fnUntraced(function* (smi: NvidiaSmi["Service"], options: De
     const wholes = [
       {
         id: hostId,
-        name: "the host",
+        name: host.name,
         wantedBytes: hostBytes,
         wholeBytes: (budgetBytes * modelPercent) / 100,
       },
@@ -156,10 +199,10 @@ const make = Effect.fnUntraced(function* (smi: NvidiaSmi["Service"], options: De
         ? []
         : [
             {
-              id: gpu.uuid,
-              name: `GPU ${gpu.index}`,
+              id: gpu.id,
+              name: gpu.name,
               wantedBytes: claim.weightBytes,
-              wholeBytes: gpu.totalBytes * gpuShare,
+              wholeBytes: (gpu.state().reading?.gpu.totalBytes ?? 0) * gpuShare,
             },
           ]),
     ]
@@ -174,66 +217,70 @@ const make = Effect.fnUntraced(function* (smi: NvidiaSmi["Service"], options: De
         })
   })
 
-  /** Claims the first GPU that has the bytes. Another model may have been faster at the roomiest one. */
-  const claimGpu = (holder: object, bytes: number, candidates: ReadonlyArray<NvidiaGpu>) =>
-    Effect.gen(function* () {
-      let refusal: DeviceExhausted | undefined
-      for (const gpu of candidates) {
-        const ledger = yield* ledgerOf(gpu)
-        const message = new ClaimShare(holder, bytes, (shares) => freeOf(gpu, shares))
-        const refused = yield* Effect.match(ledger.claim(message), {
-          onSuccess: () => undefined,
-          onFailure: (error) => error,
-        })
-        if (refused === undefined) return ledger
-        refusal ??= refused
-      }
-      return refusal === undefined ? undefined : yield* refusal
-    })
+  const nothingFreed: Free = () => Effect.succeed(false)
 
-  const release = (holder: object, gpu: DeviceLedger | undefined) =>
-    Effect.andThen(gpu?.tell(new ReleaseShare(holder)) ?? Effect.void, host.tell(new ReleaseShare(holder)))
-
-  const open = Effect.fnUntraced(function* (wanted: Claim, candidates: ReadonlyArray<NvidiaGpu>) {
-    const holder = {}
-    const gpu = yield* claimGpu(holder, wanted.weightBytes, candidates)
-    const bytes = hostBytesOf(wanted, gpu !== undefined)
-    yield* host
-      .claim(new ClaimShare(holder, bytes, (shares) => modelBytes - promisedOf(shares)))
-      .pipe(Effect.onError(() => release(holder, gpu)))
-    return { holder, gpu }
+  /**
+   * Claims the first GPU that has the bytes: another model may have been faster at the roomiest one. Where none has them, memory of
+   * the roomiest one is freed.
+   */
+  const claimGpu = Effect.fnUntraced(function* (
+    id: ClaimId,
+    bytes: number,
+    candidates: ReadonlyArray<DeviceActor>,
+    rounds: number,
+    free: Free,
+  ) {
+    for (const gpu of candidates) {
+      const exit = yield* Effect.exit(gpu.claim(id, bytes, 0, nothingFreed))
+      if (exit._tag === "Success") return gpu
+    }
+    const roomiest = candidates.find(({ isLost }) => !isLost()) ?? candidates[0]
+    // The driver reports freed memory only when it is asked.
+    const freeAndRead: Free = (exhausted) =>
+      Effect.tap(free(exhausted), (freed) => (freed ? nvidiaNow : Effect.void))
+    yield* roomiest?.claim(id, bytes, rounds, freeAndRead) ?? Effect.void
+    return roomiest
   })
 
-  const settle = (holder: object, gpu: DeviceLedger | undefined, cacheBytes: number) =>
+  const settle = (id: ClaimId, gpu: DeviceActor | undefined, cacheBytes: number) =>
     Effect.fnUntraced(function* (pid: number | undefined, residentBytes: number) {
       // The caches are still empty.
-      yield* host.tell(new SettleShare(holder, residentBytes + cacheBytes))
+      yield* host.tell({ is: "settled", id, bytes: residentBytes + cacheBytes })
       if (gpu === undefined) return
-      const { processes } = yield* smi.fresh
+      const { processes } = yield* nvidiaNow
       const used = processes.find((each) => each.pid === pid && each.gpuUuid === gpu.id)?.usedBytes ?? 0
-      yield* gpu.tell(new SettleShare(holder, used))
+      yield* gpu.tell({ is: "settled", id, bytes: used })
     })
 
-  const claim = (wanted: Claim) =>
-    Effect.gen(function* () {
-      const candidates = yield* gpusFor(wanted)
-      const { gpu, holder } = yield* Effect.acquireRelease(open(wanted, candidates), (given) =>
-        release(given.holder, given.gpu),
-      )
+  let claims = 0
+  const claim = Effect.fnUntraced(function* (wanted: Claim, free: Free = nothingFreed, rounds = 0) {
+    const id: ClaimId = ++claims
+    const candidates = yield* gpusFor(wanted)
+    const release = Effect.suspend(() =>
+      Effect.forEach([host, ...gpus.values()], (device) => device.tell({ is: "released", id }), {
+        discard: true,
+      }),
+    )
+    // Before the claim, which may wait and be interrupted. Releasing what was not granted changes nothing.
+    yield* Effect.addFinalizer(() => release)
+    return yield* Effect.gen(function* () {
+      const gpu = yield* claimGpu(id, wanted.weightBytes, candidates, rounds, free)
+      yield* host.claim(id, hostBytesOf(wanted, gpu !== undefined), rounds, free)
+      const devices = gpu === undefined ? [host] : [host, gpu]
       const grant: Grant = {
         environment: gpu === undefined ? {} : { CUDA_VISIBLE_DEVICES: gpu.id },
-        counts: () => host.shares().has(holder),
-        held: () =>
-          new Map(
-            [host, ...(gpu === undefined ? [] : [gpu])].map(({ id, shares }) => [
-              id,
-              shares().get(holder)?.bytes ?? 0,
-            ]),
-          ),
-        settle: settle(holder, gpu, wanted.cacheBytes ?? 0),
+        counts: () => host.state().claims.has(id),
+        held: () => new Map(devices.map((device) => [device.id, device.state().claims.get(id)?.bytes ?? 0])),
+        settle: settle(id, gpu, wanted.cacheBytes ?? 0),
       }
       return grant
-    })
+    }).pipe(Effect.onError(() => release))
+  })
+
+  const pressure = () => {
+    const { pressure: level, usedShare } = host.state()
+    return { level, share: usedShare }
+  }
 
   return Device.of({
     claim,
@@ -241,15 +288,18 @@ const make = Effect.fnUntraced(function* (smi: NvidiaSmi["Service"], options: De
     host: () => ({
       name: processorName(),
       budgetBytes,
-      claimedBytes: promisedOf(host.shares()),
+      claimedBytes: promisedOf(host.state()),
       threads: threads.threads,
       claimedThreads: threads.inUse(),
     }),
     modelBytes: () => modelBytes,
+    pressure,
+    isLost: host.isLost,
+    observe: (used) => Effect.map(host.tell({ is: "used", share: used }), () => pressure().level),
     threads,
     utilization: Effect.sync(utilization),
     temperature: Effect.promise(readTemperature),
-    nvidia: smi.reading,
-    nvidiaNow: smi.fresh,
+    nvidia,
+    nvidiaNow,
   })
 })

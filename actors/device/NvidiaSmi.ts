@@ -16,6 +16,8 @@ import { monotonicMs } from "#domain/queues/Monotonic.ts"
 export interface NvidiaReading {
   readonly gpus: ReadonlyArray<NvidiaGpu>
   readonly processes: ReadonlyArray<NvidiaProcess>
+  /** When the program was started, milliseconds of the monotonic clock. */
+  readonly atMs: number
   /** Why there is nothing to see: no such program, a driver that fails, an answer that cannot be read. */
   readonly problem: string | undefined
 }
@@ -49,21 +51,26 @@ const runOnce = (command: string, args: ReadonlyArray<string>): Promise<Ran> =>
     })
   })
 
-const nothing = (problem: string): NvidiaReading => ({ gpus: [], processes: [], problem })
+const nothing = (problem: string, atMs: number): NvidiaReading => ({
+  gpus: [],
+  processes: [],
+  atMs,
+  problem,
+})
 
-const query = async (command: string): Promise<{ reading: NvidiaReading; absent: boolean }> => {
+const query = async (command: string, atMs: number): Promise<{ reading: NvidiaReading; absent: boolean }> => {
   const format = "--format=csv,noheader,nounits"
   const asked = await runOnce(command, [`--query-gpu=${gpuColumns.join(",")}`, format])
-  if (asked.problem !== undefined) return { reading: nothing(asked.problem), absent: asked.absent }
+  if (asked.problem !== undefined) return { reading: nothing(asked.problem, atMs), absent: asked.absent }
   const gpus = parseGpus(asked.text)
-  if ("problem" in gpus) return { reading: nothing(gpus.problem), absent: false }
-  if (gpus.rows.length === 0) return { reading: nothing("no devices"), absent: false }
+  if ("problem" in gpus) return { reading: nothing(gpus.problem, atMs), absent: false }
+  if (gpus.rows.length === 0) return { reading: nothing("no devices", atMs), absent: false }
   const running = await runOnce(command, [`--query-compute-apps=${processColumns.join(",")}`, format])
   // Devices without their processes are worth showing; half a list of processes is not.
   const processes = running.problem === undefined ? parseProcesses(running.text) : { rows: [] }
   const rows = "problem" in processes ? [] : processes.rows
   const problem = "problem" in processes ? processes.problem : running.problem
-  return { reading: { gpus: gpus.rows, processes: rows, problem }, absent: false }
+  return { reading: { gpus: gpus.rows, processes: rows, atMs, problem }, absent: false }
 }
 
 export class NvidiaSmi extends Context.Service<
@@ -80,7 +87,7 @@ export class NvidiaSmi extends Context.Service<
 
   /** A machine without NVIDIA devices. */
   static readonly none = Layer.sync(NvidiaSmi, () => {
-    const reading = Effect.succeed(nothing("not asked for"))
+    const reading = Effect.succeed(nothing("not asked for", 0))
     return NvidiaSmi.of({ reading, fresh: reading })
   })
 }
@@ -91,7 +98,8 @@ const make = (command: string): NvidiaSmi["Service"] => {
   // One run at a time: callers that come meanwhile get that run's result.
   const gate = Semaphore.makeUnsafe(1)
   const ask = Effect.gen(function* () {
-    const answer = yield* Effect.promise(() => query(command))
+    const beganMs = yield* monotonicMs
+    const answer = yield* Effect.promise(() => query(command, beganMs))
     absent = answer.absent
     const failed = answer.reading.gpus.length === 0
     const nowMs = yield* monotonicMs

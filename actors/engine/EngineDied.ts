@@ -10,7 +10,11 @@ export class EngineDied extends Schema.TaggedError<EngineDied>()("EngineDied", {
   ofRequest: Schema.Boolean,
   /** Whether it counts against the engine, see CrashSuspects. */
   counts: Schema.Boolean,
-}) {}
+}) {
+  override get message() {
+    return this.detail
+  }
+}
 
 /** Signals of an operator, or of the kernel when the machine's memory is full: assumed not to be caused by a request. */
 const fromOutside: ReadonlySet<string> = new Set(["SIGKILL", "SIGTERM", "SIGINT", "SIGHUP"])

@@ -1,4 +1,4 @@
-// One request to an engine from the view of its caller: options, listener and errors. SlotScheduler runs requests.
+// One request to an engine from the view of its caller: options, reader and errors. SlotScheduler runs requests.
 
 import type { Effect } from "effect"
 import type { Urgency } from "#domain/queues/FairQueue.ts"
@@ -13,19 +13,11 @@ import {
   RateLimited,
 } from "#domain/wire/Errors.ts"
 import type { WireError } from "#engines/protocol/EngineProtocol.ts"
+import type { Reader } from "#engines/protocol/Reader.ts"
 import type { End, EngineKind, Request, Started, Unit } from "#engines/protocol/Verbs.ts"
 
-/** Pauses one request while its reader is too slow; other requests go on. */
-export interface Flow {
-  readonly pause: () => void
-  readonly resume: () => void
-}
-
-/** Called on the event loop as the engine's messages arrive; must be quick and must not throw. */
-export interface Listener<K extends EngineKind> {
-  started(started: Started<K>, flow: Flow): void
-  unit(unit: Unit<K>): void
-}
+/** The reader of a request's units. Its end is the result of the request. */
+export type RequestReader<K extends EngineKind> = Reader<Unit<K>, Started<K>, never>
 
 export type RunError =
   | AtCapacity
@@ -54,7 +46,7 @@ export interface RunOptions {
  */
 export type Run<K extends EngineKind, E = RunError, Options extends RunOptions = RunOptions> = (
   request: Request<K>,
-  listener: Listener<K>,
+  reader: RequestReader<K>,
   options?: Options,
 ) => Effect.Effect<End<K>, E>
 

@@ -4,7 +4,7 @@ import type { Place, Urgency } from "#domain/queues/FairQueue.ts"
 import type { PreparationId, RequestId } from "#engines/protocol/EngineProtocol.ts"
 import type { Owner, Preparation } from "#engines/protocol/Preparation.ts"
 import type { End, EngineKind, Request } from "#engines/protocol/Verbs.ts"
-import type { Listener, RunError } from "./EngineRequest.ts"
+import type { RequestReader, RunError } from "./EngineRequest.ts"
 import type { ModelMeters } from "./ModelMeters.ts"
 
 export interface ScheduledRequest<K extends EngineKind> {
@@ -12,7 +12,7 @@ export interface ScheduledRequest<K extends EngineKind> {
   /** Slots that it takes. */
   readonly slots: number
   readonly place: Place
-  readonly listener: Listener<K>
+  readonly reader: RequestReader<K>
   readonly resume: (exit: Effect.Effect<End<K>, RunError>) => void
   /** What the engine prepares before it gets a slot; undefined if nothing is prepared. */
   readonly preparation: Preparing | undefined
@@ -45,14 +45,14 @@ export const scheduledRequest = <K extends EngineKind>(
   request: Request<K>,
   slots: number,
   place: Place,
-  listener: Listener<K>,
+  reader: RequestReader<K>,
   resume: ScheduledRequest<K>["resume"],
   preparation?: Preparing,
 ): ScheduledRequest<K> => ({
   request,
   slots,
   place,
-  listener,
+  reader,
   resume,
   preparation,
   id: undefined,

@@ -1,4 +1,4 @@
-// The requests of one model's engine from arrival to end: which wait, which have a slot, what each listener is sent,
+// The requests of one model's engine from arrival to end: which wait, which have a slot, what each reader is sent,
 // and the model's counters. EngineHost reports when an engine is ready or has crashed, and passes on the messages of
 // engines. Processes are not handled here. All of it runs in plain calls on the event loop.
 
@@ -18,10 +18,11 @@ import type {
 } from "#engines/protocol/EngineProtocol.ts"
 import { packings, type UnitReader } from "#engines/protocol/Packing.ts"
 import { preparationOf } from "#engines/protocol/Preparation.ts"
+import type { Flow } from "#engines/protocol/Reader.ts"
 import { slotsOf } from "#engines/protocol/SlotsOf.ts"
 import { type End, type EngineKind, type Request, type Unit, verbs } from "#engines/protocol/Verbs.ts"
 import * as Limits from "../Limits.ts"
-import { type Flow, type Listener, type RunError, type RunOptions, runErrorOf } from "./EngineRequest.ts"
+import { type RequestReader, type RunError, type RunOptions, runErrorOf } from "./EngineRequest.ts"
 import type { ModelMeters } from "./ModelMeters.ts"
 import {
   isPrepared,
@@ -161,7 +162,7 @@ export class SlotScheduler<K extends EngineKind> implements UnitReader<K> {
    */
   run(
     request: Request<K>,
-    listener: Listener<K>,
+    reader: RequestReader<K>,
     { continues = false, organization = "", urgency = "interactive", user = "" }: RunOptions = {},
   ): Effect.Effect<End<K>, RunError> {
     return Effect.callback<End<K>, RunError>((resume) => {
@@ -174,7 +175,7 @@ export class SlotScheduler<K extends EngineKind> implements UnitReader<K> {
       const slots = slotsOf[this.options.kind](request)
       const preparation = this.preparationOf(request, { organization, user })
       const place = { continues, urgency, user }
-      const scheduled = scheduledRequest(request, slots, place, listener, resume, preparation)
+      const scheduled = scheduledRequest(request, slots, place, reader, resume, preparation)
       this.policy.requested(urgency, scheduled.requestedAtMs)
       if (isPrepared(scheduled) && this.mayStart(urgency) && !this.isHeld(user)) this.start(scheduled)
       else {
@@ -337,7 +338,7 @@ export class SlotScheduler<K extends EngineKind> implements UnitReader<K> {
       pause: () => this.setPaused(scheduled, id, true),
       resume: () => this.setPaused(scheduled, id, false),
     }
-    scheduled.listener.started(started, flow)
+    scheduled.reader.started?.(started, flow)
   }
 
   /** One unit of one request; called for every token. */
@@ -345,7 +346,7 @@ export class SlotScheduler<K extends EngineKind> implements UnitReader<K> {
     const scheduled = this.uncancelled(id)
     if (scheduled === undefined) return
     recordUnit(this.meters, scheduled, atMs)
-    scheduled.listener.unit(unit)
+    scheduled.reader.take(unit)
   }
 
   private onEnd(event: EndEvent<K>): void {

@@ -170,7 +170,7 @@ export const transcribeFile = <E>(
             marks = new SegmentPunctuation(choice, facts.language, punctuating)
             job.onStarted()
           },
-          unit: (segment) => {
+          take: (segment) => {
             const windowAt = doneSamples + (segment.windowAt ?? 0)
             take(marks.push(shifted(segment, samplesToSeconds(windowAt, LISTEN_RATE_HZ))))
             // It was the last of its piece.

@@ -95,7 +95,7 @@ export const makeModelQueues = (registry: ModelRegistry["Service"]) => {
   const run = ({ handle, model }: Found, request: TranscribeRequest, onSegment: (segment: Segment) => void) =>
     handle.run(
       request,
-      { started: () => {}, unit: onSegment },
+      { take: onSegment },
       // The deadline queue decides the order of sessions.
       { urgency: "live", continues: true, on: model },
     )

@@ -6,7 +6,7 @@ import { placementOf } from "#domain/models/Placement.ts"
 import { InsufficientMemory } from "#domain/wire/Errors.ts"
 import { adapterFacts } from "#engines/AdapterFacts.ts"
 import type { Claim, Device, Grant } from "../device/Device.ts"
-import type { DeviceExhausted } from "../device/DeviceLedger.ts"
+import type { DeviceLost } from "../device/DeviceActor.ts"
 import * as Limits from "../Limits.ts"
 import { lackOf } from "./DeploymentChange.ts"
 import type { ModelOptions } from "./ModelState.ts"
@@ -66,26 +66,25 @@ export const claimMemory = (
   device: Device["Service"],
   deployment: Deployment,
   { evictUntilFits, processBytes: ofProcess }: ModelOptions,
-): Effect.Effect<Grant, InsufficientMemory, Scope.Scope> => {
+): Effect.Effect<Grant, DeviceLost | InsufficientMemory, Scope.Scope> => {
   const { entry } = deployment
-  const claimed = device.claim(claimOf(deployment, ofProcess))
-  // Repeated, because another load that waited for the same memory may have claimed it first.
-  const claiming = (rounds: number): Effect.Effect<Grant, DeviceExhausted, Scope.Scope> =>
-    Effect.catchTag(claimed, "DeviceExhausted", (exhausted) =>
-      Effect.flatMap(evictUntilFits?.(entry.id, exhausted) ?? Effect.succeed(false), (made) =>
-        made && rounds > 0 ? claiming(rounds - 1) : Effect.fail(exhausted),
-      ),
-    )
-  return claiming(Limits.evictionRounds).pipe(
-    Effect.mapError(
-      ({ deviceName, freeBytes, wantedBytes }) =>
-        new InsufficientMemory({
-          model: entry.id,
-          device: deviceName,
-          wantedBytes,
-          freeBytes,
-          retryAfterMs: Limits.reviveAfterMs,
-        }),
+  const claiming =
+    evictUntilFits === undefined
+      ? device.claim(claimOf(deployment, ofProcess))
+      : device.claim(
+          claimOf(deployment, ofProcess),
+          (exhausted) => evictUntilFits(entry.id, exhausted),
+          Limits.evictionRounds,
+        )
+  return Effect.catchTag(claiming, "DeviceExhausted", ({ deviceName, freeBytes, wantedBytes }) =>
+    Effect.fail(
+      new InsufficientMemory({
+        model: entry.id,
+        device: deviceName,
+        wantedBytes,
+        freeBytes,
+        retryAfterMs: Limits.reviveAfterMs,
+      }),
     ),
   )
 }

@@ -1,12 +1,11 @@
 // Compares, once a second, what the node, its engines and its decoders hold with the memory budget, and applies the level
-// of memory pressure that follows.
+// of memory pressure that the host's device decides on.
 import { Effect, Layer, Option } from "effect"
 import { Decoder } from "#audio/Decoder.ts"
 import { victimsOf } from "#domain/models/Eviction.ts"
 import { isAtLeast, type MemoryLevel } from "#domain/models/MemoryLevel.ts"
 import { startChild } from "../Child.ts"
 import { Device, hostId } from "../device/Device.ts"
-import { MemoryPressureLevel } from "../device/MemoryPressureLevel.ts"
 import { ownResidentBytes, privateBytesOf, residentBytesOf } from "../device/ResidentMemory.ts"
 import * as Limits from "../Limits.ts"
 import * as Specifications from "../Specifications.ts"
@@ -74,20 +73,20 @@ export const privateOfNode = (views: ReadonlyArray<ModelSnapshot>, decoders: Rea
 
 export const memoryWatch = (
   options: MemoryWatchOptions = {},
-): Layer.Layer<never, never, Device | MemoryPressureLevel | ModelRegistry | Redeployment> =>
+): Layer.Layer<never, never, Device | ModelRegistry | Redeployment> =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       const registry = yield* ModelRegistry
       const redeployment = yield* Redeployment
-      const pressure = yield* MemoryPressureLevel
-      const { budgetBytes } = (yield* Device).host()
+      const device = yield* Device
+      const { budgetBytes } = device.host()
       const decoders = yield* decoderPids
       const usedBytes =
         options.usedBytes ?? (() => privateOfNode([...registry.all(), ...redeployment.leaving()], decoders()))
       let before: MemoryLevel = "calm"
       const observe = Effect.gen(function* () {
         const share = usedBytes() / budgetBytes
-        const level = pressure.observe(share)
+        const level = yield* device.observe(share)
         if (level !== before) {
           const facts = { from: before, to: level, percent: Math.round(share * 100) }
           yield* Effect.logWarning("memory ladder").pipe(Effect.annotateLogs(facts))

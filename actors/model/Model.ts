@@ -10,7 +10,7 @@ import { type ActorRef, type FailureOf, isNoReply, type ReplyOf, spawn } from ".
 import { startChild } from "../Child.ts"
 import { Device, hostId } from "../device/Device.ts"
 import type { EngineHost } from "../engine/EngineHost.ts"
-import type { Listener, RunError, RunOptions } from "../engine/EngineRequest.ts"
+import type { RequestReader, RunError, RunOptions } from "../engine/EngineRequest.ts"
 import * as Limits from "../Limits.ts"
 import * as Specifications from "../Specifications.ts"
 import { KeptThreads } from "../threads/KeptThreads.ts"
@@ -68,7 +68,7 @@ export class Model<K extends EngineKind> {
         terms: Specifications.model,
         capacity: Limits.modelMailbox,
         // Whatever was in memory goes with the incarnation.
-        initial: Effect.acquireRelease(Effect.succeed(engine), () => Effect.ignore(engine.release())),
+        initial: () => Effect.acquireRelease(Effect.succeed(engine), () => Effect.ignore(engine.release())),
         handle: {
           Load: (_, { force }) => Effect.map(model.onLoad(force), replied),
           Unload: () => Effect.map(model.onUnload, replied),
@@ -80,6 +80,12 @@ export class Model<K extends EngineKind> {
           holds: () => ({ memoryBytes: engine.claimedBytes(hostId) }),
         },
       })
+      yield* Effect.forkScoped(
+        Effect.map(model.ref.ended, (end) => {
+          if (end.reason === "gave-up")
+            engine.standing.lose("its part of the node has given up (edgewise tree)")
+        }),
+      )
       const { idleUnloadMs = 0 } = options
       if (idleUnloadMs > 0 && !engine.entry.runtime.pinned)
         yield* startChild({
@@ -188,15 +194,15 @@ export class Model<K extends EngineKind> {
   /** Runs one request, see `Run`. Loads the model first, unless an operator has unloaded it. */
   run(
     request: Request<K>,
-    listener: Listener<K>,
+    reader: RequestReader<K>,
     options: RunOptions = {},
   ): Effect.Effect<End<K>, RunError | ModelNotLoaded> {
     return Effect.suspend((): Effect.Effect<End<K>, RunError | ModelNotLoaded> => {
       const { host } = this.engine
       // While an engine restarts, its host keeps the queue: the request waits there.
       if (host !== undefined && this.engine.standing.status !== "failed")
-        return host.requests.run(request, listener, options)
-      return this.afterLoad((host) => host.requests.run(request, listener, options))
+        return host.requests.run(request, reader, options)
+      return this.afterLoad((host) => host.requests.run(request, reader, options))
     })
   }
 

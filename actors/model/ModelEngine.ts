@@ -174,6 +174,13 @@ export class ModelEngine<K extends EngineKind> {
       this.standing.lastFailure = `${Math.ceil(refusal.wantedBytes / 1024 ** 2)} MB do not fit on ${refusal.device}`
       return yield* refusal
     }
+    if (refusal?._tag === "DeviceLost") {
+      yield* Scope.close(scope, Exit.void)
+      const why = `no memory can be claimed of ${refusal.deviceName}: its part of the node has crashed or given up (edgewise tree)`
+      this.standing.lack(why, false)
+      this.news.loadFailed(why)
+      return yield* this.standing.unavailable()
+    }
     if (Deferred.isDoneUnsafe(abandon)) {
       // Abandoned before the claim was seen: it may have been granted all the same.
       if (this.scope === undefined) yield* Scope.close(scope, Exit.void)

@@ -1,14 +1,13 @@
 // The models that this node deploys, by id: their states, and typed handles that run requests. The api uses this service
 // only; it has no host and no process. Redeployment decides which models there are, at the start and at each reload.
-import { Context, Effect, Layer, Option } from "effect"
+import { Context, Effect, Layer } from "effect"
 import type { Deployment } from "#domain/models/Deployment.ts"
 import { isAtLeast, type MemoryLevel } from "#domain/models/MemoryLevel.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { type InvalidRequest, MemoryPressure, ModelNotLoaded } from "#domain/wire/Errors.ts"
 import type { End, EngineKind, Facts, Request } from "#engines/protocol/Verbs.ts"
-import type { Device } from "../device/Device.ts"
-import { MemoryPressureLevel } from "../device/MemoryPressureLevel.ts"
-import type { Listener, RunError } from "../engine/EngineRequest.ts"
+import { Device } from "../device/Device.ts"
+import type { RequestReader, RunError } from "../engine/EngineRequest.ts"
 import * as Limits from "../Limits.ts"
 import type { AnyModel, Model } from "./Model.ts"
 import { type ModelHandle, type ModelRunOptions, ofKind, wrongKind } from "./ModelHandle.ts"
@@ -46,8 +45,8 @@ const make = Effect.fnUntraced(function* (
   options: RedeploymentOptions,
 ) {
   const models = new Map<string, AnyModel>()
-  const pressure = Option.getOrUndefined(yield* Effect.serviceOption(MemoryPressureLevel))
-  const level = (): MemoryLevel => pressure?.level() ?? "calm"
+  const device = yield* Device
+  const level = (): MemoryLevel => device.pressure().level
   const redeployment = yield* makeRedeployment(models, options, () => isAtLeast(level(), "busy"))
   yield* redeployment.apply(deployments)
 
@@ -89,7 +88,7 @@ const make = Effect.fnUntraced(function* (
 
     run(
       request: Request<K>,
-      listener: Listener<K>,
+      reader: RequestReader<K>,
       options?: ModelRunOptions<K>,
     ): Effect.Effect<End<K>, RunError | ModelNotLoaded> {
       return Effect.suspend((): Effect.Effect<End<K>, RunError | ModelNotLoaded> => {
@@ -98,12 +97,12 @@ const make = Effect.fnUntraced(function* (
         // Background work waits in its queue instead; work that has begun goes on.
         if (level() === "full" && options?.continues !== true && options?.urgency !== "background")
           return Effect.fail(new MemoryPressure({ retryAfterMs: Limits.pressureRetryMs }))
-        const running = model.run(request, listener, options)
+        const running = model.run(request, reader, options)
         if (options?.on !== undefined) return running
         return Effect.catchIf(
           running,
           (error) => this.#isReplaced(model, error),
-          () => this.run(request, listener, options),
+          () => this.run(request, reader, options),
         )
       })
     }

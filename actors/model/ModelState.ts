@@ -5,7 +5,7 @@ import type { Effect } from "effect"
 import type { Deployment } from "#domain/models/Deployment.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { ModelUnavailable } from "#domain/wire/Errors.ts"
-import type { DeviceExhausted } from "../device/DeviceLedger.ts"
+import type { DeviceExhausted } from "../device/DeviceActor.ts"
 import type { AnyHost } from "../engine/EngineHost.ts"
 import type { EngineOutput } from "../engine/EngineOutput.ts"
 import type { ModelMeters } from "../engine/ModelMeters.ts"
@@ -117,6 +117,13 @@ export class ModelState {
     this.move("load")
     this.fail(detail)
     if (again) this.failedAtMs = Number.NEGATIVE_INFINITY
+  }
+
+  /** Its actor has given up, whatever it did. */
+  lose(detail: string): void {
+    this.failed(detail)
+    if (this.status === "unloaded") this.move("load")
+    if (this.status !== "failed") this.move("gave-up")
   }
 
   /** Its process has not ended. */

@@ -4,9 +4,9 @@ import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect, type Scope } from "effect"
+import { atMost, figure, type Part } from "#harness/report/Figure.ts"
 import { type ChildFailed, startChild } from "../support/Child.ts"
 import type { Commands } from "../support/CommandChannel.ts"
-import { finding, type Section } from "../support/Findings.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import type { Call, Called } from "./callersMain.ts"
 
@@ -23,9 +23,9 @@ const folder = Effect.acquireRelease(
 )
 
 /** The goal, milliseconds at the 99th percentile. */
-const goal = { is: "at most", value: 2 } as const
+const goal = atMost(2)
 
-export const routing = (plan: RoutePlan): Effect.Effect<Section, ChildFailed, Scope.Scope> =>
+export const routing = (plan: RoutePlan): Effect.Effect<Part, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const dataDir = join(yield* folder, "data")
     const router = yield* startChild({
@@ -57,11 +57,11 @@ export const routing = (plan: RoutePlan): Effect.Effect<Section, ChildFailed, Sc
       method:
         `callers of 32 countries, as a trusted proxy names them, on 16 connections for ${seconds} s a round; from the ` +
         "moment a request is handed to the kernel to its answer's last byte, in the callers' process",
-      findings: [
-        finding("answered a second", "1/s", of("perSecond")),
-        finding("p50", "ms", of("p50")),
-        finding("p99", "ms", of("p99"), goal),
-        finding("longest", "ms", of("max")),
+      figures: [
+        figure("answered a second", "1/s", of("perSecond")),
+        figure("p50", "ms", of("p50")),
+        figure("p99", "ms", of("p99"), goal),
+        figure("longest", "ms", of("max")),
       ],
     }
   })

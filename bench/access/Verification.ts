@@ -1,9 +1,9 @@
 // The cost of authentication at an edge: a session token seen before, a new one, a forged one, the rate
 // limit, and the memory of many users. Measured in a process of its own (verifierMain).
 import { Effect, type Scope } from "effect"
+import { atMost, figure, type Part } from "#harness/report/Figure.ts"
 import { type ChildFailed, startChild } from "../support/Child.ts"
 import type { Commands } from "../support/CommandChannel.ts"
-import { finding, type Section } from "../support/Findings.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import type { Verified, Work } from "./verifierMain.ts"
 
@@ -11,7 +11,7 @@ export interface VerificationPlan extends RoundsPlan, Work {}
 
 type Verifier = { readonly verify: (work: Work) => Promise<Verified> } & Commands
 
-export const verification = (plan: VerificationPlan): Effect.Effect<Section, ChildFailed, Scope.Scope> =>
+export const verification = (plan: VerificationPlan): Effect.Effect<Part, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const verifier = yield* startChild<Verifier>({
       name: "verifier",
@@ -29,12 +29,12 @@ export const verification = (plan: VerificationPlan): Effect.Effect<Section, Chi
         `user and system time of the process, all its threads, over ${cached} checks of one token and ${fresh} tokens ` +
         `that are new, the key behind them known; the rate limit over ${users} users with a request each, their names ` +
         "included in the bytes",
-      findings: [
-        finding("a token seen before", "µs", of("cachedUs"), { is: "at most", value: 10 }),
-        finding("a new token", "µs", of("freshUs"), { is: "at most", value: 500 }),
-        finding("a forged token", "µs", of("forgedUs"), { is: "at most", value: 500 }),
-        finding("the rate limit, a user's first request", "µs", of("admitUs")),
-        finding("memory of a user", "bytes", of("userBytes")),
+      figures: [
+        figure("a token seen before", "µs", of("cachedUs"), atMost(10)),
+        figure("a new token", "µs", of("freshUs"), atMost(500)),
+        figure("a forged token", "µs", of("forgedUs"), atMost(500)),
+        figure("the rate limit, a user's first request", "µs", of("admitUs")),
+        figure("memory of a user", "bytes", of("userBytes")),
       ],
     }
   })

@@ -2,8 +2,17 @@
 // received and how soon, when it answered again, and the effect on other clients.
 import { Clock, Effect, Fiber } from "effect"
 import { percentile } from "#harness/figures/Statistics.ts"
+import {
+  atLeast,
+  atMost,
+  besideFloor,
+  type Figure,
+  figure,
+  ofEach,
+  type Part,
+  readingsOf,
+} from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../support/Child.ts"
-import { type Finding, finding, type Section } from "../support/Findings.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import type { Answer } from "./crowdMain.ts"
 import { commit, type Fault, faults, isDead } from "./Faults.ts"
@@ -105,57 +114,59 @@ const takeTrial = (
 const latencies = (answers: ReadonlyArray<Answer>, kind: Kind): ReadonlyArray<number> =>
   answers.filter((answer) => answer.kind === kind).map(({ endedMs, sentMs }) => endedMs - sentMs)
 
-/** Findings about the clients of the engine that died. */
-const ownFindings = (trials: ReadonlyArray<Trial>): ReadonlyArray<Finding> =>
+/** Figures of the clients of the engine that died. */
+const ownFigures = (trials: ReadonlyArray<Trial>): ReadonlyArray<Figure> =>
   kinds.flatMap((kind) =>
     faults.flatMap((fault) => {
       const own = trials.filter((trial) => trial.kind === kind && trial.fault === fault)
       if (own.length === 0) return []
       const permitted = own.filter((trial) => trial.permitted).length / own.length
       return [
-        finding(`${kind}, ${fault}: harmed as promised`, "share", [permitted], { is: "at least", value: 1 }),
-        finding(
+        figure(`${kind}, ${fault}: harmed as promised`, "share", [permitted], atLeast(1)),
+        figure(
           "  after the death",
           "ms",
           own.flatMap(({ failedMs }) => failedMs ?? []),
-          { is: "at most", value: 250 },
+          atMost(250),
         ),
-        finding(
-          "  answers again, over a cold load",
-          "x",
-          own.map(({ backMs, coldMs }) => backMs / coldMs),
-          { is: "at most", value: 2 },
+        ...besideFloor(
+          ofEach(own, `${kind}, ${fault}: a cold load`, "ms", ({ coldMs }) => coldMs),
+          ofEach(own, `${kind}, ${fault}: answers again`, "ms", ({ backMs }) => backMs),
+          atMost(2),
         ),
       ]
     }),
   )
 
-/** Findings about all other clients. */
-const otherFindings = (trials: ReadonlyArray<Trial>): ReadonlyArray<Finding> => {
+/** Figures of all other clients. */
+const otherFigures = (trials: ReadonlyArray<Trial>): ReadonlyArray<Figure> => {
   const during = trials.flatMap((trial) => trial.during)
   const quiet = trials.flatMap((trial) => trial.quiet)
   const bad = during.filter((answer) => !good(answer)).length
   return [
-    finding("answers to others during faults", "", [during.length]),
-    finding("  failed", "", [bad], { is: "at most", value: 0 }),
+    figure("answers to others during faults", "", [during.length]),
+    figure("  failed", "", [bad], atMost(0)),
     ...kinds.flatMap((kind) => {
       const loud = latencies(during, kind)
       const calm = latencies(quiet, kind)
-      const p99 = (values: ReadonlyArray<number>) => percentile(values, 0.99)
+      const p99 = (name: string, values: ReadonlyArray<number>) =>
+        readingsOf(`${kind}, ${name}, p99`, "ms", [percentile(values, 0.99)])
       return [
-        finding(`${kind}, answers in the quiet`, "", [calm.length]),
-        finding("  during faults", "", [loud.length]),
-        finding(`${kind}, quiet, p50`, "ms", [percentile(calm, 0.5)]),
-        finding(`${kind}, quiet, p99`, "ms", [p99(calm)]),
-        finding(`${kind}, while another engine dies and comes back, p50`, "ms", [percentile(loud, 0.5)]),
-        finding(`${kind}, while another engine dies and comes back, p99`, "ms", [p99(loud)]),
-        finding("  p99 over quiet p99", "x", [p99(loud) / p99(calm)], { is: "at most", value: 1.5 }),
+        figure(`${kind}, answers in the quiet`, "", [calm.length]),
+        figure("  during faults", "", [loud.length]),
+        figure(`${kind}, quiet, p50`, "ms", [percentile(calm, 0.5)]),
+        figure(`${kind}, while another engine dies and comes back, p50`, "ms", [percentile(loud, 0.5)]),
+        ...besideFloor(
+          p99("quiet", calm),
+          p99("while another engine dies and comes back", loud),
+          atMost(1.5),
+        ),
       ]
     }),
   ]
 }
 
-export const trials = (stage: Stage, plan: TrialsPlan): Effect.Effect<ReadonlyArray<Section>, ChildFailed> =>
+export const trials = (stage: Stage, plan: TrialsPlan): Effect.Effect<ReadonlyArray<Part>, ChildFailed> =>
   Effect.gen(function* () {
     yield* stage.crowd.ask("begin", stage.gateway.target)
     const rounds = yield* repeatRounds(plan, () =>
@@ -170,7 +181,7 @@ export const trials = (stage: Stage, plan: TrialsPlan): Effect.Effect<ReadonlyAr
           "every kind alternately, under a long request of its own and short ones of all kinds; a cold load is an " +
           "operator's load and one answer, in the same trial; out of memory is a limit on the address space at what " +
           "the process has, so its death comes when it asks for more",
-        findings: ownFindings(all),
+        figures: ownFigures(all),
       },
       {
         title: "Everybody else",
@@ -178,7 +189,7 @@ export const trials = (stage: Stage, plan: TrialsPlan): Effect.Effect<ReadonlyAr
           "one short request of each other kind at a time, 40 ms apart; quiet is the time before each fault and its " +
           "victim's request; the rest from the fault (or, where memory is full, the death) until the engine has " +
           "answered again",
-        findings: otherFindings(all),
+        figures: otherFigures(all),
       },
     ]
   })

@@ -2,9 +2,17 @@
 // of its three engines alone for the same turn.
 import { availableParallelism } from "node:os"
 import { Effect } from "effect"
-import { pairedRatios } from "#harness/figures/Statistics.ts"
+import {
+  atMost,
+  besideFloor,
+  beyond,
+  figureOf,
+  ofEach,
+  type Part,
+  type Readings,
+  times,
+} from "#harness/report/Figure.ts"
 import { type Child, ChildFailed, startChild } from "../support/Child.ts"
-import { type Finding, finding, type Section } from "../support/Findings.ts"
 import { type Gateway, startGateway } from "../support/Gateway.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { type Suite, suite } from "../support/Suite.ts"
@@ -36,26 +44,17 @@ interface Reading {
 const sumOf = ({ speechMs, textMs, transcriptionMs }: BareTimes): number =>
   transcriptionMs + textMs + speechMs
 
-const bareFindings = (readings: ReadonlyArray<Reading>): ReadonlyArray<Finding> => {
-  const of = (what: string, part: (times: BareTimes) => number) =>
-    finding(
-      what,
-      "ms",
-      readings.map(({ bare }) => part(bare)),
-    )
-  return [
-    of("engines alone: transcript of the whole turn", (times) => times.transcriptionMs),
-    of("engines alone: text of the first piece", (times) => times.textMs),
-    of("engines alone: first audio of the piece", (times) => times.speechMs),
-    of("engines alone: sum", sumOf),
-  ]
-}
+const enginesSum = (readings: ReadonlyArray<Reading>): Readings =>
+  ofEach(readings, "engines alone: sum", "ms", ({ bare }) => sumOf(bare))
 
-const beyond = (readings: ReadonlyArray<Reading>, ms: (turn: NodeTurn) => number) =>
-  readings.map(({ bare, node }) => ms(node) - allowedRatio * sumOf(bare))
+const nodeTimes = (
+  readings: ReadonlyArray<Reading>,
+  name: string,
+  part: (turn: NodeTurn) => number,
+): Readings => ofEach(readings, name, "ms", ({ node }) => part(node))
 
 /** Rounds of one turn through the node and the same turn with the engines alone. */
-const readingsOf = (
+const roundsOf = (
   { bare, gateway }: Stage,
   plan: RoundsPlan,
   silenceMs: number | undefined,
@@ -69,79 +68,66 @@ const readingsOf = (
         catch: (cause) => new ChildFailed({ child: "edgewise serve", detail: String(cause) }),
       })
       const { piece, transcript } = node
-      const times = yield* bare.ask("turn", {
+      const alone = yield* bare.ask("turn", {
         samples: clip.samples,
         transcript,
         piece,
         maxTokens: answerTokens,
       })
-      return { node, bare: times }
+      return { node, bare: alone }
     })
   // A silence inside of the speech that ends the turn makes two turns of it.
   const isWhole = ({ node }: Reading) => node.earlyEnds === 0
   return Effect.map(repeatRounds(plan, round), (readings) => readings.filter(isWhole))
 }
 
-const committed = (readings: ReadonlyArray<Reading>, extraMs: number): Section => {
-  const node = readings.map((reading) => reading.node.audioMs)
-  const sums = readings.map(({ bare }) => sumOf(bare))
-  const of = (what: string, part: (turn: NodeTurn) => number) =>
-    finding(
-      what,
-      "ms",
-      readings.map((reading) => part(reading.node)),
-    )
+const committed = (readings: ReadonlyArray<Reading>, extraMs: number): Part => {
+  const sum = enginesSum(readings)
+  const of = (what: string, part: (turn: NodeTurn) => number) => nodeTimes(readings, what, part)
+  const alone = (what: string, part: (times: BareTimes) => number) =>
+    figureOf(ofEach(readings, `engines alone: ${what}`, "ms", ({ bare }) => part(bare)))
+  const first = of("node: commit to first audio", (turn) => turn.audioMs)
   return {
     title: "From the client's commit to the first audio: nothing can be prepared before",
     method:
       "each round a new conversation of one turn, said in real time, then the same turn with the engines alone, one after the " +
       `other in one process: the whole audio, as much text as the node's first piece, the same piece; answers of ${answerTokens} tokens`,
-    findings: [
-      ...bareFindings(readings),
-      of("node: commit to transcript", (turn) => turn.transcriptMs),
-      of("node: transcript to response.created", (turn) => turn.createdMs - turn.transcriptMs),
-      of("node: response.created to first audio", (turn) => turn.audioMs - turn.createdMs),
-      of("node: commit to first audio", (turn) => turn.audioMs),
-      finding("  over the engines' sum", "x", pairedRatios(node, sums)),
-      finding(
-        `  beyond ${allowedRatio} x the sum`,
-        "ms",
-        beyond(readings, (turn) => turn.audioMs),
-        { is: "at most", value: extraMs },
-      ),
+    figures: [
+      alone("transcript of the whole turn", (ms) => ms.transcriptionMs),
+      alone("text of the first piece", (ms) => ms.textMs),
+      alone("first audio of the piece", (ms) => ms.speechMs),
+      figureOf(of("node: commit to transcript", (turn) => turn.transcriptMs)),
+      figureOf(of("node: transcript to response.created", (turn) => turn.createdMs - turn.transcriptMs)),
+      figureOf(of("node: response.created to first audio", (turn) => turn.audioMs - turn.createdMs)),
+      ...besideFloor(sum, first),
+      beyond(first, times(allowedRatio, sum), atMost(extraMs)),
     ],
   }
 }
 
-const voiced = (readings: ReadonlyArray<Reading>, silenceMs: number, extraMs: number): Section => {
-  const of = (what: string, part: (turn: NodeTurn) => number, goal?: Finding["goal"]) =>
-    finding(
-      what,
-      "ms",
-      readings.map((reading) => part(reading.node)),
-      goal,
-    )
+const voiced = (readings: ReadonlyArray<Reading>, silenceMs: number, extraMs: number): Part => {
+  const sum = enginesSum(readings)
+  const of = (what: string, part: (turn: NodeTurn) => number) => nodeTimes(readings, what, part)
+  const beyondSilence = of("beyond the silence", (turn) => turn.voiceMs - silenceMs)
   return {
     title: `Voice to voice, server_vad of ${silenceMs} ms`,
     method:
       "from the last sample of speech that was spoken to the first audible sample that is played, client in real time, pieces of " +
       "20 ms; the same turns with the engines alone as above",
-    findings: [
-      ...bareFindings(readings).slice(-1),
-      of("voice to voice", (turn) => turn.voiceMs),
-      of("  beyond the silence", (turn) => turn.voiceMs - silenceMs, { is: "at most", value: 20 }),
-      of("  speech_stopped to first audio", (turn) => turn.audioMs),
-      finding(
-        `  beyond the silence and ${allowedRatio} x the engines' sum`,
-        "ms",
-        beyond(readings, (turn) => turn.voiceMs - silenceMs),
-        { is: "at most", value: extraMs },
-      ),
+    figures: [
+      figureOf(sum),
+      figureOf(of("voice to voice", (turn) => turn.voiceMs)),
+      figureOf(of("speech_stopped to first audio", (turn) => turn.audioMs)),
+      figureOf(beyondSilence, atMost(20)),
+      beyond(beyondSilence, times(allowedRatio, sum), atMost(extraMs)),
       // Work can begin once the silence has lasted for some frames.
-      finding(
-        `engines fit inside the silence on a machine faster by`,
-        "x",
-        readings.map(({ bare }) => sumOf(bare) / (silenceMs - preparedAfterMs)),
+      figureOf(
+        ofEach(
+          readings,
+          `engines fit inside the silence on a machine faster by`,
+          "x",
+          ({ bare }) => sumOf(bare) / (silenceMs - preparedAfterMs),
+        ),
       ),
     ],
   }
@@ -171,16 +157,16 @@ export const conversationSuite = (size?: ConversationSize): Suite => {
         yield* bare.ask("open", weights)
         const gateway = yield* startGateway({ models: catalogOf(weights), profileDir })
         // Until the code of both is compiled.
-        yield* readingsOf({ gateway, bare }, { rounds: short ? 1 : 3, withinMs: 15_000 }, undefined)
+        yield* roundsOf({ gateway, bare }, { rounds: short ? 1 : 3, withinMs: 15_000 }, undefined)
         return { gateway, bare }
       }),
     died: ({ bare, gateway }) => Effect.raceFirst(bare.died, gateway.child.died),
     sections: {
       commit: (stage, plan) =>
-        Effect.map(readingsOf(stage, plan.turns, undefined), (readings) => committed(readings, extraMs)),
+        Effect.map(roundsOf(stage, plan.turns, undefined), (readings) => committed(readings, extraMs)),
       silences: (stage, plan) =>
         Effect.forEach(plan.silences, (silenceMs) =>
-          Effect.map(readingsOf(stage, plan.turns, silenceMs), (readings) =>
+          Effect.map(roundsOf(stage, plan.turns, silenceMs), (readings) =>
             voiced(readings, silenceMs, extraMs),
           ),
         ),

@@ -34,8 +34,8 @@ const limitMs = 60_000
 
 /** What the voice was given first. The client sees words, not pieces; the text alone says where the first one ends. */
 const firstPieceOf = (text: string): string => {
-  const clauses = new Clauses()
-  return clauses.push(text)[0] ?? clauses.end()
+  const { clauses, pieces } = new Clauses().push(text)
+  return pieces[0] ?? clauses.rest
 }
 
 export const turnAt = async (

@@ -6,9 +6,9 @@
 //
 // `<!-- figures: FILE; only: NAME; NAME -->` shows these figures of the file alone. Outside of blocks, a paragraph with the date
 // of a measurement says "no file". Pure.
-import { machineLine } from "#harness/report/Machine.ts"
-import type { Figure, Part, Result } from "../run/ResultFile.ts"
-import { besideLine, number } from "../support/Findings.ts"
+import type { Part } from "#harness/report/Figure.ts"
+import { factLines, type Table, tableOf } from "#harness/report/Report.ts"
+import type { SuiteResult } from "../run/ResultFile.ts"
 
 /** A block that cannot be written, as one sentence. */
 export class WrongBlock extends Error {}
@@ -17,50 +17,31 @@ export class WrongBlock extends Error {}
 const BEGIN = /^<!-- figures: ([^;>]+?)(?:; only: ([^>]+?))? -->/m
 const END = "<!-- end of figures -->"
 
-/** A whole number is a count, or exact. */
-const shown = (value: number | null): string =>
-  Number.isInteger(value) ? String(value) : number(value ?? Number.NaN)
+const cellsOf = (cells: ReadonlyArray<string>): string => `| ${cells.join(" | ")} |`
 
-const row = ({ goal, high, low, median, met, name, readings, unit }: Figure): string => {
-  const range = readings > 1 ? `${shown(low)} to ${shown(high)}` : ""
-  const verdict = goal === undefined ? "" : `${goal.is} ${goal.value}: ${met ? "met" : "**missed**"}`
-  return `| ${name} | ${shown(median)} ${unit} | ${range} | ${readings} | ${verdict} |`
-}
+/** A table of the report in Markdown. */
+const markdown = ({ heading, rows }: Table): string =>
+  [heading, heading.map(() => "---"), ...rows].map(cellsOf).join("\n")
 
 const table = ({ figures, method, title }: Part): ReadonlyArray<string> =>
-  figures.length === 0
-    ? []
-    : [
-        `**${title}.** ${method}`,
-        [
-          "| | median | lowest to highest | readings | goal |",
-          "|---|---|---|---|---|",
-          ...figures.map(row),
-        ].join("\n"),
-      ]
+  figures.length === 0 ? [] : [`**${title}.** ${method}`, markdown(tableOf(figures))]
 
-const commandOf = ({ beside, sections, size, suite, threads }: Result): string => {
+const commandOf = ({ neighbours, sections, settings: { size, threads }, suite }: SuiteResult): string => {
   const flags = [
     ...(size === undefined ? [] : [`--size ${size}`]),
     ...(threads === undefined ? [] : [`--threads ${threads}`]),
     ...sections.map(({ name }) => `--section ${name}`),
-    ...(beside === undefined ? [] : [`--beside ${beside.processes} --beside-nice ${beside.nice}`]),
+    ...(neighbours === undefined
+      ? []
+      : [`--beside ${neighbours.processes} --beside-nice ${neighbours.nice}`]),
   ]
   return ["npm run -s bench --", suite, ...flags].join(" ")
 }
 
-const origin = (file: string, result: Result): string => {
-  const { beside, failure, machine, revision } = result
-  const facts = [
-    machineLine(machine),
-    ...(beside === undefined ? [] : [besideLine(beside)]),
-    `revision ${revision}`,
-    ...(failure === undefined ? [] : [`PARTIAL: ${failure}`]),
-  ]
-  return `\`${commandOf(result)}\`: ${facts.join(" · ")} · \`bench/results/${file}\`.`
-}
+const origin = (file: string, result: SuiteResult): string =>
+  `\`${commandOf(result)}\`: ${factLines(result).join(" · ")} · \`bench/results/${file}\`.`
 
-const block = (file: string, names: ReadonlyArray<string> | undefined, result: Result): string => {
+const block = (file: string, names: ReadonlyArray<string> | undefined, result: SuiteResult): string => {
   const parts = result.sections.flatMap((section) => section.parts)
   const has = (name: string) => parts.some(({ figures }) => figures.some((figure) => figure.name === name))
   const unknown = names?.find((name) => !has(name))
@@ -73,7 +54,7 @@ const block = (file: string, names: ReadonlyArray<string> | undefined, result: R
 }
 
 /** The page with its blocks written anew. @throws WrongBlock */
-export const withFigures = (page: string, results: ReadonlyMap<string, Result>): string => {
+export const withFigures = (page: string, results: ReadonlyMap<string, SuiteResult>): string => {
   let written = ""
   let rest = page
   for (;;) {

@@ -1,7 +1,8 @@
 // Streams that their clients leave: as many as the model has sequences, then as many new ones, which need those sequences.
+
 import { Effect } from "effect"
-import { median, pairedRatios } from "#harness/figures/Statistics.ts"
-import { finding } from "../support/Findings.ts"
+import { median } from "#harness/figures/Statistics.ts"
+import { atMost, besideFloor, figure, readingsOf } from "#harness/report/Figure.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { completionsPath } from "../text/Models.ts"
 import { Serials, sizedCompletion, slots, unendingTokens } from "../text/sized/Models.ts"
@@ -72,13 +73,15 @@ export const cancels: Measure<CancelsPlan> = (stage, { size, ...plan }) =>
         method:
           `streams of up to ${unendingTokens} tokens, left after ${runMs} ms; the new ones are sent at once. A sequence that stayed taken ` +
           "would keep a new stream waiting until the old one's last token",
-        findings: [
-          finding("first token of the last of them, node idle before", "ms", quiet),
-          finding("first token of the last of them, after the cancels", "ms", after),
-          finding("  over idle", "x", pairedRatios(after, quiet), { is: "at most", value: 2 }),
-          finding("cancelled streams", "streams", [rounds.length * slots]),
-          finding("first token, node idle before", "ms", alone),
-          finding(`first token after a prompt of ${longPromptTokens} tokens that was left`, "ms", behind),
+        figures: [
+          ...besideFloor(
+            readingsOf("first token of the last of them, node idle before", "ms", quiet),
+            readingsOf("first token of the last of them, after the cancels", "ms", after),
+            atMost(2),
+          ),
+          figure("cancelled streams", "streams", [rounds.length * slots]),
+          figure("first token, node idle before", "ms", alone),
+          figure(`first token after a prompt of ${longPromptTokens} tokens that was left`, "ms", behind),
         ],
       },
     ]

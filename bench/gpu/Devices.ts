@@ -1,8 +1,9 @@
 // The operators' records of the cards beside what `nvidia-smi` says to the bench.
+
 import { Effect } from "effect"
+import { atMost, figure } from "#harness/report/Figure.ts"
 import { fakeModel } from "../operations/Models.ts"
 import { ask, asked } from "../support/Ask.ts"
-import { finding } from "../support/Findings.ts"
 import { startGateway } from "../support/Gateway.ts"
 import { cards } from "./Card.ts"
 import { type Measure, operatorIn } from "./Stage.ts"
@@ -54,14 +55,14 @@ export const devices: Measure<DevicesPlan> = (_stage, { readings }) =>
         title: "Records of the cards",
         method:
           "/v1/gpu/status of a node with a fake model, and nvidia-smi beside it: index, name and whole memory of each card",
-        findings: [
-          finding("cards in the records", "cards", [shown?.total_gpus ?? 0]),
-          finding("cards that differ", "cards", differences, { is: "at most", value: 0 }),
-          finding("memory of the first", "MiB", [first?.memory.total_mb ?? Number.NaN]),
-          finding("  used", "MiB", [first?.memory.used_mb ?? Number.NaN]),
-          finding("  temperature", "degrees C", [first?.temperature_c ?? Number.NaN]),
-          finding("nvidia-smi alone, one query", "ms", smiMs),
-          finding("the record, asked when the last one is too old", "ms", recordMs),
+        figures: [
+          figure("cards in the records", "cards", [shown?.total_gpus ?? 0]),
+          figure("cards that differ", "cards", differences, atMost(0)),
+          figure("memory of the first", "MiB", [first?.memory.total_mb ?? Number.NaN]),
+          figure("  used", "MiB", [first?.memory.used_mb ?? Number.NaN]),
+          figure("  temperature", "degrees C", [first?.temperature_c ?? Number.NaN]),
+          figure("nvidia-smi alone, one query", "ms", smiMs),
+          figure("the record, asked when the last one is too old", "ms", recordMs),
         ],
       },
     ]

@@ -1,11 +1,12 @@
 // Two models that the card cannot hold together by their claims: a request for one evicts the other. Real cards have more memory than two
 // generated models claim, so the node of this section is told of a smaller one: a program in front of `nvidia-smi` lowers the memory that
 // it prints. Everything else, also what the driver counts as used, is as it is.
+
 import { chmod, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { Effect } from "effect"
+import { atMost, figure } from "#harness/report/Figure.ts"
 import { ask, asked } from "../support/Ask.ts"
-import { finding } from "../support/Findings.ts"
 import { startGateway, temporaryFolder } from "../support/Gateway.ts"
 import { promptOf } from "../text/sized/Models.ts"
 import { failed, pathOf, usedMib } from "./Card.ts"
@@ -90,47 +91,47 @@ export const eviction: Measure<EvictionPlan> = (stage, { large, rounds, small })
     )
     type Reading = (typeof readings)[number]
     const of = (part: (reading: Reading) => number) => readings.map(part)
-    const onlyOne = { is: "at most", value: 1 } as const
+    const onlyOne = atMost(1)
     return [
       {
         title: `${small} and ${large} in turn on a card that holds one of them`,
         method:
           `the node is told that the card has ${mib} MiB, ${before} of them in use before; claims of ${one.mib} and ${two.mib} MiB; each ` +
           "request but the first finds the other model loaded and idle",
-        findings: [
-          finding(
+        figures: [
+          figure(
             `reply of ${small}, the other evicted and this one loaded`,
             "s",
             of((each) => each.smallSeconds),
           ),
-          finding(
+          figure(
             "  models loaded then",
             "models",
             of(({ withSmall }) => withSmall.models.length),
             onlyOne,
           ),
-          finding(
+          figure(
             "  the driver counts more than before",
             "MiB",
             of(({ withSmall }) => withSmall.mib),
           ),
-          finding(
+          figure(
             `reply of ${large}, the other evicted and this one loaded`,
             "s",
             of((each) => each.largeSeconds),
           ),
-          finding(
+          figure(
             "  models loaded then",
             "models",
             of(({ withLarge }) => withLarge.models.length),
             onlyOne,
           ),
-          finding(
+          figure(
             "  the driver counts more than before",
             "MiB",
             of(({ withLarge }) => withLarge.mib),
           ),
-          finding(
+          figure(
             `next reply of ${large}`,
             "s",
             of(({ again }) => again),

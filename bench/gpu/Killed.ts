@@ -1,7 +1,8 @@
 // An engine that is killed while streams run on the card: how soon the model answers again, and what the driver still counts for the
 // process that has ended.
+
 import { Effect, Schedule } from "effect"
-import { finding } from "../support/Findings.ts"
+import { atLeast, atMost, figure } from "#harness/report/Figure.ts"
 import { completionsPath } from "../text/Models.ts"
 import { Serials, sizedCompletion, sizedModel, unendingTokens } from "../text/sized/Models.ts"
 import { startServed } from "../text/sized/Stage.ts"
@@ -78,14 +79,14 @@ export const killed: Measure<KilledPlan> = (stage, { rounds, size, streams }) =>
         title: `An engine of ${size} that is killed on the card, ${streams} streams running`,
         method:
           "SIGKILL of the engine's process; the next request is sent at once, and again until it is answered",
-        findings: [
-          finding("start of the node with its first replies, to compare with", "s", [startSeconds]),
-          finding("kill to the next whole reply", "s", of("backSeconds")),
-          finding("  requests that failed before", "requests", of("refused")),
-          finding("the reply after that", "s", of("nextSeconds")),
-          finding("another process serves", "1 is yes", of("fresh"), { is: "at least", value: 1 }),
-          finding("the driver counts for the killed process", "MiB", of("left"), { is: "at most", value: 0 }),
-          finding("the driver counts more than before the kill", "MiB", of("beyond")),
+        figures: [
+          figure("start of the node with its first replies, to compare with", "s", [startSeconds]),
+          figure("kill to the next whole reply", "s", of("backSeconds")),
+          figure("  requests that failed before", "requests", of("refused")),
+          figure("the reply after that", "s", of("nextSeconds")),
+          figure("another process serves", "1 is yes", of("fresh"), atLeast(1)),
+          figure("the driver counts for the killed process", "MiB", of("left"), atMost(0)),
+          figure("the driver counts more than before the kill", "MiB", of("beyond")),
         ],
       },
     ]

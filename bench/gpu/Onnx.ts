@@ -1,17 +1,17 @@
 // Speech and transcription on the card, where ONNX Runtime's CUDA libraries are installed: the same generated weights on the card and on
 // the processor, in two nodes.
+
 import { existsSync } from "node:fs"
 import { createRequire } from "node:module"
 import { dirname, join } from "node:path"
 import { Effect, type Scope } from "effect"
 import { speak } from "#harness/client/SpeechRequest.ts"
-import { pairedRatios } from "#harness/figures/Statistics.ts"
+import { besideFloor, type Part, readingsOf } from "#harness/report/Figure.ts"
 import { kokoroFiles } from "../sizes/kokoro/Kokoro.ts"
 import { whisperFiles } from "../sizes/whisper/Whisper.ts"
 import { kokoroEntry, sentence, voice } from "../speech/Models.ts"
 import { asked, neverAborted, serverOf } from "../support/Ask.ts"
 import { type Child, type ChildFailed, startChild } from "../support/Child.ts"
-import { finding, type Section } from "../support/Findings.ts"
 import { type Gateway, startGateway } from "../support/Gateway.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { entryOf } from "../transcription/Models.ts"
@@ -58,11 +58,7 @@ const compared = (
     const rounds = yield* repeatRounds(plan, () => round)
     const card = rounds.map((each) => each.card)
     const host = rounds.map((each) => each.host)
-    return [
-      finding("on the card", "ms", card),
-      finding("on the processor", "ms", host),
-      finding("  card over processor", "x", pairedRatios(card, host)),
-    ]
+    return [...besideFloor(readingsOf("on the processor", "ms", host), readingsOf("on the card", "ms", card))]
   })
 
 const speechTitle = "A sentence of Kokoro 82 M on the card"
@@ -91,8 +87,8 @@ export const speechOnCard: Measure<RoundsPlan> = (stage, plan) =>
     const reason = missing()
     if (reason !== undefined && stage.gpu === "cuda") return [notRun(speechTitle, reason)]
     const files = yield* generated(() => kokoroFiles("82m"))
-    const findings = yield* compared(stage, plan, kokoroEntry(files, threads), spokenMs)
-    return [{ title: speechTitle, method: `${sentence.length} characters, the whole reply`, findings }]
+    const figures = yield* compared(stage, plan, kokoroEntry(files, threads), spokenMs)
+    return [{ title: speechTitle, method: `${sentence.length} characters, the whole reply`, figures }]
   })
 
 const transcriptionTitle = "A window of Whisper base on the card"
@@ -109,7 +105,7 @@ const heardMs =
 export const transcriptionOnCard: Measure<RoundsPlan> = (
   stage,
   plan,
-): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
+): Effect.Effect<ReadonlyArray<Part>, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const reason = missing()
     if (reason !== undefined && stage.gpu === "cuda") return [notRun(transcriptionTitle, reason)]
@@ -119,6 +115,6 @@ export const transcriptionOnCard: Measure<RoundsPlan> = (
       name: "speakers",
       entry: new URL("../transcription/speakerMain.ts", import.meta.url),
     })
-    const findings = yield* compared(stage, plan, entry, heardMs(speakers))
-    return [{ title: transcriptionTitle, method: `${windowSeconds} s of speech, the whole reply`, findings }]
+    const figures = yield* compared(stage, plan, entry, heardMs(speakers))
+    return [{ title: transcriptionTitle, method: `${windowSeconds} s of speech, the whole reply`, figures }]
   })

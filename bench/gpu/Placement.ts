@@ -1,7 +1,8 @@
 // A model on the card: what it claims, what the driver counts for it, and what is left when it is unloaded.
+
 import { Effect } from "effect"
+import { atMost, figure } from "#harness/report/Figure.ts"
 import { asked } from "../support/Ask.ts"
-import { finding } from "../support/Findings.ts"
 import { startGateway } from "../support/Gateway.ts"
 import { promptOf } from "../text/sized/Models.ts"
 import { untilUsedAtMost, usedByMib, usedMib } from "./Card.ts"
@@ -62,17 +63,17 @@ export const placement: Measure<PlacementPlan> = (stage, { rounds, size }) =>
         method:
           "an operator loads it, two replies of four tokens follow, an operator unloads it; the driver's memory before, with the " +
           "model, and after",
-        findings: [
-          finding("weights generated or found", "s", [generatedSeconds]),
-          finding("claim: the weights", "MiB", [weights.mib]),
-          finding("load", "s", of("loadSeconds")),
-          finding("  first reply", "s", of("firstAnswer")),
-          finding("  next reply", "s", of("nextAnswer")),
-          finding("the driver counts more than before", "MiB", of("used")),
-          finding("  for the engine's process", "MiB", of("listed")),
-          finding("unload", "s", of("unloadSeconds")),
-          finding("  until the driver counts it as free", "ms", of("back")),
-          finding("  left in use", "MiB", of("left"), { is: "at most", value: slackMib }),
+        figures: [
+          figure("weights generated or found", "s", [generatedSeconds]),
+          figure("claim: the weights", "MiB", [weights.mib]),
+          figure("load", "s", of("loadSeconds")),
+          figure("  first reply", "s", of("firstAnswer")),
+          figure("  next reply", "s", of("nextAnswer")),
+          figure("the driver counts more than before", "MiB", of("used")),
+          figure("  for the engine's process", "MiB", of("listed")),
+          figure("unload", "s", of("unloadSeconds")),
+          figure("  until the driver counts it as free", "ms", of("back")),
+          figure("  left in use", "MiB", of("left"), atMost(slackMib)),
         ],
       },
     ]

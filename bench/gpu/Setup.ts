@@ -1,9 +1,10 @@
 // `edgewise setup cuda` as an operator runs it: how long it takes, and whether the libraries are there afterwards.
+
 import { execFile } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { Effect } from "effect"
 import { hasGpuLibraries } from "#cli/setup/GpuPackages.ts"
-import { finding, type Section } from "../support/Findings.ts"
+import { atLeast, figure, type Part } from "#harness/report/Figure.ts"
 import type { GpuStage } from "./Stage.ts"
 
 const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url))
@@ -19,7 +20,7 @@ const run = (options: ReadonlyArray<string>): Promise<string> =>
     )
   })
 
-export const setup = ({ from }: GpuStage): Effect.Effect<Section> =>
+export const setup = ({ from }: GpuStage): Effect.Effect<Part> =>
   Effect.promise(async () => {
     const before = hasGpuLibraries("cuda")
     const startedMs = performance.now()
@@ -28,12 +29,9 @@ export const setup = ({ from }: GpuStage): Effect.Effect<Section> =>
     return {
       title: `edgewise setup cuda${from === undefined ? "" : " --from"}`,
       method: `${before ? "the libraries were installed before" : "nothing was installed before"}; its last line: ${said}`,
-      findings: [
-        finding("the command", "s", [seconds]),
-        finding("installed afterwards", "1 is yes", [hasGpuLibraries("cuda") ? 1 : 0], {
-          is: "at least",
-          value: 1,
-        }),
+      figures: [
+        figure("the command", "s", [seconds]),
+        figure("installed afterwards", "1 is yes", [hasGpuLibraries("cuda") ? 1 : 0], atLeast(1)),
       ],
     }
   })

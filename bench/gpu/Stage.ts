@@ -1,13 +1,14 @@
 // What the sections of the GPU suite share: the card, the models on it, and how a section that cannot run says so.
+
 import { stat } from "node:fs/promises"
 import { availableParallelism } from "node:os"
 import { Effect, type Scope } from "effect"
+import { figure, type Part } from "#harness/report/Figure.ts"
 import { operatorOf, superadminKey } from "../operations/Operator.ts"
 import { type TextSize, textWeights } from "../sizes/text/TextWeights.ts"
 import { ask, asked } from "../support/Ask.ts"
 import { type Child, ChildFailed, startChild } from "../support/Child.ts"
-import { enginesOf } from "../support/EngineCpu.ts"
-import { finding, type Section } from "../support/Findings.ts"
+import { childrenOf } from "../support/EngineCpu.ts"
 import type { Gateway } from "../support/Gateway.ts"
 import type { LoadClientCommands } from "../support/loadClientMain.ts"
 import { completionsPath, demoWeights } from "../text/Models.ts"
@@ -37,18 +38,18 @@ export interface CardStage extends GpuStage {
 export type Measure<Plan> = (
   stage: CardStage,
   plan: Plan,
-) => Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope>
+) => Effect.Effect<ReadonlyArray<Part>, ChildFailed, Scope.Scope>
 
-export const notRun = (title: string, reason: string): Section => ({
+export const notRun = (title: string, reason: string): Part => ({
   title: `${title}: not run`,
   method: reason,
-  findings: [],
+  figures: [],
 })
 
-/** Adds the card to the methods and the time of the whole section to the findings. Without a card nothing is measured. */
+/** Adds the card to the methods and the time of the whole section to the figures. Without a card nothing is measured. */
 export const onCard =
   <Plan>(title: string, measure: Measure<Plan>) =>
-  (stage: GpuStage, plan: Plan): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
+  (stage: GpuStage, plan: Plan): Effect.Effect<ReadonlyArray<Part>, ChildFailed, Scope.Scope> =>
     Effect.gen(function* () {
       const { card } = stage
       if (card === undefined) return [notRun(title, "nvidia-smi shows no GPU")]
@@ -58,10 +59,10 @@ export const onCard =
       return sections.map((section, at) => ({
         ...section,
         method: `${described(card)}; ${section.method}`,
-        findings:
+        figures:
           at === sections.length - 1
-            ? [...section.findings, finding("the whole section", "s", [seconds])]
-            : section.findings,
+            ? [...section.figures, figure("the whole section", "s", [seconds])]
+            : section.figures,
       }))
     })
 
@@ -126,8 +127,8 @@ export const answerSeconds = (
 /** The engine of a node that has one. */
 export const engineOf = ({ child }: Gateway): Effect.Effect<number, ChildFailed> =>
   Effect.gen(function* () {
-    const [engine, ...others] = yield* Effect.promise(() => enginesOf(child.pid))
-    if (engine !== undefined && others.length === 0) return engine.pid
+    const [engine, ...others] = process.platform === "linux" ? childrenOf(child.pid) : []
+    if (engine !== undefined && others.length === 0) return engine
     const detail = engine === undefined ? "has no engine" : `has ${others.length + 1} children`
     return yield* new ChildFailed({ child: "edgewise serve", detail })
   })

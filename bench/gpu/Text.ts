@@ -1,6 +1,7 @@
 // Text on the card through the node, beside node-llama-cpp's own loop on the same card: tokens a second and first tokens.
+
 import { Effect } from "effect"
-import { finding } from "../support/Findings.ts"
+import { figure } from "#harness/report/Figure.ts"
 import { type FirstTokenPlan, firstTokens } from "../text/sized/FirstToken.ts"
 import { type ReplyRatePlan, replyRates } from "../text/sized/ReplyRate.ts"
 import { stageDied, startSizedStage } from "../text/sized/Stage.ts"
@@ -34,9 +35,9 @@ export const textOnCard: Measure<TextPlan> = (stage, { size, ...plan }) =>
       title: "Start",
       method:
         "the weights generated or found; then a node and a bare loop with them on the card, and the replies that warm them up",
-      findings: [
-        finding("weights", "s", [(generatedMs - beganMs) / 1_000]),
-        finding("node and bare loop, warm", "s", [(startedMs - generatedMs) / 1_000]),
+      figures: [
+        figure("weights", "s", [(generatedMs - beganMs) / 1_000]),
+        figure("node and bare loop, warm", "s", [(startedMs - generatedMs) / 1_000]),
       ],
     }
     return [start, ...sections].map((section) => ({

@@ -1,15 +1,17 @@
 // A whole run: one request of each kind to see that the server answers, then one point of a load, or a search for the
 // knee.
-import { RequestFailed } from "./client/Failures.ts"
+import { oneLine, RequestFailed } from "./client/Failures.ts"
 import type { Outcome } from "./client/Outcome.ts"
 import { Conversations } from "./conversation/Conversations.ts"
-import { TranscriptCheck } from "./conversation/TranscriptCheck.ts"
+import { TranscriptCheck, type TranscriptsResult } from "./conversation/TranscriptCheck.ts"
 import { type DrivePlan, drive, type Load } from "./load/Drive.ts"
 import { findKnee } from "./load/Knee.ts"
 import { type Kind, kinds, type Plan } from "./Plan.ts"
 import { kindOf, type Manners, type Requests, request } from "./Requests.ts"
-import type { PointResult, Result } from "./report/Result.ts"
-import { PointCollector } from "./report/Summarize.ts"
+import { single } from "./report/Figure.ts"
+import { loadName } from "./report/Format.ts"
+import type { Section } from "./report/Result.ts"
+import { PointCollector, type PointResult } from "./report/Summarize.ts"
 
 export interface Running {
   readonly plan: Plan
@@ -18,7 +20,8 @@ export interface Running {
   readonly onProgress: (what: string, share: number | undefined) => void
 }
 
-export type RunResult = Pick<Result, "points" | "knee" | "transcripts">
+/** The name of the section of a search, after those of its points. */
+const kneeSection = "knee"
 
 /** Indices of the requests before the run: none of the run's prompts. */
 const preflightIndex = 1_000_000_000
@@ -57,9 +60,6 @@ const preflight = async (
   return manners
 }
 
-const nameOf = (load: Load): string =>
-  load.loop === "open" ? `${Number(load.ratePerSecond.toPrecision(3))}/s` : `${load.clients} at once`
-
 /** Runs with the conversations of one point of the load, and ends them. */
 const withConversations = async <A>(
   { drive, plans, target }: Plan,
@@ -76,7 +76,7 @@ const withConversations = async <A>(
 }
 
 /** Fails with RequestFailed if the server does not answer a first request of each kind. */
-export const run = async (running: Running): Promise<RunResult> => {
+export const run = async (running: Running): Promise<ReadonlyArray<Section>> => {
   const { onProgress, plan, signal } = running
   const common: Requests = {
     target: plan.target,
@@ -100,7 +100,7 @@ export const run = async (running: Running): Promise<RunResult> => {
         issue: (issue) => request(requests, kindOf(requests, issue.index), manners, issue),
         failed: (outcome) => outcome.failure !== undefined,
         onOutcome: (sent) => collector.add(sent),
-        onProgress: (share) => onProgress(nameOf(drivePlan.load), share),
+        onProgress: (share) => onProgress(loadName(drivePlan.load), share),
         signal,
       })
       return collector.result(drivePlan.load, driven)
@@ -111,7 +111,7 @@ export const run = async (running: Running): Promise<RunResult> => {
   if (model === undefined) return loads
   onProgress("comparing transcripts", undefined)
   const transcripts = await check.result(plan.target, { model, language }, signal)
-  return transcripts === undefined ? loads : { ...loads, transcripts }
+  return transcripts === undefined ? loads : [...loads, transcriptSection(transcripts)]
 }
 
 /** One point, or the points of a search for the knee. */
@@ -119,24 +119,49 @@ const pointsOf = async (
   plan: Plan,
   point: (drivePlan: DrivePlan) => Promise<PointResult>,
   signal: AbortSignal,
-): Promise<RunResult> => {
-  if (plan.ramp === undefined) return { points: [await point(plan.drive)] }
+): Promise<ReadonlyArray<Section>> => {
+  if (plan.ramp === undefined) return [(await point(plan.drive)).section]
   const { load } = plan.drive
-  const points: Array<PointResult> = []
+  const points: Array<Section> = []
   const first = load.loop === "open" ? load.ratePerSecond : load.clients
   const knee = await findKnee({ ...plan.ramp, first, whole: load.loop === "closed" }, async (value) => {
     const at: Load =
       load.loop === "open" ? { loop: "open", ratePerSecond: value } : { loop: "closed", clients: value }
     const result = await point({ ...plan.drive, load: at, seed: plan.drive.seed + points.length })
-    points.push(result)
-    return !signal.aborted && result.broken?.length === 0
+    points.push(result.section)
+    return !signal.aborted && result.held
   })
-  return {
-    points,
-    knee: {
-      unit: load.loop === "open" ? "requests per second" : "clients",
-      held: knee.held ?? null,
-      broke: knee.broke ?? null,
+  const unit = load.loop === "open" ? "requests/s" : "clients"
+  return [
+    ...points,
+    {
+      name: kneeSection,
+      parts: [
+        {
+          title: "The knee",
+          method:
+            "the load was doubled until the objective broke, then the interval was halved; a dash: none held, or none broke",
+          figures: [
+            single("highest load that held the objective", unit, knee.held ?? Number.NaN, "more"),
+            single("lowest load that did not", unit, knee.broke ?? Number.NaN, "more"),
+          ],
+        },
+      ],
     },
-  }
+  ]
 }
+
+const transcriptSection = ({ compared, differences, equal, failure }: TranscriptsResult): Section => ({
+  name: "transcripts",
+  ...(failure === undefined ? {} : { cautions: [`the comparison ended early: ${failure}`] }),
+  parts: [
+    {
+      title: "Transcripts of turns",
+      method: "compared with those of a file with the same audio",
+      figures: [single("equal", `of ${compared}`, equal, "more")],
+      notes: differences.map(
+        ({ conversation, file }) => `"${oneLine(conversation)}" instead of "${oneLine(file)}"`,
+      ),
+    },
+  ],
+})

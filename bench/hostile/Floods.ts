@@ -1,8 +1,8 @@
 // All attacks on conversations at once against a gateway with a small heap: whether it lives, how much memory it takes, and what
 // another client sees of it.
 import { Effect, type Scope } from "effect"
+import { atLeast, atMost, besideFloor, figure, type Part, readingsOf } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../support/Child.ts"
-import { finding, type Section } from "../support/Findings.ts"
 import { conversationAttacks } from "./AttackPlans.ts"
 import { attackers, take, whisper } from "./Attacks.ts"
 import { models } from "./Models.ts"
@@ -20,7 +20,7 @@ const most = { times: 3 }
 export const floods = ({
   heapMib,
   seconds,
-}: FloodsPlan): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
+}: FloodsPlan): Effect.Effect<ReadonlyArray<Part>, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const stage = yield* startStage({
       models: [...models, ...whisper],
@@ -54,24 +54,22 @@ export const floods = ({
         method:
           `${quietSeconds} s quiet, then ${seconds} s of ${conversationAttacks.length} attackers at the lowest priority; ` +
           `another client's chat every 25 ms on a fake engine${end === undefined ? "" : `; the gateway ended: ${end.slice(-300)}`}`,
-        findings: [
-          finding("the same process answers /health at the end", "", [isAlive ? 1 : 0], {
-            is: "at least",
-            value: 1,
-          }),
-          finding("seconds that it lived", "s", [livedSeconds]),
-          finding("resident memory: quiet", "MiB", [now / mib]),
-          finding("resident memory: peak", "MiB", [peak / mib]),
-          finding("chat: p99 quiet", "ms", [quiet.chat.p99]),
-          finding("chat: p99 meanwhile", "ms", [during.chat.p99]),
-          finding("chat: the same / quiet", "times", [during.chat.p99 / quiet.chat.p99], {
-            is: "at most",
-            value: most.times,
-          }),
-          finding(`chat: requests that failed, of ${during.answered + during.failed}`, "", [during.failed], {
-            is: "at most",
-            value: 0,
-          }),
+        figures: [
+          figure("the same process answers /health at the end", "", [isAlive ? 1 : 0], atLeast(1)),
+          figure("seconds that it lived", "s", [livedSeconds]),
+          figure("resident memory: quiet", "MiB", [now / mib]),
+          figure("resident memory: peak", "MiB", [peak / mib]),
+          ...besideFloor(
+            readingsOf("chat: p99 quiet", "ms", [quiet.chat.p99]),
+            readingsOf("chat: p99 meanwhile", "ms", [during.chat.p99]),
+            atMost(most.times),
+          ),
+          figure(
+            `chat: requests that failed, of ${during.answered + during.failed}`,
+            "",
+            [during.failed],
+            atMost(0),
+          ),
         ],
       },
     ]

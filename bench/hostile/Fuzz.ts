@@ -4,8 +4,17 @@ import { writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect, Option, type Scope } from "effect"
+import {
+  atLeast,
+  atMost,
+  besideFloor,
+  type Figure,
+  figure,
+  type Goal,
+  type Part,
+  readingsOf,
+} from "#harness/report/Figure.ts"
 import { type ChildFailed, startChild } from "../support/Child.ts"
-import { type Finding, finding, type Goal, type Section } from "../support/Findings.ts"
 import type { Gateway } from "../support/Gateway.ts"
 import type { FuzzerCommands, Progress } from "./fuzzerMain.ts"
 import type { HonestSeen } from "./honestMain.ts"
@@ -32,7 +41,7 @@ export interface FuzzPlan {
   readonly quietSeconds: number
 }
 
-const none: Goal = { is: "at most", value: 0 }
+const none: Goal = atMost(0)
 const pollMs = 500
 const mib = 1024 * 1024
 
@@ -99,19 +108,19 @@ const endOf = ({ child }: Gateway): Effect.Effect<string> =>
     }),
   )
 
-const outcomes = ({ tally }: Progress): Section => ({
+const outcomes = ({ tally }: Progress): Part => ({
   title: "What inputs were answered, by what was mutated",
   method:
     "the status of the first answer; silent: the node waits for the rest of a broken request; closed: closed without " +
     "an answer; open and closed: what became of a WebSocket 60 ms after its last frame",
-  findings: [...tally]
+  figures: [...tally]
     .sort((a, b) => a.kind.localeCompare(b.kind) || b.count - a.count)
-    .map(({ count, kind, outcome }) => finding(`${kind}: ${outcome}`, "inputs", [count])),
+    .map(({ count, kind, outcome }) => figure(`${kind}: ${outcome}`, "inputs", [count])),
 })
 
 const worse = (a: HonestSeen, b: HonestSeen): number => Math.max(a.chat.p99, b.chat.p99)
 
-export const fuzz = (plan: FuzzPlan): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
+export const fuzz = (plan: FuzzPlan): Effect.Effect<ReadonlyArray<Part>, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const stage = yield* startStage({ warmUpSeconds: plan.warmUpSeconds, whenFull: "try again" })
     const { gateway, honest } = stage
@@ -147,31 +156,30 @@ export const fuzz = (plan: FuzzPlan): Effect.Effect<ReadonlyArray<Section>, Chil
       if (!healthy) console.error(`the gateway ${yield* endOf(gateway)}`)
       yield* writeFailures(plan, { healthy, wrong, honest: reasons, recent: healthy ? [] : recent, log })
     }
-    const findings: ReadonlyArray<Finding> = [
-      finding("seed", "", [plan.seed]),
-      finding("inputs with an outcome", "inputs", [progress.done], { is: "at least", value: plan.inputs }),
-      finding("crashes of the gateway, or /health without an answer", "", [alive && healthy ? 0 : 1], none),
-      finding("answers 500, and none where one was due", "inputs", [progress.wrong.length], none),
-      finding(`honest requests that failed, of ${answered + failed}`, "", [failed], none),
-      finding("honest live sessions refused for lack of capacity (503), which tried again", "", [
+    const figures: ReadonlyArray<Figure> = [
+      figure("seed", "", [plan.seed]),
+      figure("inputs with an outcome", "inputs", [progress.done], atLeast(plan.inputs)),
+      figure("crashes of the gateway, or /health without an answer", "", [alive && healthy ? 0 : 1], none),
+      figure("answers 500, and none where one was due", "inputs", [progress.wrong.length], none),
+      figure(`honest requests that failed, of ${answered + failed}`, "", [failed], none),
+      figure("honest live sessions refused for lack of capacity (503), which tried again", "", [
         sum("refused"),
       ]),
-      finding("honest chat, 99th percentile, quiet (the higher of before and after)", "ms", [
-        worse(before, after),
-      ]),
-      finding("honest chat, 99th percentile, beside the inputs", "ms", [during.chat.p99]),
-      finding("  ratio", "times", [during.chat.p99 / worse(before, after)]),
-      finding("most own work in one tick of the gateway's event loop", "ms", [
+      ...besideFloor(
+        readingsOf("honest chat, 99th percentile, quiet (the higher of before and after)", "ms", [
+          worse(before, after),
+        ]),
+        readingsOf("honest chat, 99th percentile, beside the inputs", "ms", [during.chat.p99]),
+      ),
+      figure("most own work in one tick of the gateway's event loop", "ms", [
         loop?.longestWork ?? Number.NaN,
       ]),
-      finding("resident memory of the gateway, grown by (collected)", "MiB", [
+      figure("resident memory of the gateway, grown by (collected)", "MiB", [
         ((memory?.residentBytes ?? Number.NaN) - memoryBefore.residentBytes) / mib,
       ]),
-      finding("  its peak, less what was resident before", "MiB", [
-        (peak - memoryBefore.residentBytes) / mib,
-      ]),
-      finding("engine processes restarted", "", [restarts]),
-      finding("decoder processes started", "", [decodersStarted]),
+      figure("  its peak, less what was resident before", "MiB", [(peak - memoryBefore.residentBytes) / mib]),
+      figure("engine processes restarted", "", [restarts]),
+      figure("decoder processes started", "", [decodersStarted]),
     ]
     const inputsTitle = `${plan.inputs} mutated inputs in at most ${plan.seconds} s, seed ${plan.seed}`
     return [
@@ -180,7 +188,7 @@ export const fuzz = (plan: FuzzPlan): Effect.Effect<ReadonlyArray<Section>, Chil
         method:
           "one node with fake engines, the demonstration text weights and real decoders; the attacker has a key of its own " +
           "and the lowest priority; honest chat every 25 ms, and each second speech, a transcription and a live session",
-        findings,
+        figures,
       },
       outcomes(progress),
     ]
@@ -193,7 +201,7 @@ const shown = (bytes: Buffer): string => JSON.stringify(bytes.toString("latin1")
 export const replay = (
   seed: number,
   index: number,
-): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
+): Effect.Effect<ReadonlyArray<Part>, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const stage = yield* startStage()
     const input = inputOf(seed, index)
@@ -204,9 +212,9 @@ export const replay = (
       {
         title: `Input ${index} of seed ${seed}: ${input.kind}, in ${input.pieces} pieces`,
         method: `${shown(input.bytes)}${frames}`,
-        findings: [
-          ...outcomes(progress).findings,
-          finding("crashes of the gateway, or /health without an answer", "", [healthy ? 0 : 1], none),
+        figures: [
+          ...outcomes(progress).figures,
+          figure("crashes of the gateway, or /health without an answer", "", [healthy ? 0 : 1], none),
         ],
       },
     ]

@@ -30,6 +30,8 @@ export const startStage = (
     readonly models?: ReadonlyArray<Readonly<Record<string, unknown>>>
     readonly others?: boolean
     readonly converses?: boolean
+    /** No honest client sends anything. */
+    readonly idle?: boolean
     readonly whenFull?: HonestOrder["whenFull"]
     readonly warmUpSeconds?: number
     /** Limits on requests without a credential and on wrong credentials; `off`, so that inputs reach handlers. */
@@ -55,6 +57,7 @@ export const startStage = (
       entry: new URL("./honestMain.ts", import.meta.url),
     })
     yield* loaded(gateway)
+    if (options.idle === true) return { gateway, attacker, honest }
     yield* honest.ask("start", {
       target,
       others: options.others ?? true,

@@ -5,6 +5,7 @@ import { type Suite, suite } from "../support/Suite.ts"
 import { type AttacksPlan, attacks } from "./Attacks.ts"
 import { type FloodsPlan, floods } from "./Floods.ts"
 import { type FuzzPlan, fuzz, replay } from "./Fuzz.ts"
+import { type HoldsPlan, holds } from "./Holds.ts"
 
 type Size = Omit<FuzzPlan, "seed">
 
@@ -47,6 +48,7 @@ export interface HostileOptions {
 interface Plan {
   readonly inputs: Size
   readonly attacks: AttacksPlan
+  readonly holds: HoldsPlan
 }
 
 /** The mutated inputs, or one of them. */
@@ -61,12 +63,16 @@ const inputs = (size: Size, { only, seed }: HostileOptions) => {
 export const hostileSuite = (options: HostileOptions): Suite =>
   suite<string | undefined, Plan>({
     name: "hostile",
-    plans: { full: { inputs: full, attacks: fullAttacks }, quick: { inputs: quick, attacks: quickAttacks } },
+    plans: {
+      full: { inputs: full, attacks: fullAttacks, holds: { times: 5 } },
+      quick: { inputs: quick, attacks: quickAttacks, holds: { times: 2 } },
+    },
     start: ({ profileDir }) => Effect.succeed(profileDir),
     sections: {
       inputs: (_, plan) => inputs(plan.inputs, options),
       attacks: (profileDir, plan) => attacks({ ...plan.attacks, named: options.attack }, profileDir),
       floods: () => floods(options.floods),
+      holds: (_, plan) => holds(plan.holds),
     },
-    onlyNamed: ["attacks", "floods"],
+    onlyNamed: ["attacks", "floods", "holds"],
   })

@@ -1,9 +1,8 @@
 // The cost of live sessions in the gateway process itself: memory of silent sessions, and CPU time of a
 // frame against a bare uWebSockets.js echo.
 import { Effect } from "effect"
-import { pairedRatios } from "#harness/figures/Statistics.ts"
+import { atMost, besideFloor, figure, ofEach, type Part } from "#harness/report/Figure.ts"
 import type { Child, ChildFailed } from "../support/Child.ts"
-import { finding, type Section } from "../support/Findings.ts"
 import type { Gateway } from "../support/Gateway.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import type { EchoCommands } from "./echoMain.ts"
@@ -32,7 +31,7 @@ const openMany = async (gateway: Gateway, count: number): Promise<ReadonlyArray<
 /** Waits until the transport and the garbage collector are done. */
 const settled = attempt(() => new Promise((resolve) => setTimeout(resolve, 1_000)))
 
-export const memorySection = (gateway: Gateway, sessions: number): Effect.Effect<Section, ChildFailed> =>
+export const memorySection = (gateway: Gateway, sessions: number): Effect.Effect<Part, ChildFailed> =>
   Effect.gen(function* () {
     const open = (count: number) => attempt(() => openMany(gateway, count))
     const closeAll = (speakers: ReadonlyArray<Speaker>) => {
@@ -54,11 +53,11 @@ export const memorySection = (gateway: Gateway, sessions: number): Effect.Effect
       method:
         `${sessions} open sessions without audio; what the gateway's memory grew by, a session, with garbage ` +
         "collected and given back to the system before each look",
-      findings: [
-        finding("resident memory of an idle session", "KB", [residentKb]),
-        finding("its share of the JavaScript heap", "KB", [heapKb]),
+      figures: [
+        figure("resident memory of an idle session", "KB", [residentKb]),
+        figure("its share of the JavaScript heap", "KB", [heapKb]),
         // Pages that were resident and empty before appear only in the growth of the heap.
-        finding("  the larger of both", "KB", [Math.max(residentKb, heapKb)], { is: "at most", value: 25 }),
+        figure("  the larger of both", "KB", [Math.max(residentKb, heapKb)], atMost(25)),
       ],
     }
   })
@@ -73,7 +72,7 @@ export const frameSection = (
   gateway: Gateway,
   echo: Child<EchoCommands>,
   plan: FramePlan,
-): Effect.Effect<Section, ChildFailed> =>
+): Effect.Effect<Part, ChildFailed> =>
   Effect.gen(function* () {
     const port = yield* echo.ask("port")
     const samples = speech(110)
@@ -104,17 +103,14 @@ export const frameSection = (
         return { floor, subject: yield* block(gateway.target, gatewayCpu) }
       }),
     )
-    const subject = rounds.map((round) => round.subject)
-    const floor = rounds.map((round) => round.floor)
     return {
       title: "A frame of 20 ms",
       method:
         `${plan.sessions} sessions, ${plan.frames} frames each, alternately to the gateway (windows of 10 s, an engine ` +
         "that costs nothing) and to a bare uWebSockets.js echo; CPU of the process",
-      findings: [
-        finding("gateway", "us CPU", subject),
-        finding("bare uWebSockets.js echo", "us CPU", floor),
-        finding("  ratio", "ratio", pairedRatios(subject, floor)),
-      ],
+      figures: besideFloor(
+        ofEach(rounds, "bare uWebSockets.js echo", "us CPU", ({ floor }) => floor),
+        ofEach(rounds, "gateway", "us CPU", ({ subject }) => subject),
+      ),
     }
   })

@@ -1,8 +1,8 @@
 // The cost of live transcription without a node: a late window of a session against an early one, and a session
 // against one that reuses nothing and must end in the same text.
 import { Effect } from "effect"
+import { atMost, figure, type Part } from "#harness/report/Figure.ts"
 import { type Child, ChildFailed } from "../support/Child.ts"
-import { finding, type Section } from "../support/Findings.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import type { HearingCommands } from "./hearingMain.ts"
 
@@ -23,7 +23,7 @@ const longSeconds = 120
 export const hearingSection = (
   child: Child<HearingCommands>,
   plan: HearingPlan,
-): Effect.Effect<Section, ChildFailed> =>
+): Effect.Effect<Part, ChildFailed> =>
   Effect.gen(function* () {
     const rounds = yield* repeatRounds(plan, () =>
       Effect.gen(function* () {
@@ -53,11 +53,11 @@ export const hearingSection = (
         `CPU of the process, engine and hearing together; a window's is the mean of ${windows} around its second, the ` +
         "same speech for both, in a session of 120 s and in one of 30 s; " +
         `the session against one that transcribes all its audio at every window has ${plan.freshSeconds} s`,
-      findings: [
-        finding("a window at 20 s", "ms CPU", of("early")),
-        finding("a window at 110 s", "ms CPU", of("late")),
-        finding("  against the one at 20 s", "ratio", of("ratio"), { is: "at most", value: 1.5 }),
-        finding("session against one from scratch", "ratio", of("share"), { is: "at most", value: 0.25 }),
+      figures: [
+        figure("a window at 20 s", "ms CPU", of("early")),
+        figure("a window at 110 s", "ms CPU", of("late")),
+        figure("  against the one at 20 s", "ratio", of("ratio"), atMost(1.5)),
+        figure("session against one from scratch", "ratio", of("share"), atMost(0.25)),
       ],
     }
   })

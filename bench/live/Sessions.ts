@@ -3,10 +3,22 @@
 import { Effect } from "effect"
 import { transcriptOf } from "#harness/client/TranscriptionRequest.ts"
 import { makeClip } from "#harness/data/Clip.ts"
-import { pairedRatios, percentile } from "#harness/figures/Statistics.ts"
+import { percentile } from "#harness/figures/Statistics.ts"
+import {
+  atLeast,
+  atMost,
+  besideFloor,
+  type Figure,
+  figure,
+  figureOf,
+  type Goal,
+  ofEach,
+  type Part,
+  type Readings,
+  ratioTo,
+} from "#harness/report/Figure.ts"
 import { neverAborted, serverOf } from "../support/Ask.ts"
 import { type Child, ChildFailed } from "../support/Child.ts"
-import { type Finding, finding, type Goal, type Section } from "../support/Findings.ts"
 import type { Gateway } from "../support/Gateway.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import type { HearingCommands } from "./hearingMain.ts"
@@ -52,7 +64,7 @@ export const lastWordSection = (
   gateway: Gateway,
   hearing: Child<HearingCommands>,
   plan: LastWordPlan,
-): Effect.Effect<Section, ChildFailed> =>
+): Effect.Effect<Part, ChildFailed> =>
   Effect.gen(function* () {
     const samples = speech(tailSeconds)
     for (let nth = 0; nth < (plan.warmUps ?? manyWarmUps); nth++)
@@ -64,28 +76,24 @@ export const lastWordSection = (
         return { stopMs, fileMs, cutMs: yield* attempt(() => finalResultMs(gateway, samples, true)) }
       }),
     )
-    const lastWord = rounds.map(({ stopMs }) => stopMs)
-    const file = rounds.map(({ fileMs }) => fileMs)
-    const cut = rounds.map(({ cutMs }) => cutMs)
+    const of = (name: string, part: "stopMs" | "fileMs" | "cutMs") =>
+      ofEach(rounds, name, "ms", (round) => round[part])
+    const lastWord = of("stop to transcript.text.done", "stopMs")
+    const file = of("one transcription of the tail", "fileMs")
+    const cut = of("stop while a window is transcribed", "cutMs")
+    const evenness = ({ values }: Readings) => [percentile(values, 0.95) / percentile(values, 0.5)]
     return {
       title: "From stop to the final result",
       method:
         `sessions of ${tailSeconds} s, all of it open when stop is sent, through a node, with the caption of second ` +
         `${windowedSeconds} there; alternately with one transcription of the same samples by the engine alone, without a ` +
         "node, and with sessions that are stopped while a window is transcribed",
-      findings: [
-        finding("stop to transcript.text.done", "ms", lastWord),
-        finding("one transcription of the tail", "ms", file),
-        finding("  ratio", "ratio", pairedRatios(lastWord, file), { is: "at most", value: 1.2 }),
-        finding("  p95 against p50", "ratio", [percentile(lastWord, 0.95) / percentile(lastWord, 0.5)], {
-          is: "at most",
-          value: 1.25,
-        }),
-        finding("  the engine's alone, p95 against p50", "ratio", [
-          percentile(file, 0.95) / percentile(file, 0.5),
-        ]),
-        finding("stop while a window is transcribed", "ms", cut),
-        finding("  ratio", "ratio", pairedRatios(cut, file)),
+      figures: [
+        ...besideFloor(file, lastWord, atMost(1.2)),
+        figure("  p95 against p50", "x", evenness(lastWord), atMost(1.25)),
+        figure("  the engine's alone, p95 against p50", "x", evenness(file)),
+        figureOf(cut),
+        ratioTo(cut, file),
       ],
     }
   })
@@ -136,9 +144,9 @@ export interface LagPlan {
   readonly seconds: number
 }
 
-export const lagSection = (gateway: Gateway, plan: LagPlan): Effect.Effect<Section, ChildFailed> =>
+export const lagSection = (gateway: Gateway, plan: LagPlan): Effect.Effect<Part, ChildFailed> =>
   Effect.gen(function* () {
-    const findings: Array<Finding> = []
+    const figures: Array<Figure> = []
     // Stopped in the middle of a window; the windows before it are transcribed.
     const samples = speech(plan.seconds).subarray(0, (plan.seconds - 0.5) * rateHz)
     const expected = yield* attempt(() => fileText(gateway, samples))
@@ -147,21 +155,16 @@ export const lagSection = (gateway: Gateway, plan: LagPlan): Effect.Effect<Secti
       const lags = spoken.flatMap((each) => each.lags)
       const windows = spoken.length * (plan.seconds - 1)
       const equal = spoken.filter(({ text }) => text === expected).length
-      findings.push(finding(`of ${speakers}, speakers admitted`, "sessions", [spoken.length]))
-      findings.push(finding("  caption behind the speaker, p50", "ms", [percentile(lags, 0.5)]))
-      findings.push(finding("  p95", "ms", [percentile(lags, 0.95)]))
-      findings.push(finding("  windows that had a caption", "share", [lags.length / windows]))
-      findings.push(
-        finding("  final results equal to sync=true", "share", [equal / spoken.length], {
-          is: "at least",
-          value: 1,
-        }),
-      )
+      figures.push(figure(`of ${speakers}, speakers admitted`, "sessions", [spoken.length]))
+      figures.push(figure("  caption behind the speaker, p50", "ms", [percentile(lags, 0.5)]))
+      figures.push(figure("  p95", "ms", [percentile(lags, 0.95)]))
+      figures.push(figure("  windows that had a caption", "share", [lags.length / windows]))
+      figures.push(figure("  final results equal to sync=true", "share", [equal / spoken.length], atLeast(1)))
     }
     return {
       title: "Captions behind the speaker, windows of one second",
       method: `speech in real time, frames of 20 ms, ${plan.seconds} s each; from the frame that completes a window to its caption`,
-      findings,
+      figures,
     }
   })
 
@@ -171,7 +174,7 @@ export interface ClipsPlan {
   readonly speed: number
 }
 
-export const clipsSection = (gateway: Gateway, plan: ClipsPlan): Effect.Effect<Section, ChildFailed> =>
+export const clipsSection = (gateway: Gateway, plan: ClipsPlan): Effect.Effect<Part, ChildFailed> =>
   Effect.gen(function* () {
     let equal = 0
     let captions = 0
@@ -197,12 +200,9 @@ export const clipsSection = (gateway: Gateway, plan: ClipsPlan): Effect.Effect<S
       method:
         `${plan.clips} clips of 0.5 to 12 s in windows of 0.5 to 2 s, ${plan.atOnce} at a time, against sync=true for ` +
         "the same samples; a window is without a caption when the next one is complete before its turn comes",
-      findings: [
-        finding("final results equal to sync=true", "share", [equal / plan.clips], {
-          is: "at least",
-          value: 1,
-        }),
-        finding("windows that had a caption", "share", [captions / windows]),
+      figures: [
+        figure("final results equal to sync=true", "share", [equal / plan.clips], atLeast(1)),
+        figure("windows that had a caption", "share", [captions / windows]),
       ],
     }
   })
@@ -219,7 +219,7 @@ export const capacitySection = (
   gateway: Gateway,
   plan: CapacityPlan,
   goals?: { readonly speakers: Goal; readonly lagP95: Goal },
-): Effect.Effect<Section, ChildFailed> =>
+): Effect.Effect<Part, ChildFailed> =>
   Effect.gen(function* () {
     const { watchedMs = 5_000 } = plan
     const { lags, served } = yield* attempt(async () => {
@@ -247,10 +247,10 @@ export const capacitySection = (
     return {
       title: "Speakers in real time before one is refused",
       method: `a new session every ${plan.everyMs} ms until one gets 503, ${plan.most} at most; lags of the ${watchedMs / 1000} s after that`,
-      findings: [
-        finding("speakers served", "sessions", [served], goals?.speakers),
-        finding("  caption behind the speaker then, p50", "ms", [percentile(lags, 0.5)]),
-        finding("  p95", "ms", [percentile(lags, 0.95)], goals?.lagP95),
+      figures: [
+        figure("speakers served", "sessions", [served], goals?.speakers),
+        figure("  caption behind the speaker then, p50", "ms", [percentile(lags, 0.5)]),
+        figure("  p95", "ms", [percentile(lags, 0.95)], goals?.lagP95),
       ],
     }
   })

@@ -2,9 +2,9 @@
 // are admitted, and the lag of their captions. For weights whose encoder is too large for captions it names a draft.
 import { availableParallelism } from "node:os"
 import { Effect } from "effect"
+import { atLeast, atMost, type Goal } from "#harness/report/Figure.ts"
 import { type WhisperSize, whisperFiles } from "../sizes/whisper/Whisper.ts"
 import { startChild } from "../support/Child.ts"
-import type { Goal } from "../support/Findings.ts"
 import { startGateway } from "../support/Gateway.ts"
 import { type Suite, suite } from "../support/Suite.ts"
 import { entryOf } from "../transcription/Models.ts"
@@ -25,8 +25,8 @@ interface Sizes {
 }
 
 const goals = (speakers: number, lagMs: number): Sizes["goals"] => ({
-  speakers: { is: "at least", value: speakers },
-  lagP95: { is: "at most", value: lagMs },
+  speakers: atLeast(speakers),
+  lagP95: atMost(lagMs),
 })
 
 const parts = {

@@ -1,9 +1,9 @@
 // The effect of operators' requests on the node's event loop: models loaded, unloaded and purged beside sixteen streams.
 import { Effect, type Scope } from "effect"
 import { exchange } from "#harness/client/Exchange.ts"
+import { atMost, figure, type Part } from "#harness/report/Figure.ts"
 import { serverOf } from "../support/Ask.ts"
 import type { ChildFailed } from "../support/Child.ts"
-import { finding, type Section } from "../support/Findings.ts"
 import { type Gateway, startGateway } from "../support/Gateway.ts"
 import { builtInModels, fakeModel } from "./Models.ts"
 import { operatorOf, superadminKey } from "./Operator.ts"
@@ -35,7 +35,7 @@ const openStreams = async ({ target }: Gateway, signal: AbortSignal): Promise<()
   return () => bytes
 }
 
-export const controlLoop = (rounds: number): Effect.Effect<Section, ChildFailed, Scope.Scope> =>
+export const controlLoop = (rounds: number): Effect.Effect<Part, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const models = [fakeModel, ...(yield* Effect.promise(builtInModels))]
     const gateway = yield* startGateway({ models })
@@ -60,11 +60,11 @@ export const controlLoop = (rounds: number): Effect.Effect<Section, ChildFailed,
     return {
       title: `The event loop while models come and go: ${streams} streams, ${rounds} rounds, then a purge`,
       method: `Each round loads and unloads ${loaded.join(" and ")} (built-in weights). The purge is forced.`,
-      findings: [
-        finding("event loop late, p99", "ms", [delay?.p99 ?? Number.NaN], { is: "at most", value: 10 }),
-        finding("  longest", "ms", [delay?.longest ?? Number.NaN]),
-        finding("  longest by its own work (CPU)", "ms", [delay?.longestWork ?? Number.NaN]),
-        finding("streamed meanwhile", "bytes/s", [delivered]),
+      figures: [
+        figure("event loop late, p99", "ms", [delay?.p99 ?? Number.NaN], atMost(10)),
+        figure("  longest", "ms", [delay?.longest ?? Number.NaN]),
+        figure("  longest by its own work (CPU)", "ms", [delay?.longestWork ?? Number.NaN]),
+        figure("streamed meanwhile", "bytes/s", [delivered]),
       ],
     }
   })

@@ -3,8 +3,9 @@
 import { Effect, type Scope } from "effect"
 import { residentBytesOf } from "#actors/device/ResidentMemory.ts"
 import { median } from "#harness/figures/Statistics.ts"
+import { atMost, type Figure, figure, type Part } from "#harness/report/Figure.ts"
+import { digits } from "#harness/report/Format.ts"
 import type { ChildFailed } from "../support/Child.ts"
-import { type Finding, finding, number, type Section } from "../support/Findings.ts"
 import { startGateway } from "../support/Gateway.ts"
 import { builtInModels } from "./Models.ts"
 import { operatorOf, superadminKey } from "./Operator.ts"
@@ -32,28 +33,22 @@ interface Series {
 const shareOfSecond = (values: ReadonlyArray<number>): number =>
   median(values.slice(-5)) / (values[1] ?? Number.NaN)
 
-const findingsOf = (id: string, { engineMb, loadMs, nodeMb, unloadMs }: Series): ReadonlyArray<Finding> => [
-  finding(`${id}: its process, last cycles / second`, "times", [shareOfSecond(engineMb)], {
-    is: "at most",
-    value: 1.1,
-  }),
-  finding(`${id}: the node, last cycles / second`, "times", [shareOfSecond(nodeMb)], {
-    is: "at most",
-    value: 1.1,
-  }),
-  finding(`${id}: process once loaded`, "MB", engineMb),
-  finding(`${id}: load, as the operator waits`, "ms", loadMs),
-  finding(`${id}: unload until the memory is back`, "ms", unloadMs),
+const figuresOf = (id: string, { engineMb, loadMs, nodeMb, unloadMs }: Series): ReadonlyArray<Figure> => [
+  figure(`${id}: its process, last cycles / second`, "x", [shareOfSecond(engineMb)], atMost(1.1)),
+  figure(`${id}: the node, last cycles / second`, "x", [shareOfSecond(nodeMb)], atMost(1.1)),
+  figure(`${id}: process once loaded`, "MB", engineMb),
+  figure(`${id}: load, as the operator waits`, "ms", loadMs),
+  figure(`${id}: unload until the memory is back`, "ms", unloadMs),
 ]
 
-export const loadCycles = (cycles: number): Effect.Effect<Section, ChildFailed, Scope.Scope> =>
+export const loadCycles = (cycles: number): Effect.Effect<Part, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const entries = distinct(yield* Effect.promise(builtInModels))
     const gateway = yield* startGateway({ models: entries })
-    const findings = yield* Effect.promise(async () => {
+    const figures = yield* Effect.promise(async () => {
       const operator = operatorOf(gateway, await superadminKey(gateway))
       const nodeMb = () => residentBytesOf(gateway.child.pid) / 1024 ** 2
-      const all: Array<Finding> = []
+      const all: Array<Figure> = []
       for (const { id } of entries) {
         const series: Series = { engineMb: [], nodeMb: [], loadMs: [], unloadMs: [] }
         for (let i = 0; i < cycles; i++) {
@@ -69,10 +64,10 @@ export const loadCycles = (cycles: number): Effect.Effect<Section, ChildFailed, 
             throw new Error(`${id}: process ${engine.pid} is still there after its unload`)
           series.nodeMb.push(nodeMb())
         }
-        const found = findingsOf(id, series)
+        const found = figuresOf(id, series)
         all.push(...found)
         // Printed as progress: the section takes five minutes.
-        for (const { spread, unit, what } of found) console.error(`${what}: ${number(spread.median)} ${unit}`)
+        for (const { median, name, unit } of found) console.error(`${name}: ${digits(median)} ${unit}`)
       }
       return all
     })
@@ -81,6 +76,6 @@ export const loadCycles = (cycles: number): Effect.Effect<Section, ChildFailed, 
       method:
         "Operator endpoints of one node; resident memory from /proc. Last cycles: the median of the last five. " +
         "After every unload the process must be gone.",
-      findings,
+      figures,
     }
   })

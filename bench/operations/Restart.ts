@@ -1,10 +1,11 @@
 // How soon a node serves again after its gateway was killed, beside an ordinary start of the same node: the command
 // `edgewise serve` with the built-in models, killed once in each round.
-import { readdirSync, readFileSync } from "node:fs"
+
 import { createServer } from "node:net"
 import { Effect, type Scope } from "effect"
+import { atMost, besideFloor, type Figure, figure, type Part, readingsOf } from "#harness/report/Figure.ts"
 import { type ChildFailed, startChild } from "../support/Child.ts"
-import { type Finding, finding, type Section } from "../support/Findings.ts"
+import { childrenOf } from "../support/EngineCpu.ts"
 import { temporaryFolder } from "../support/Gateway.ts"
 
 const command = new URL("../../bin/edgewise.js", import.meta.url)
@@ -29,14 +30,12 @@ const healthy = async (port: number): Promise<void> => {
 
 /** The gateway, which is the only child of the command. Linux only. */
 const gatewayOf = (pid: number): number => {
-  for (const task of readdirSync(`/proc/${pid}/task`)) {
-    const [child] = readFileSync(`/proc/${pid}/task/${task}/children`, "utf8").trim().split(" ")
-    if (child !== undefined && child !== "") return Number(child)
-  }
-  throw new Error("the command has no gateway")
+  const [child] = childrenOf(pid)
+  if (child === undefined) throw new Error("the command has no gateway")
+  return child
 }
 
-export const restarts = (rounds: number): Effect.Effect<Section, ChildFailed, Scope.Scope> =>
+export const restarts = (rounds: number): Effect.Effect<Part, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const dataDir = yield* temporaryFolder
     const startMs: Array<number> = []
@@ -80,15 +79,12 @@ export const restarts = (rounds: number): Effect.Effect<Section, ChildFailed, Sc
         }),
       )
     }
-    const findings: ReadonlyArray<Finding> = [
-      finding("end of the gateway to the start of the next", "ms", spawnMs, { is: "at most", value: 300 }),
-      finding("start of the command to /health", "ms", startMs),
-      finding("kill -9 of the gateway to /health", "ms", againMs),
-      finding(
-        "that, over a start",
-        "times",
-        againMs.map((ms, nth) => ms / startMs[nth]!),
-        { is: "at most", value: 1.5 },
+    const figures: ReadonlyArray<Figure> = [
+      figure("end of the gateway to the start of the next", "ms", spawnMs, atMost(300)),
+      ...besideFloor(
+        readingsOf("start of the command to /health", "ms", startMs),
+        readingsOf("kill -9 of the gateway to /health", "ms", againMs),
+        atMost(1.5),
       ),
     ]
     return {
@@ -96,6 +92,6 @@ export const restarts = (rounds: number): Effect.Effect<Section, ChildFailed, Sc
       method:
         "`edgewise serve` with the built-in models over one data directory, started and killed once in each round; /health is asked " +
         "every 5 ms. The first figure is that of the node's own log.",
-      findings,
+      figures,
     }
   })

@@ -5,8 +5,18 @@ import { spawn } from "node:child_process"
 import { connect } from "node:net"
 import { Effect, type Scope } from "effect"
 import { Latencies } from "#harness/figures/Latencies.ts"
+import {
+  atLeast,
+  atMost,
+  type Figure,
+  figure,
+  figureOf,
+  type Goal,
+  type Part,
+  ratioTo,
+  readingsOf,
+} from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../support/Child.ts"
-import { type Finding, finding, type Goal, type Section } from "../support/Findings.ts"
 import { type Gateway, startGateway } from "../support/Gateway.ts"
 import { fakeModel } from "./Models.ts"
 
@@ -61,7 +71,7 @@ const checkLargest = async (gateway: Gateway): Promise<void> => {
   if (byteLength < largestBytes) throw new Error(`${largest} has ${byteLength} bytes, not ${largestBytes}`)
 }
 
-const atLeastOne: Goal = { is: "at least", value: 1 }
+const atLeastOne: Goal = atLeast(1)
 
 interface Seen {
   readonly p50: number
@@ -163,47 +173,48 @@ const slowUpload = (gateway: Gateway, seconds: number): Promise<number> =>
     )
   })
 
-export const slowClients = (): Effect.Effect<Section, ChildFailed, Scope.Scope> =>
+export const slowClients = (): Effect.Effect<Part, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const gateway = yield* startGateway({ models: [fakeModel] })
-    const findings = yield* Effect.promise(async () => {
-      const found: Array<Finding> = []
+    const figures = yield* Effect.promise(async () => {
+      const found: Array<Figure> = []
       const pass = (ms: number) => during(gateway, new Promise((resolve) => setTimeout(resolve, ms)))
       await checkLargest(gateway)
       await pass(warmUpMs)
       const [, quiet] = await pass(quietMs)
-      found.push(finding("quiet: ordinary requests, 99th percentile", "ms", [quiet.p99]))
+      const quiet99 = readingsOf("quiet: ordinary requests, 99th percentile", "ms", [quiet.p99])
+      found.push(figureOf(quiet99))
       const silent = chat(gateway, `fake:${JSON.stringify({ prefillMs: 60_000, tokens: 1 })}`)
       const upload = slowUpload(gateway, 45)
       for (const { args, name } of kinds) {
         const [said, seen] = await during(gateway, attack(args(baseOf(gateway))))
+        const during99 = readingsOf(`${name}: their 99th percentile`, "ms", [seen.p99])
         const available = /service available:[^\n]{0,40}YES/i.test(said)
         found.push(
-          finding(`${name}: service available to slowhttptest at the end`, "", [available ? 1 : 0], {
-            is: "at least",
-            value: 1,
-          }),
-          finding(
+          figure(
+            `${name}: service available to slowhttptest at the end`,
+            "",
+            [available ? 1 : 0],
+            atLeast(1),
+          ),
+          figure(
             `${name}: ordinary requests that failed, of ${seen.count + seen.failures}`,
             "",
             [seen.failures],
-            {
-              is: "at most",
-              value: 0,
-            },
+            atMost(0),
           ),
-          finding(`${name}: their 99th percentile`, "ms", [seen.p99]),
-          finding(`${name}: the same / quiet`, "times", [seen.p99 / quiet.p99], { is: "at most", value: 2 }),
+          figureOf(during99),
+          ratioTo(during99, quiet99, atMost(2)),
         )
       }
       found.push(
-        finding(
+        figure(
           "upload of 4 KB a second for 45 s: answered 200",
           "",
           [(await upload) === 200 ? 1 : 0],
           atLeastOne,
         ),
-        finding(
+        figure(
           "a model silent for 60 s: answered 200",
           "",
           [(await silent).status === 200 ? 1 : 0],
@@ -217,6 +228,6 @@ export const slowClients = (): Effect.Effect<Section, ChildFailed, Scope.Scope> 
       method:
         "Fake engine. Ordinary chat requests every 20 ms; the slow upload and the silent " +
         "model run beside the attacks, which run at the lowest priority. slowhttptest must be installed.",
-      findings,
+      figures,
     }
   })

@@ -1,7 +1,7 @@
 // How long running replies wait while a picture is encoded and read beside them.
 import { Effect } from "effect"
+import { atMost, besideFloor, figureOf, ofEach, type Part } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../support/Child.ts"
-import { finding, type Section } from "../support/Findings.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { chatPath } from "../text/Models.ts"
 import { ask } from "./FirstToken.ts"
@@ -56,50 +56,26 @@ const takeRound = ({ client, gateway, ...stage }: Stage, { quietMs }: BesidePlan
     }
   })
 
-export const besideReplies = (stage: Stage, plan: BesidePlan): Effect.Effect<Section, ChildFailed> =>
+export const besideReplies = (stage: Stage, plan: BesidePlan): Effect.Effect<Part, ChildFailed> =>
   Effect.map(
     repeatRounds(plan, (nth) => takeRound(stage, plan, nth)),
-    (rounds) => ({
-      title: `A picture of one tile beside ${runningStreams} running replies of the same model, one thread`,
-      method: `gaps between arrivals on the running streams, ${plan.quietMs} ms without, with a text prompt and with the picture, until its first token`,
-      findings: [
-        finding(
-          "quiet gap p99",
-          "ms",
-          rounds.map(({ quietP99Ms }) => quietP99Ms),
-        ),
-        finding(
-          "quiet gap, longest",
-          "ms",
-          rounds.map(({ quietLongestMs }) => quietLongestMs),
-        ),
-        finding(
-          "gap beside a text prompt of this length, longest",
-          "ms",
-          rounds.map(({ textLongestMs }) => textLongestMs),
-        ),
-        finding(
-          "gap beside the picture, longest",
-          "ms",
-          rounds.map(({ longestMs }) => longestMs),
-        ),
-        finding(
-          "  over quiet p99",
-          "x",
-          rounds.map(({ longestMs, quietP99Ms }) => longestMs / quietP99Ms),
-          { is: "at most", value: 3 },
-        ),
-        finding(
-          "first token about the picture",
-          "ms",
-          rounds.map(({ firstMs }) => firstMs),
-        ),
-        finding(
-          "gateway's event loop, longest by its own work (CPU)",
-          "ms",
-          rounds.map(({ workMs }) => workMs),
-          { is: "at most", value: 10 },
-        ),
-      ],
-    }),
+    (rounds) => {
+      const of = (name: string, part: keyof (typeof rounds)[number]) =>
+        ofEach(rounds, name, "ms", (round) => round[part])
+      return {
+        title: `A picture of one tile beside ${runningStreams} running replies of the same model, one thread`,
+        method: `gaps between arrivals on the running streams, ${plan.quietMs} ms without, with a text prompt and with the picture, until its first token`,
+        figures: [
+          figureOf(of("quiet gap, longest", "quietLongestMs")),
+          figureOf(of("gap beside a text prompt of this length, longest", "textLongestMs")),
+          ...besideFloor(
+            of("quiet gap p99", "quietP99Ms"),
+            of("gap beside the picture, longest", "longestMs"),
+            atMost(3),
+          ),
+          figureOf(of("first token about the picture", "firstMs")),
+          figureOf(of("gateway's event loop, longest by its own work (CPU)", "workMs"), atMost(10)),
+        ],
+      }
+    },
   )

@@ -1,9 +1,9 @@
 // When the first token about a picture comes, against the tower alone and a text prompt of the same length; the second question
 // about the same picture.
 import { Effect } from "effect"
+import { atMost, besideFloor, figure, figureOf, type Part, readingsOf } from "#harness/report/Figure.ts"
 import type { Child } from "../support/Child.ts"
 import { ChildFailed } from "../support/Child.ts"
-import { finding, type Section } from "../support/Findings.ts"
 import type { OnceReply } from "../support/loadClientMain.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { chatPath } from "../text/Models.ts"
@@ -65,7 +65,7 @@ export const firstTokens = (
   stage: Stage,
   tower: Child<TowerCommands>,
   plan: RoundsPlan,
-): Effect.Effect<Section, ChildFailed> =>
+): Effect.Effect<Part, ChildFailed> =>
   Effect.gen(function* () {
     const seen = yield* ask(stage, pictureQuestion(model, pictureUrl(0, side, side), "what is it"))
     const trial = yield* ask(stage, textQuestion(model, words(8)))
@@ -73,52 +73,33 @@ export const firstTokens = (
     const promptWords = promptTokens - promptTokensIn(trial.body) + 8
     yield* tower.ask("encode")
     const rounds = yield* repeatRounds(plan, (nth) => takeRound(stage, tower, nth, promptWords))
-    const of = (part: (round: Round) => number) => rounds.map(part)
+    const of = (name: string, part: (round: Round) => number) => readingsOf(name, "ms", rounds.map(part))
+    const prompt = of("text prompt of this length", (round) => round.prompt.ms)
+    const first = of("new picture", (round) => round.first.ms)
     return {
       title: `First token about a picture of ${side}x${side} pixels, generated weights of SmolVLM 256M's shape, one thread`,
       method:
         "each round: the tower alone in a process of its own, a text prompt of as many tokens as the picture's, a new picture, " +
         "another question about it; over HTTP, one request at a time",
-      findings: [
-        finding("prompt with its picture", "tokens", [promptTokens]),
-        finding(
-          "tower alone",
-          "ms",
-          of(({ tower }) => tower.ms),
+      figures: [
+        figure("prompt with its picture", "tokens", [promptTokens]),
+        figureOf(of("tower alone", (round) => round.tower.ms)),
+        figureOf(prompt),
+        ...besideFloor(
+          of("tower and text prompt", (round) => round.tower.ms + round.prompt.ms),
+          first,
+          atMost(1.15),
         ),
-        finding(
-          "text prompt of this length",
-          "ms",
-          of(({ prompt }) => prompt.ms),
+        ...besideFloor(
+          of("processor time of tower and text prompt", (round) => round.tower.cpuMs + round.prompt.cpuMs),
+          of("processor time of a new picture", (round) => round.first.cpuMs),
+          atMost(1.15),
         ),
-        finding(
-          "new picture",
-          "ms",
-          of(({ first }) => first.ms),
-        ),
-        finding(
-          "  over tower and text prompt",
-          "x",
-          of(({ first, prompt, tower }) => first.ms / (tower.ms + prompt.ms)),
-          { is: "at most", value: 1.15 },
-        ),
-        finding(
-          "  the same of processor time",
-          "x",
-          of(({ first, prompt, tower }) => first.cpuMs / (tower.cpuMs + prompt.cpuMs)),
-          { is: "at most", value: 1.15 },
-        ),
-        finding(
-          "second question",
-          "ms",
-          of(({ second }) => second.ms),
-        ),
-        finding(
-          "  over a text prompt of this length",
-          "x",
-          of(({ prompt, second }) => second.ms / prompt.ms),
-          { is: "at most", value: 1.2 },
-        ),
+        ...besideFloor(
+          prompt,
+          of("second question", (round) => round.second.ms),
+          atMost(1.2),
+        ).slice(1),
       ],
     }
   })

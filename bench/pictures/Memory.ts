@@ -1,8 +1,8 @@
 // Memory after a thousand requests with pictures, each with another one, against that after the first two hundred.
 import { Effect } from "effect"
+import { atMost, figure, type Part } from "#harness/report/Figure.ts"
 import { operatorOf, superadminKey } from "../operations/Operator.ts"
 import type { ChildFailed } from "../support/Child.ts"
-import { finding, type Section } from "../support/Findings.ts"
 import { ask } from "./FirstToken.ts"
 import { pictureQuestion, pictureUrl } from "./Models.ts"
 import type { Stage } from "./Stage.ts"
@@ -12,7 +12,7 @@ const model = "toy-idefics3"
 /** Requests at a time. */
 const atOnce = 4
 
-export const memoryAfter = (stage: Stage, requests: number): Effect.Effect<Section, ChildFailed> =>
+export const memoryAfter = (stage: Stage, requests: number): Effect.Effect<Part, ChildFailed> =>
   Effect.gen(function* () {
     const { gateway } = stage
     const operator = operatorOf(gateway, yield* Effect.promise(() => superadminKey(gateway)))
@@ -33,18 +33,18 @@ export const memoryAfter = (stage: Stage, requests: number): Effect.Effect<Secti
     const before = yield* reading
     yield* send(early, requests)
     const after = yield* reading
-    const goal = { is: "at most", value: 1.1 } as const
+    const goal = atMost(1.1)
     return {
       title: `Memory after ${requests} requests with pictures`,
       method: `a new picture in each, ${atOnce} at a time, toy weights, rows of at most 1 MB kept; against ${early} requests; the node's after a garbage collection`,
-      findings: [
-        finding(`engine after ${early}`, "MB", [before.engineMb]),
-        finding(`engine after ${requests}`, "MB", [after.engineMb]),
-        finding("  last over first", "x", [after.engineMb / before.engineMb], goal),
-        finding(`node after ${early}`, "MB", [before.nodeMb]),
-        finding(`node after ${requests}`, "MB", [after.nodeMb]),
-        finding("  last over first", "x", [after.nodeMb / before.nodeMb], goal),
-        finding("node's heap, last over first", "x", [after.heapMb / before.heapMb], goal),
+      figures: [
+        figure(`engine after ${early}`, "MB", [before.engineMb]),
+        figure(`engine after ${requests}`, "MB", [after.engineMb]),
+        figure("  last over first", "x", [after.engineMb / before.engineMb], goal),
+        figure(`node after ${early}`, "MB", [before.nodeMb]),
+        figure(`node after ${requests}`, "MB", [after.nodeMb]),
+        figure("  last over first", "x", [after.nodeMb / before.nodeMb], goal),
+        figure("node's heap, last over first", "x", [after.heapMb / before.heapMb], goal),
       ],
     }
   })

@@ -3,7 +3,7 @@ import { dirname } from "node:path"
 import { makeInterrupt } from "../../engines/llama/native/Interrupt.ts"
 import { openLibllama } from "../../engines/llama/native/Libllama.ts"
 import { openLibrary } from "../../engines/llama/native/Library.ts"
-import { loadedObjects } from "../../engines/llama/native/OpenLibllama.ts"
+import { isNativeObject, loadedObjects } from "../../engines/llama/native/NativeObjects.ts"
 import { openTower, type Tower } from "../../engines/llama/tower/Tower.ts"
 import { readTowerFile } from "../../engines/llama/tower/TowerFile.ts"
 import { serveCommands } from "../support/CommandChannel.ts"
@@ -14,9 +14,7 @@ const commands = {
   open: async (path: string): Promise<void> => {
     await openLibrary({ gpu: "off", threads: 1, logger: () => {} })
     const objects = loadedObjects()
-    const library = openLibllama(
-      dirname(objects.find((name) => /libllama\.[^/]*(so|dylib)$/.test(name)) ?? ""),
-    )
+    const library = openLibllama(dirname(objects.find((name) => isNativeObject(name, "llama")) ?? ""))
     const device = { offloaded: false, objects, makeInterrupt: () => makeInterrupt(library) }
     tower = await openTower(path, await readTowerFile(path), device)
   },

@@ -1,6 +1,7 @@
 // `--beside N`: processes that compute all the time while a suite runs, because a machine at the edge rarely serves models
 // alone. They end with the scope, and by themselves if the bench is killed.
 import { Effect, type Scope } from "effect"
+import type { Neighbours } from "#harness/report/Result.ts"
 import { type ChildFailed, startChild } from "../support/Child.ts"
 import type { NeighbourCommands } from "./besideMain.ts"
 
@@ -10,14 +11,8 @@ export interface BesideOptions {
   readonly nice: number
 }
 
-/** The neighbours as a result records them. */
-export interface Beside extends BesideOptions {
-  /** Processor time that they used, all together, over the time of the run. */
-  readonly cores: number
-}
-
-export interface Neighbours {
-  readonly used: Effect.Effect<Beside, ChildFailed>
+export interface Running {
+  readonly used: Effect.Effect<Neighbours, ChildFailed>
   /** Fails when one of them has ended: the figures would be those of another load. */
   readonly died: Effect.Effect<never, ChildFailed>
 }
@@ -25,7 +20,7 @@ export interface Neighbours {
 export const startNeighbours = ({
   nice,
   processes,
-}: BesideOptions): Effect.Effect<Neighbours, ChildFailed, Scope.Scope> =>
+}: BesideOptions): Effect.Effect<Running, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const children = yield* Effect.forEach(Array.from({ length: processes }).keys(), (at) =>
       startChild<NeighbourCommands>({

@@ -4,12 +4,19 @@ import { commit } from "#cli/shared/Version.ts"
 import { settings } from "#config/Settings.ts"
 import { trustNone } from "#domain/access/ClientAddress.ts"
 import { describeMachine } from "#harness/report/Machine.ts"
+import { reportText } from "#harness/report/Report.ts"
+import {
+  type Neighbours,
+  resultForm,
+  resultText,
+  resultVersion,
+  type Section,
+} from "#harness/report/Result.ts"
 import { chosenTransport, type TransportChoice, transportLine } from "#transport/server/TransportChoice.ts"
-import { asText } from "../support/Findings.ts"
 import { benchTransport } from "../support/Gateway.ts"
-import type { Measured, Suite, SuiteOptions } from "../support/Suite.ts"
-import { type Beside, type BesideOptions, startNeighbours } from "./Beside.ts"
-import { keepResult, type RunFacts, resultOf } from "./ResultFile.ts"
+import type { Suite, SuiteOptions } from "../support/Suite.ts"
+import { type BesideOptions, startNeighbours } from "./Beside.ts"
+import { keepResult, type SuiteResult } from "./ResultFile.ts"
 
 export interface RunOptions extends SuiteOptions {
   readonly suite: string
@@ -41,28 +48,32 @@ export const runSuite = Effect.fnUntraced(function* (suite: Suite, options: RunO
   const machine = describeMachine(new Date(startedMs))
   const revision = commit()
   const nodes = yield* transport
-  const measured: Array<Measured> = []
-  let beside: Beside | undefined
+  const sections: Array<Section> = []
+  let neighbours: Neighbours | undefined
 
   const report = (failure: string | undefined) =>
     Effect.gen(function* () {
-      if (failure !== undefined && measured.length === 0) return
+      if (failure !== undefined && sections.length === 0) return
       const weights = yield* suite.weights ?? Effect.undefined
-      const facts: RunFacts = {
+      const result: SuiteResult = {
+        form: resultForm,
+        version: resultVersion,
         suite: options.suite,
-        ...(size === undefined ? {} : { size }),
-        ...(threads === undefined ? {} : { threads }),
-        quick,
-        machine,
         revision,
-        transport: nodes,
-        ...(beside === undefined ? {} : { beside }),
+        machine,
+        settings: {
+          quick,
+          ...(size === undefined ? {} : { size }),
+          ...(threads === undefined ? {} : { threads }),
+          transport: nodes,
+          ...(weights === undefined ? {} : { weights }),
+        },
+        ...(neighbours === undefined ? {} : { neighbours }),
         elapsedSeconds: Math.round(((yield* Clock.currentTimeMillis) - startedMs) / 1000),
         ...(failure === undefined ? {} : { failure }),
-        ...(weights === undefined ? {} : { weights }),
+        sections,
       }
-      const result = resultOf(facts, measured)
-      yield* Console.log(json ? JSON.stringify(result, null, 2) : asText(facts, measured))
+      yield* Console.log(json ? resultText(result) : reportText(result))
       if (!keep) return
       const names = keepResult(result)
       if (!json) yield* Console.log(`\nbench/results: ${names.join(", ")}`)
@@ -73,12 +84,12 @@ export const runSuite = Effect.fnUntraced(function* (suite: Suite, options: RunO
     return report(Exit.hasInterrupts(exit) ? "interrupted" : "a measurement failed, as the last line says")
   }
   const work = Effect.gen(function* () {
-    const neighbours = yield* startNeighbours(options.beside)
-    const measuring = suite.run(options, (one) => measured.push(one))
-    yield* Effect.raceFirst(measuring, neighbours.died).pipe(
+    const beside = yield* startNeighbours(options.beside)
+    const measuring = suite.run(options, (one) => sections.push(one))
+    yield* Effect.raceFirst(measuring, beside.died).pipe(
       Effect.onExit((exit) =>
         Effect.gen(function* () {
-          if (options.beside.processes > 0) beside = yield* neighbours.used
+          if (options.beside.processes > 0) neighbours = yield* beside.used
           yield* ended(exit)
         }),
       ),

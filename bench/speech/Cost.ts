@@ -1,7 +1,7 @@
 // The cost of a second of speech: computing time of the engine, and encoding in the gateway as a share of a core.
 import { Effect } from "effect"
+import { atMost, figure, type Part } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../support/Child.ts"
-import { finding, type Section } from "../support/Findings.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { scripted, sentence, spoken, textOf } from "./Models.ts"
 import { hearAll, type Stage } from "./Stage.ts"
@@ -19,7 +19,7 @@ const gatewayCpuMs = (stage: Stage, work: Effect.Effect<unknown, ChildFailed>) =
     return (after.cpuUs - before.cpuUs) / 1000
   })
 
-export const cost = (stage: Stage, plan: CostPlan): Effect.Effect<Section, ChildFailed> =>
+export const cost = (stage: Stage, plan: CostPlan): Effect.Effect<Part, ChildFailed> =>
   Effect.gen(function* () {
     const script = { pieces: plan.seconds, samples: 24_000, pieceMs: 0 }
     const stream = (format: "pcm" | "opus") =>
@@ -60,13 +60,13 @@ export const cost = (stage: Stage, plan: CostPlan): Effect.Effect<Section, Child
         "user and system time of the gateway process with its codec threads over one reply of the scripted engine, " +
         "divided by the reply's length: the share of a core that one listener takes; the real-time factor is the " +
         "bare engine's computing time over the speech, beside it the processor time of the node's engine processes",
-      findings: [
-        finding("pcm stream", "% of a core", of("pcm")),
-        finding("opus stream", "% of a core", of("opus"), { is: "at most", value: 5 }),
-        finding("mp3 batch", "% of a core", of("mp3"), { is: "at most", value: 5 }),
-        finding("real-time factor, 1,000 characters", "s/s", of("long")),
-        finding("real-time factor, one sentence", "s/s", of("short")),
-        finding("engine processes, processor time", "s/s", of("engine")),
+      figures: [
+        figure("pcm stream", "% of a core", of("pcm")),
+        figure("opus stream", "% of a core", of("opus"), atMost(5)),
+        figure("mp3 batch", "% of a core", of("mp3"), atMost(5)),
+        figure("real-time factor, 1,000 characters", "s/s", of("long")),
+        figure("real-time factor, one sentence", "s/s", of("short")),
+        figure("engine processes, processor time", "s/s", of("engine")),
       ],
     }
   })

@@ -1,9 +1,19 @@
 // Time to first audio and to the first audible sound of a stream, against the first piece of the bare
 // engine; and whether it depends on the length of the text.
 import { Effect } from "effect"
-import { median, pairedRatios } from "#harness/figures/Statistics.ts"
+import { median } from "#harness/figures/Statistics.ts"
+import {
+  atMost,
+  besideFloor,
+  beyond,
+  figure,
+  figureOf,
+  type Part,
+  ratioTo,
+  readingsOf,
+  times,
+} from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../support/Child.ts"
-import { finding, type Section } from "../support/Findings.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { type StreamFormat, sentence, spoken, textOf } from "./Models.ts"
 import type { Stage } from "./Stage.ts"
@@ -61,11 +71,16 @@ const takeRound = ({ bare, gateway, players }: Stage, count: number): Effect.Eff
     }
   })
 
-export const firstAudio = (stage: Stage, plan: FirstAudioPlan): Effect.Effect<Section, ChildFailed> =>
+export const firstAudio = (stage: Stage, plan: FirstAudioPlan): Effect.Effect<Part, ChildFailed> =>
   Effect.gen(function* () {
     const rounds = yield* repeatRounds(plan, () => takeRound(stage, plan.requests))
     const of = (part: keyof Round) => rounds.map((round) => round[part])
-    const beyond = (part: keyof Round) => rounds.map((round) => round[part] - allowedRatio * round.bareMs)
+    const ms = (name: string, part: keyof Round) => readingsOf(name, "ms", of(part))
+    const bare = ms("bare engine, first piece", "bareMs")
+    const [pcm, opus] = [ms("pcm, first audio", "pcmMs"), ms("opus, first audio", "opusMs")]
+    const short = ms(`first audio of ${sentence.length} characters, interleaved`, "shortBeginningMs")
+    const long = ms(`first audio of ${longText.length} characters, interleaved`, "longBeginningMs")
+    const batch = ms(`the same ${longText.length} characters without stream`, "batchBeginningMs")
     return {
       title: "First audio: demonstration weights, one stream on an idle node",
       method:
@@ -73,26 +88,16 @@ export const firstAudio = (stage: Stage, plan: FirstAudioPlan): Effect.Effect<Se
         `listener's process; the bare engine runs the same text in a process without HTTP; alternately, a reading is the ` +
         `median of ${plan.requests}; "sound" is the first sample above -40 dBFS; the last five lines are listeners who leave with the first audio: ` +
         `a short text, a long text, and the long text without stream, interleaved`,
-      findings: [
-        finding("bare engine, first piece", "ms", of("bareMs")),
-        finding("pcm, first audio", "ms", of("pcmMs")),
-        finding("  over the bare engine", "x", pairedRatios(of("pcmMs"), of("bareMs"))),
-        finding(`  beyond ${allowedRatio} x bare`, "ms", beyond("pcmMs"), { is: "at most", value: 5 }),
-        finding("pcm, first sound", "ms", of("pcmSoundMs")),
-        finding("opus, first audio", "ms", of("opusMs")),
-        finding(`  beyond ${allowedRatio} x bare`, "ms", beyond("opusMs"), { is: "at most", value: 30 }),
-        finding("opus, first sound", "ms", of("opusSoundMs")),
-        finding(`first audio of ${sentence.length} characters, interleaved`, "ms", of("shortBeginningMs")),
-        finding(`first audio of ${longText.length} characters, interleaved`, "ms", of("longBeginningMs")),
-        finding("  long over short", "x", pairedRatios(of("longBeginningMs"), of("shortBeginningMs")), {
-          is: "at most",
-          value: 1.2,
-        }),
-        finding("  the same without stream", "ms", of("batchBeginningMs")),
-        finding("  over that with stream", "x", pairedRatios(of("batchBeginningMs"), of("longBeginningMs")), {
-          is: "at most",
-          value: 1.2,
-        }),
+      figures: [
+        ...besideFloor(bare, pcm),
+        beyond(pcm, times(allowedRatio, bare), atMost(5)),
+        figure("pcm, first sound", "ms", of("pcmSoundMs")),
+        figureOf(opus),
+        beyond(opus, times(allowedRatio, bare), atMost(30)),
+        figure("opus, first sound", "ms", of("opusSoundMs")),
+        ...besideFloor(short, long, atMost(1.2)),
+        figureOf(batch),
+        ratioTo(batch, long, atMost(1.2)),
       ],
     }
   })

@@ -1,13 +1,23 @@
 // The speech suite on generated weights of real size: first audio and speed of a node beside the engine
 // alone, and the node's default threads beside numbers that a catalog names.
+
 import { availableParallelism } from "node:os"
 import { Effect, type Scope } from "effect"
 import { speak } from "#harness/client/SpeechRequest.ts"
-import { median, pairedRatios } from "#harness/figures/Statistics.ts"
+import {
+  atLeast,
+  atMost,
+  beyond,
+  figureOf,
+  ofEach,
+  type Part,
+  speedOver,
+  times,
+} from "#harness/report/Figure.ts"
 import { type KokoroSize, kokoroFiles } from "../sizes/kokoro/Kokoro.ts"
 import { asked, neverAborted, serverOf } from "../support/Ask.ts"
 import { type Child, type ChildFailed, startChild } from "../support/Child.ts"
-import { finding, type Section } from "../support/Findings.ts"
+import { besideCounts } from "../support/DefaultThreads.ts"
 import { type Gateway, startGateway } from "../support/Gateway.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { type Suite, suite } from "../support/Suite.ts"
@@ -65,19 +75,14 @@ const firstAudio = (gateway: Gateway, bare: Child<BareEngineCommands>, plan: Rou
         return { bare: firstPieceMs, node: (yield* timedReply(gateway, sentence, true)).firstMs }
       }),
     )
-    const engine = rounds.map((round) => round.bare)
-    const node = rounds.map((round) => round.node)
-    const beyond = rounds.map((round) => round.node - allowedRatio * round.bare)
-    const section: Section = {
+    const engine = ofEach(rounds, "engine alone, first piece", "ms", (round) => round.bare)
+    const node = ofEach(rounds, "pcm stream, first audio", "ms", (round) => round.node)
+    const part: Part = {
       title: `First audio of ${sentence.length} characters`,
       method: "alternately: the engine alone to its first piece, and a pcm stream to its first bytes",
-      findings: [
-        finding("engine alone, first piece", "ms", engine),
-        finding("pcm stream, first audio", "ms", node),
-        finding(`  beyond ${allowedRatio} x alone`, "ms", beyond, { is: "at most", value: 5 }),
-      ],
+      figures: [figureOf(engine), figureOf(node), beyond(node, times(allowedRatio, engine), atMost(5))],
     }
-    return section
+    return part
   })
 
 const speed = (gateway: Gateway, bare: Child<BareEngineCommands>, plan: RoundsPlan) =>
@@ -89,22 +94,15 @@ const speed = (gateway: Gateway, bare: Child<BareEngineCommands>, plan: RoundsPl
         return { bare: realTimeFactor, node: allMs / audioMs }
       }),
     )
-    const engine = rounds.map((round) => round.bare)
-    const node = rounds.map((round) => round.node)
-    const section: Section = {
+    const engine = ofEach(rounds, "engine alone", "s/s", (round) => round.bare)
+    const node = ofEach(rounds, "through the node", "s/s", (round) => round.node)
+    const part: Part = {
       title: `Real-time factor, ${text.length} characters`,
       method:
         "alternately: computing time of the engine alone, and wall time of a whole reply, over the speech's length",
-      findings: [
-        finding("engine alone", "s/s", engine),
-        finding("through the node", "s/s", node),
-        finding("  speed over the engine alone", "times", pairedRatios(engine, node), {
-          is: "at least",
-          value: 0.95,
-        }),
-      ],
+      figures: [figureOf(engine), figureOf(node), speedOver(node, engine, atLeast(0.95))],
     }
-    return section
+    return part
   })
 
 const defaults = (
@@ -113,7 +111,7 @@ const defaults = (
   catalogThreads: number | undefined,
   threads: number,
   plan: RoundsPlan,
-): Effect.Effect<Section, ChildFailed, Scope.Scope> =>
+): Effect.Effect<Part, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const node = (count?: number) => startGateway({ models: [kokoroEntry(files, count)] })
     const counts = threads === 1 ? [1] : [1, threads]
@@ -125,25 +123,10 @@ const defaults = (
     const rounds = yield* repeatRounds(plan, () =>
       Effect.forEach(nodes, (each) => Effect.map(timedReply(each, sentence, false), ({ allMs }) => allMs)),
     )
-    const of = (at: number) => rounds.map((readings) => readings[at] ?? Number.NaN)
-    const handSet = counts.map((count, at) => ({ count, values: of(at + 1) }))
-    const best = handSet.toSorted((a, b) => median(a.values) - median(b.values))[0]
     return {
       title: "The default number of threads",
       method: `a node each, alternately: ${sentence.length} characters`,
-      findings: [
-        ...handSet.map(({ count, values }) => finding(`threads ${count}`, "ms", values)),
-        finding("catalog without threads", "ms", of(0)),
-        finding(
-          `  speed over the best, threads ${best?.count ?? 0}`,
-          "times",
-          pairedRatios(best?.values ?? [], of(0)),
-          {
-            is: "at least",
-            value: 0.95,
-          },
-        ),
-      ],
+      figures: besideCounts("", "ms", counts, rounds),
     }
   })
 

@@ -1,8 +1,9 @@
 // Whether playback runs out of audio: players without a buffer, on an increasing number of concurrent streams, up to the
 // number that is admitted.
+
 import { Effect } from "effect"
+import { atLeast, atMost, type Figure, figure, type Part } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../support/Child.ts"
-import { type Finding, finding, type Section } from "../support/Findings.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { type StreamFormat, scripted, scriptedFactor, spoken, textOf } from "./Models.ts"
 import type { Heard } from "./playerMain.ts"
@@ -17,26 +18,26 @@ export interface UnderrunPlan extends RoundsPlan {
 
 const sum = (values: ReadonlyArray<number>): number => values.reduce((total, value) => total + value, 0)
 
-const findingsOf = (title: string, rounds: ReadonlyArray<ReadonlyArray<Heard>>): ReadonlyArray<Finding> => {
+const figuresOf = (title: string, rounds: ReadonlyArray<ReadonlyArray<Heard>>): ReadonlyArray<Figure> => {
   const each = (part: (played: ReadonlyArray<Heard>) => number) => rounds.map(part)
   return [
-    finding(
+    figure(
       `${title}: under-runs`,
       "times",
       each((played) => sum(played.map(({ underruns }) => underruns))),
-      { is: "at most", value: 0 },
+      atMost(0),
     ),
-    finding(
+    figure(
       "  time a listener waited",
       "ms",
       each((played) => Math.max(...played.map(({ starvedMs }) => starvedMs))),
     ),
-    finding(
+    figure(
       "  least ahead of the ear",
       "ms",
       each((played) => Math.min(...played.map(({ leastAheadMs }) => leastAheadMs))),
     ),
-    finding(
+    figure(
       "  last to hear its first audio",
       "ms",
       each((played) => Math.max(...played.map(({ firstAudioMs }) => firstAudioMs))),
@@ -71,10 +72,10 @@ const beyondLimit = ({ gateway, players }: Stage) =>
     return played.filter(({ status }) => status === 503).length
   })
 
-export const underruns = (stage: Stage, plan: UnderrunPlan): Effect.Effect<Section, ChildFailed> =>
+export const underruns = (stage: Stage, plan: UnderrunPlan): Effect.Effect<Part, ChildFailed> =>
   Effect.gen(function* () {
     const text = textOf(plan.characters)
-    const findings: Array<Finding> = []
+    const figures: Array<Figure> = []
     for (const streams of plan.streams) {
       const rounds = yield* repeatRounds(plan, () =>
         hearAll(
@@ -83,7 +84,7 @@ export const underruns = (stage: Stage, plan: UnderrunPlan): Effect.Effect<Secti
           Array.from({ length: streams }, () => spoken(text, "pcm")),
         ),
       )
-      findings.push(...findingsOf(`demonstration weights, ${streams} pcm streams`, rounds))
+      figures.push(...figuresOf(`demonstration weights, ${streams} pcm streams`, rounds))
     }
     const most = plan.streams.at(-1) ?? 1
     const opus = yield* repeatRounds(plan, () =>
@@ -93,20 +94,17 @@ export const underruns = (stage: Stage, plan: UnderrunPlan): Effect.Effect<Secti
         Array.from({ length: most }, () => spoken(text, "opus")),
       ),
     )
-    findings.push(...findingsOf(`demonstration weights, ${most} opus streams`, opus))
+    figures.push(...figuresOf(`demonstration weights, ${most} opus streams`, opus))
     const full = yield* repeatRounds(plan, () => atLimit(stage, plan.seconds))
-    findings.push(
-      ...findingsOf(`scripted engine at its limit, ${limit} streams of RTF ${scriptedFactor}`, full),
-      finding("  refused of one stream more", "503s", [yield* beyondLimit(stage)], {
-        is: "at least",
-        value: 1,
-      }),
+    figures.push(
+      ...figuresOf(`scripted engine at its limit, ${limit} streams of RTF ${scriptedFactor}`, full),
+      figure("  refused of one stream more", "503s", [yield* beyondLimit(stage)], atLeast(1)),
     )
     return {
       title: `Under-runs: streams that begin at the same moment, ${text.length} characters each`,
       method:
         "each listener plays from its first audio on, at 24 kHz and without a buffer; what arrives after the moment at " +
         "which all audio before it has been played is an under-run; all streams of a round counted together",
-      findings,
+      figures,
     }
   })

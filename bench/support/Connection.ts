@@ -1,5 +1,9 @@
 // One keep-alive connection of the load client: writes a request and reads its reply as cheaply as Node allows (one
 // buffer for all reads, no parser, no streams).
+//
+// The client of the harness would do the same for more processor time, which the measured server lacks on a machine of two cores:
+// measured in turn against bare `node:http`, a request takes this client 16 µs and that of the harness 80 µs, an event of a stream
+// 2.8 µs and 5.4 µs. So it is kept for what is sent thousands of times a second; other requests go through Ask.ts.
 import { connect, type Socket } from "node:net"
 import { ReplyScanner } from "./ReplyScanner.ts"
 

@@ -91,6 +91,6 @@ export const startGateway = ({
       child,
       target: { port: Number(port), key: key ?? "" },
       dataDir,
-      engineCpuUs: Effect.promise(() => engineCpuUs(child.pid)),
+      engineCpuUs: Effect.sync(() => engineCpuUs(child.pid)),
     }
   })

@@ -1,8 +1,10 @@
 // What a suite is: the processes that it starts, and its sections by name, in their order. Each section runs alone with
 // `--section`, because nothing that it needs is left to the sections before it.
+
 import { Effect, type Scope } from "effect"
+import { named, type Part } from "#harness/report/Figure.ts"
+import type { Section } from "#harness/report/Result.ts"
 import { ChildFailed } from "./Child.ts"
-import type { Section } from "./Findings.ts"
 
 export interface SuiteOptions {
   /** Fewer and shorter runs. */
@@ -25,17 +27,11 @@ interface Definition<Stage, Plan> {
   readonly sections: Readonly<
     Record<
       string,
-      (stage: Stage, plan: Plan) => Effect.Effect<Section | ReadonlyArray<Section>, ChildFailed, Scope.Scope>
+      (stage: Stage, plan: Plan) => Effect.Effect<Part | ReadonlyArray<Part>, ChildFailed, Scope.Scope>
     >
   >
   /** Sections that run only if they are named. */
   readonly onlyNamed?: ReadonlyArray<string>
-}
-
-/** What a section found, under its name. */
-export interface Measured {
-  readonly name: string
-  readonly found: ReadonlyArray<Section>
 }
 
 export interface Suite {
@@ -48,7 +44,7 @@ export interface Suite {
   /** Runs the section, or the usual ones; passes each result on when its section is done. */
   readonly run: (
     options: SuiteOptions & { readonly section: string | undefined },
-    onMeasured: (measured: Measured) => void,
+    onMeasured: (section: Section) => void,
   ) => Effect.Effect<void, ChildFailed, Scope.Scope>
 }
 
@@ -76,7 +72,8 @@ export const suite = <Stage, Plan>({
       const measuring = Effect.gen(function* () {
         for (const one of section === undefined ? usual : [section]) {
           const found = yield* sections[one]!(stage, plan)
-          onMeasured({ name: one, found: Array.isArray(found) ? found : [found] })
+          const parts: ReadonlyArray<Part> = Array.isArray(found) ? found : [found]
+          onMeasured({ name: one, parts: parts.map(named) })
         }
       })
       yield* died === undefined ? measuring : Effect.raceFirst(measuring, died(stage))
@@ -88,9 +85,7 @@ export const suite = <Stage, Plan>({
 export const oneSection = (
   name: string,
   section: string,
-  measure: (
-    options: SuiteOptions,
-  ) => Effect.Effect<Section | ReadonlyArray<Section>, ChildFailed, Scope.Scope>,
+  measure: (options: SuiteOptions) => Effect.Effect<Part | ReadonlyArray<Part>, ChildFailed, Scope.Scope>,
 ): Suite =>
   suite({
     name,

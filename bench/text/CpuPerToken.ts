@@ -1,13 +1,21 @@
 // CPU time of a streamed token, against raw uWS writing the same bytes at the same pace.
 import { Effect } from "effect"
-import { pairedRatios } from "#harness/figures/Statistics.ts"
+import {
+  atMost,
+  type Figure,
+  figure,
+  figureOf,
+  type Goal,
+  type Part,
+  ratioTo,
+  readingsOf,
+} from "#harness/report/Figure.ts"
 import type { Child, ChildFailed } from "../support/Child.ts"
 import type { Target } from "../support/Connection.ts"
-import { finding, type Section } from "../support/Findings.ts"
 import type { ProbeCommands } from "../support/Probe.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { chatPath, manyTokens, scriptedChat } from "./Models.ts"
-import { closeWindow, loopFindings, type Stage, teachFloors, watchingLoop } from "./Stage.ts"
+import { closeWindow, loopFigures, type Stage, teachFloors, watchingLoop } from "./Stage.ts"
 
 export interface CpuPlan extends RoundsPlan {
   readonly streams: number
@@ -108,14 +116,12 @@ const subjects = ({ gateway, raw }: Stage) => {
   return [floor, gatewaySubject("process"), gatewaySubject("thread")] as const
 }
 
-const goal = { is: "at most", value: 1.3 } as const
-
 const atPace = (
   stage: Stage,
   plan: CpuPlan,
   stepMs: number,
   idle: ReadonlyArray<IdleRate>,
-): Effect.Effect<Section, ChildFailed> =>
+): Effect.Effect<Part, ChildFailed> =>
   Effect.gen(function* () {
     yield* teachFloors(stage, stepMs)
     const all = subjects(stage)
@@ -137,35 +143,33 @@ const atPace = (
       })
     const server = ({ serverUs }: Reading) => serverUs
     const together = ({ engineUs, serverUs }: Reading) => serverUs + engineUs
-    const [raw, gateway, both, threaded] = [of(0, server), of(1, server), of(1, together), of(2, server)]
+    const raw = readingsOf("raw uWS process", "us/token", of(0, server))
+    const besideRaw = (name: string, values: ReadonlyArray<number>, goal?: Goal): ReadonlyArray<Figure> => {
+      const subject = readingsOf(name, "us/token", values)
+      return [figureOf(subject), ratioTo(subject, raw, goal)]
+    }
     return {
       title: `CPU a token: ${plan.streams} streams, a token every ${stepMs} ms each, fake engine`,
       method:
         "user and system time of the server process over a window, idle time subtracted, divided by the tokens the " +
         "client received; raw uWS writes the gateway's own bytes from a timer; both alternately, ratios pair by pair",
-      findings: [
-        finding(
+      figures: [
+        figure(
           "tokens a second",
           "1/s",
           of(1, ({ tokensPerSecond }) => tokensPerSecond),
         ),
-        finding("raw uWS process", "us/token", raw),
-        finding("gateway process (engine in a process)", "us/token", gateway),
-        finding("  over raw uWS", "x", pairedRatios(gateway, raw), goal),
-        finding("gateway and engine process together", "us/token", both),
-        finding("  over raw uWS", "x", pairedRatios(both, raw)),
-        finding("gateway with engine thread, together", "us/token", threaded),
-        finding("  over raw uWS", "x", pairedRatios(threaded, raw)),
-        ...loopFindings([watched]),
+        figureOf(raw),
+        ...besideRaw("gateway process (engine in a process)", of(1, server), atMost(1.3)),
+        ...besideRaw("gateway and engine process together", of(1, together)),
+        ...besideRaw("gateway with engine thread, together", of(2, server)),
+        ...loopFigures([watched]),
       ],
     }
   })
 
 /** One section for each pace. */
-export const cpuPerToken = (
-  stage: Stage,
-  plan: CpuPlan,
-): Effect.Effect<ReadonlyArray<Section>, ChildFailed> =>
+export const cpuPerToken = (stage: Stage, plan: CpuPlan): Effect.Effect<ReadonlyArray<Part>, ChildFailed> =>
   Effect.gen(function* () {
     const idle = yield* Effect.forEach(subjects(stage), (subject) => idleRate(subject, plan.windowMs))
     return yield* Effect.forEach(plan.stepsMs, (stepMs) => atPace(stage, plan, stepMs, idle))

@@ -1,14 +1,22 @@
 // Tokens a second through HTTP against the loops without a gateway, on the same weights and threads; and from the
 // same runs the time to first token, the evenness of the other tokens, and the delay of the gateway's event loop.
 import { Effect } from "effect"
-import { pairedRatios, percentile } from "#harness/figures/Statistics.ts"
+import { percentile } from "#harness/figures/Statistics.ts"
+import {
+  atLeast,
+  besideFloor,
+  figure,
+  figureOf,
+  type Part,
+  ratioTo,
+  readingsOf,
+} from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../support/Child.ts"
-import { type Finding, finding, type Section } from "../support/Findings.ts"
 import type { Window } from "../support/loadClientMain.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { type DecodeRate, seedOf } from "./bareLoop.ts"
 import { completionsPath, demoWeights, story, storyCompletion } from "./Models.ts"
-import { loopFindings, type Stage, type Watched, watchingLoop, whole } from "./Stage.ts"
+import { loopFigures, type Stage, type Watched, watchingLoop, whole } from "./Stage.ts"
 
 export interface DecodePlan extends RoundsPlan {
   readonly loads: ReadonlyArray<{
@@ -64,46 +72,44 @@ const takeRound = (stage: Stage, streams: number, tokens: number): Effect.Effect
     return { bare, engine, gateway, window: watched.value, watched }
   })
 
-const findingsOf = (streams: number, rounds: ReadonlyArray<Round>): ReadonlyArray<Finding> => {
+const partOf = ({ streams, tokens }: DecodePlan["loads"][number], rounds: ReadonlyArray<Round>): Part => {
   const of = (part: (round: Round) => number) => rounds.map(part)
-  const gateway = of((round) => round.gateway)
-  const bare = of((round) => round.bare)
-  const engine = of((round) => round.engine)
-  const name = streams === 1 ? "1 stream" : `${streams} streams`
   const gap = (which: "p50" | "p95" | "p99") => of(({ window }) => window.gaps[which])
   const first = (share: number) => of(({ window }) => percentile(window.firstEventMs, share))
-  return [
-    finding(`${name}: node-llama-cpp's own loop`, "tokens/s", bare),
-    finding(`${name}: edgewise's engine alone`, "tokens/s", engine),
-    finding(`${name}: through HTTP streaming`, "tokens/s", gateway),
-    finding("  over node-llama-cpp's own loop", "x", pairedRatios(gateway, bare), {
-      is: "at least",
-      value: 0.95,
-    }),
-    finding("  over the engine alone", "x", pairedRatios(gateway, engine)),
-    finding("  first token p50", "ms", first(0.5)),
-    finding("  first token p95", "ms", first(0.95)),
-    finding("  first token p99", "ms", first(0.99)),
-    finding("  gap between tokens p50", "ms", gap("p50")),
-    finding("  gap between tokens p95", "ms", gap("p95")),
-    finding("  gap between tokens p99", "ms", gap("p99")),
-    ...loopFindings(rounds.map(({ watched }) => watched)),
-  ]
+  const rate = (what: string, part: "bare" | "engine" | "gateway") =>
+    readingsOf(
+      what,
+      "tokens/s",
+      of((round) => round[part]),
+    )
+  const bare = rate("node-llama-cpp's own loop", "bare")
+  const engine = rate("edgewise's engine alone", "engine")
+  const gateway = rate("through HTTP streaming", "gateway")
+  return {
+    title: `Decoding: demonstration weights, ${threads} thread, ${streams === 1 ? "1 stream" : `${streams} streams`} of ${tokens} tokens`,
+    method:
+      "each stream asks for reply after reply until it has its tokens, prompts and requests included; the loops do " +
+      "the same in a process without HTTP; alternately, the best of two each time",
+    figures: [
+      figureOf(engine),
+      ...besideFloor(bare, gateway, atLeast(0.95)),
+      ratioTo(gateway, engine),
+      figure("  first token p50", "ms", first(0.5)),
+      figure("  first token p95", "ms", first(0.95)),
+      figure("  first token p99", "ms", first(0.99)),
+      figure("  gap between tokens p50", "ms", gap("p50")),
+      figure("  gap between tokens p95", "ms", gap("p95")),
+      figure("  gap between tokens p99", "ms", gap("p99")),
+      ...loopFigures(rounds.map(({ watched }) => watched)),
+    ],
+  }
 }
 
-export const decodeRate = (stage: Stage, plan: DecodePlan): Effect.Effect<Section, ChildFailed> =>
-  Effect.gen(function* () {
-    const findings: Array<Finding> = []
-    for (const { streams, tokens } of plan.loads) {
-      const rounds = yield* repeatRounds(plan, () => takeRound(stage, streams, tokens))
-      findings.push(...findingsOf(streams, rounds))
-    }
-    const tokens = plan.loads.map((load) => `${load.streams} x ${load.tokens}`).join(", ")
-    return {
-      title: `Decoding: demonstration weights, ${threads} thread, streams x tokens ${tokens}`,
-      method:
-        "each stream asks for reply after reply until it has its tokens, prompts and requests included; the loops do " +
-        "the same in a process without HTTP; alternately, the best of two each time",
-      findings,
-    }
-  })
+/** One part for each load. */
+export const decodeRate = (stage: Stage, plan: DecodePlan): Effect.Effect<ReadonlyArray<Part>, ChildFailed> =>
+  Effect.forEach(plan.loads, (load) =>
+    Effect.map(
+      repeatRounds(plan, () => takeRound(stage, load.streams, load.tokens)),
+      (rounds) => partOf(load, rounds),
+    ),
+  )

@@ -1,8 +1,9 @@
 // How much of the prompts is found evaluated when organizations that share one system prompt ask in turn, each in a new chat, by
 // the number of organizations: as each reuses only what it sent itself, and with the prompt declared as shared.
+
 import { Effect, type Scope } from "effect"
+import { type Figure, figure, type Part } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../support/Child.ts"
-import { type Finding, finding, type Section } from "../support/Findings.ts"
 import { startGateway } from "../support/Gateway.ts"
 import { createKey } from "../support/Keys.ts"
 import { chatPath, demoWeights, entry } from "./Models.ts"
@@ -32,7 +33,7 @@ const idOf = (at: number, count: number): string => `demo-${at}-${count}`
 const cachedShare = (body: string): number =>
   Number(/"cached_tokens":(\d+)/.exec(body)?.[1]) / Number(/"prompt_tokens":(\d+)/.exec(body)?.[1])
 
-export const organizationsApart = ({ client }: Stage): Effect.Effect<Section, ChildFailed, Scope.Scope> =>
+export const organizationsApart = ({ client }: Stage): Effect.Effect<Part, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const models = cases.flatMap(({ declared, slots }, at) =>
       organizations.map((count) => model(idOf(at, count), slots, declared ? [system] : [])),
@@ -56,7 +57,7 @@ export const organizationsApart = ({ client }: Stage): Effect.Effect<Section, Ch
       }
       return answered(client.ask("once", { target: { ...target, key }, path: chatPath, body }))
     }
-    const findings: Array<Finding> = []
+    const figures: Array<Figure> = []
     for (const [at, { declared, slots }] of cases.entries())
       for (const count of organizations) {
         const shares: Array<number> = []
@@ -68,9 +69,9 @@ export const organizationsApart = ({ client }: Stage): Effect.Effect<Section, Ch
         }
         const mean = shares.reduce((sum, share) => sum + share, 0) / shares.length
         const what = `${count} organizations, ${slots} sequences${declared ? ", prompt declared as shared" : ""}`
-        findings.push(
-          finding(`${what}: prompt tokens found`, "%", [100 * mean]),
-          finding("  first token", "ms", firstMs),
+        figures.push(
+          figure(`${what}: prompt tokens found`, "%", [100 * mean]),
+          figure("  first token", "ms", firstMs),
         )
       }
     return {
@@ -78,6 +79,6 @@ export const organizationsApart = ({ client }: Stage): Effect.Effect<Section, Ch
       method:
         `${requests} chats for each row, one after the other, the organizations in turn; each has the same system message ` +
         "and a question of its own; share of prompt tokens that were not evaluated again, the first chats included",
-      findings,
+      figures,
     }
   })

@@ -1,10 +1,10 @@
 // How long running streams wait when a long prompt arrives beside them.
 import { Effect } from "effect"
+import { atMost, besideFloor, figureOf, ofEach, type Part } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../support/Child.ts"
-import { finding, type Section } from "../support/Findings.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { completionsPath, endlessCompletion, promptAlone } from "./Models.ts"
-import { askGateway, closeWindow, loopFindings, type Stage, type Watched, watchingLoop } from "./Stage.ts"
+import { askGateway, closeWindow, loopFigures, type Stage, type Watched, watchingLoop } from "./Stage.ts"
 
 export interface IntrusionPlan extends RoundsPlan {
   readonly streams: number
@@ -64,57 +64,29 @@ const takeRound = (stage: Stage, plan: IntrusionPlan, prompt: string): Effect.Ef
     }
   })
 
-export const promptIntrusion = (stage: Stage, plan: IntrusionPlan): Effect.Effect<Section, ChildFailed> =>
+export const promptIntrusion = (stage: Stage, plan: IntrusionPlan): Effect.Effect<Part, ChildFailed> =>
   Effect.gen(function* () {
     const trial = 20
     const body = promptAlone(promptOf(0, trial))
     const reply = yield* askGateway(stage, completionsPath, body)
     const sentences = Math.round((plan.promptTokens / usedTokens(reply.body)) * trial)
     const rounds = yield* repeatRounds(plan, (nth) => takeRound(stage, plan, promptOf(nth + 1, sentences)))
-    const of = (part: (round: Round) => number) => rounds.map(part)
+    const of = (name: string, part: Exclude<keyof Round, "watched">) =>
+      ofEach(rounds, name, part === "promptTokens" ? "tokens" : "ms", (round) => round[part])
+    const quiet = of("quiet gap p99", "quietP99Ms")
+    const longest = of("gap while it enters, longest", "enteringLongestMs")
     return {
       title: `A long prompt beside ${plan.streams} running streams, demonstration weights`,
       method:
         `gaps between arrivals on the running streams, ${plan.quietMs} ms without and then with the prompt, ` +
         "until its first token",
-      findings: [
-        finding(
-          "prompt",
-          "tokens",
-          of(({ promptTokens }) => promptTokens),
-        ),
-        finding(
-          "quiet gap p99",
-          "ms",
-          of(({ quietP99Ms }) => quietP99Ms),
-        ),
-        finding(
-          "quiet gap, longest",
-          "ms",
-          of(({ quietLongestMs }) => quietLongestMs),
-        ),
-        finding(
-          "gap while it enters p99",
-          "ms",
-          of(({ enteringP99Ms }) => enteringP99Ms),
-        ),
-        finding(
-          "gap while it enters, longest",
-          "ms",
-          of(({ enteringLongestMs }) => enteringLongestMs),
-        ),
-        finding(
-          "  longest over quiet p99",
-          "x",
-          of(({ enteringLongestMs, quietP99Ms }) => enteringLongestMs / quietP99Ms),
-          { is: "at most", value: 2 },
-        ),
-        finding(
-          "first token of the prompt",
-          "ms",
-          of(({ firstTokenMs }) => firstTokenMs),
-        ),
-        ...loopFindings(rounds.map(({ watched }) => watched)),
+      figures: [
+        figureOf(of("prompt", "promptTokens")),
+        figureOf(of("quiet gap, longest", "quietLongestMs")),
+        figureOf(of("gap while it enters p99", "enteringP99Ms")),
+        ...besideFloor(quiet, longest, atMost(2)),
+        figureOf(of("first token of the prompt", "firstTokenMs")),
+        ...loopFigures(rounds.map(({ watched }) => watched)),
       ],
     }
   })

@@ -1,10 +1,9 @@
 // CPU time of a request in the gateway, and requests a second on one core, against bare `node:http` that parses
 // the same body and sends the same reply.
 import { Effect } from "effect"
-import { pairedRatios } from "#harness/figures/Statistics.ts"
+import { atLeast, atMost, besideFloor, figure, type Part, readingsOf } from "#harness/report/Figure.ts"
 import type { Child, ChildFailed } from "../support/Child.ts"
 import type { Target } from "../support/Connection.ts"
-import { finding, type Section } from "../support/Findings.ts"
 import type { ProbeCommands } from "../support/Probe.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { chatPath, scriptedChat } from "./Models.ts"
@@ -57,7 +56,7 @@ export const readCost = (
     }
   })
 
-export const requestCost = (stage: Stage, plan: CostPlan): Effect.Effect<Section, ChildFailed> =>
+export const requestCost = (stage: Stage, plan: CostPlan): Effect.Effect<Part, ChildFailed> =>
   Effect.gen(function* () {
     yield* teachFloors(stage, 0)
     const { bareNode, gateway } = stage
@@ -80,22 +79,21 @@ export const requestCost = (stage: Stage, plan: CostPlan): Effect.Effect<Section
         `${plan.connections} connections, each sends its next request when the last one is answered; user and system ` +
         "time of the server process over the answers; bare node:http and gateway alternately; requests a second of a core " +
         "are the inverse of that time, because the load client and the engine share the cores",
-      findings: [
-        finding("bare node:http process", "ms/request", of(0, server)),
-        finding("gateway process", "ms/request", of(1, server), { is: "at most", value: 0.25 }),
-        finding(
+      figures: [
+        figure("bare node:http process", "ms/request", of(0, server)),
+        figure("gateway process", "ms/request", of(1, server), atMost(0.25)),
+        figure(
           "engine process",
           "ms/request",
           of(1, ({ engineMs }) => engineMs),
         ),
-        finding("bare node:http, requests a second of a core", "1/s", of(0, ofACore)),
-        finding("gateway, requests a second of a core", "1/s", of(1, ofACore)),
-        finding("  over bare node:http", "x", pairedRatios(of(1, ofACore), of(0, ofACore)), {
-          is: "at least",
-          value: 0.1,
-        }),
-        finding("bare node:http, answers a second to this client", "1/s", of(0, rate)),
-        finding("gateway, answers a second to this client", "1/s", of(1, rate)),
+        ...besideFloor(
+          readingsOf("bare node:http, requests a second of a core", "1/s", of(0, ofACore)),
+          readingsOf("gateway, requests a second of a core", "1/s", of(1, ofACore)),
+          atLeast(0.1),
+        ),
+        figure("bare node:http, answers a second to this client", "1/s", of(0, rate)),
+        figure("gateway, answers a second to this client", "1/s", of(1, rate)),
       ],
     }
   })

@@ -2,9 +2,9 @@
 // collect and parse the same body and send the same JSON.
 import { Effect } from "effect"
 import { percentile } from "#harness/figures/Statistics.ts"
+import { atMost, beyond, figureOf, type Part, type Readings, readingsOf } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../support/Child.ts"
 import type { Target } from "../support/Connection.ts"
-import { finding, type Section } from "../support/Findings.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { chatPath, scriptedChat } from "./Models.ts"
 import { type Stage, teachFloors } from "./Stage.ts"
@@ -41,9 +41,9 @@ export const latencyBlock = (
     }
   })
 
-const addedGoal = { is: "at most", value: 0.25 } as const
+const addedGoal = atMost(0.25)
 
-export const requestOverhead = (stage: Stage, plan: OverheadPlan): Effect.Effect<Section, ChildFailed> =>
+export const requestOverhead = (stage: Stage, plan: OverheadPlan): Effect.Effect<Part, ChildFailed> =>
   Effect.gen(function* () {
     yield* teachFloors(stage, 0)
     const { bareNode, gateway, raw: uws } = stage
@@ -58,39 +58,31 @@ export const requestOverhead = (stage: Stage, plan: OverheadPlan): Effect.Effect
     yield* blocks(plan.warmUp)
     const rounds = yield* repeatRounds(plan, () => blocks(plan.requests))
     const of = (at: number) => rounds.flatMap((round) => round[at] ?? [])
-    const [node, raw, isolated, threaded] = [of(0), of(1), of(2), of(3)]
-    const added = (subject: ReadonlyArray<Block>, floor: ReadonlyArray<Block>, which: keyof Block) =>
-      subject.map((taken, at) => taken[which] - (floor[at]?.[which] ?? Number.NaN))
+    const block = (at: number, name: string, which: keyof Block): Readings =>
+      readingsOf(
+        `${name}, ${which}`,
+        "ms",
+        of(at).map((taken) => taken[which]),
+      )
+    const bare = (which: keyof Block) => block(0, "bare node:http", which)
+    const isolated = (which: keyof Block) => block(2, "gateway (engine in a process)", which)
+    const raw = block(1, "raw uWS", "p50")
+    const threaded = block(3, "gateway with engine thread", "p50")
     return {
       title: "Overhead of a request: chat, not streamed, one token, fake engine",
       method:
         `${plan.requests} requests one after the other on one keep-alive connection, the servers alternately; ` +
-        "added is the gateway's percentile of a block less that of the floor's block in the same round",
-      findings: [
-        finding(
-          "bare node:http, p50",
-          "ms",
-          node.map(({ p50 }) => p50),
-        ),
-        finding(
-          "raw uWS, p50",
-          "ms",
-          raw.map(({ p50 }) => p50),
-        ),
-        finding(
-          "gateway (engine in a process), p50",
-          "ms",
-          isolated.map(({ p50 }) => p50),
-        ),
-        finding("  added to bare node:http, p50", "ms", added(isolated, node, "p50"), addedGoal),
-        finding("  p95", "ms", added(isolated, node, "p95")),
-        finding("  p99", "ms", added(isolated, node, "p99")),
-        finding("  added to raw uWS, p50", "ms", added(isolated, raw, "p50"), addedGoal),
-        finding(
-          "gateway with engine thread, added to bare node:http, p50",
-          "ms",
-          added(threaded, node, "p50"),
-        ),
+        "beyond a floor: the gateway's percentile of a block less that of the floor's block in the same round",
+      figures: [
+        figureOf(bare("p50")),
+        figureOf(raw),
+        figureOf(isolated("p50")),
+        beyond(isolated("p50"), bare("p50"), addedGoal),
+        beyond(isolated("p95"), bare("p95")),
+        beyond(isolated("p99"), bare("p99")),
+        beyond(isolated("p50"), raw, addedGoal),
+        figureOf(threaded),
+        beyond(threaded, bare("p50")),
       ],
     }
   })

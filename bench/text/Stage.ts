@@ -1,8 +1,8 @@
 // The processes of the text suite, started once: a node, the raw server, the load client and the decode loops.
 import { Effect, type Scope } from "effect"
+import { atMost, type Figure, figureOf, ofEach } from "#harness/report/Figure.ts"
 import { type Child, ChildFailed, startChild } from "../support/Child.ts"
 import type { Target } from "../support/Connection.ts"
-import { type Finding, finding } from "../support/Findings.ts"
 import { type Gateway, startGateway } from "../support/Gateway.ts"
 import type { LoadClientCommands, OnceReply, Window } from "../support/loadClientMain.ts"
 import type { LoopDelay } from "../support/Probe.ts"
@@ -116,27 +116,13 @@ export const watchingLoop = <A>(
 /** The project's limit in milliseconds: nothing may block the gateway's event loop for longer. */
 const loopRuleMs = 10
 
-export const loopFindings = (watched: ReadonlyArray<Watched<unknown>>): ReadonlyArray<Finding> => [
-  finding(
-    "gateway's event loop late, p99",
-    "ms",
-    watched.map(({ gateway }) => gateway.p99),
-  ),
-  finding(
-    "  longest",
-    "ms",
-    watched.map(({ gateway }) => gateway.longest),
-  ),
-  finding(
-    "  longest of an idle process beside it",
-    "ms",
-    watched.map(({ idle }) => idle.longest),
-  ),
-  finding(
-    "  longest by its own work (CPU)",
-    "ms",
-    watched.map(({ gateway }) => gateway.longestWork),
-    { is: "at most", value: loopRuleMs },
+export const loopFigures = (watched: ReadonlyArray<Watched<unknown>>): ReadonlyArray<Figure> => [
+  figureOf(ofEach(watched, "gateway's event loop late, p99", "ms", ({ gateway }) => gateway.p99)),
+  figureOf(ofEach(watched, "  longest", "ms", ({ gateway }) => gateway.longest)),
+  figureOf(ofEach(watched, "  longest of an idle process beside it", "ms", ({ idle }) => idle.longest)),
+  figureOf(
+    ofEach(watched, "  longest by its own work (CPU)", "ms", ({ gateway }) => gateway.longestWork),
+    atMost(loopRuleMs),
   ),
 ]
 

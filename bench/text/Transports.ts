@@ -1,8 +1,15 @@
 // The two transports against each other: the same node with uWebSockets.js and with Node's own server, alternately.
 import { Effect, type Scope } from "effect"
-import { pairedRatios } from "#harness/figures/Statistics.ts"
+import {
+  atLeast,
+  atMost,
+  besideFloor,
+  beyond,
+  figureOf,
+  type Part,
+  readingsOf,
+} from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../support/Child.ts"
-import { finding, type Section } from "../support/Findings.ts"
 import { startGateway } from "../support/Gateway.ts"
 import { repeatRounds } from "../support/Rounds.ts"
 import { chatPath, models, scriptedChat } from "./Models.ts"
@@ -10,12 +17,12 @@ import { type CostPlan, readCost } from "./RequestCost.ts"
 import { latencyBlock, type OverheadPlan } from "./RequestOverhead.ts"
 import type { Stage } from "./Stage.ts"
 
-const goals = { rate: { is: "at least", value: 0.5 }, addedMs: { is: "at most", value: 0.3 } } as const
+const goals = { rate: atLeast(0.5), addedMs: atMost(0.3) } as const
 
 export const transports = (
   stage: Stage,
   { cost, overhead }: { readonly cost: CostPlan; readonly overhead: OverheadPlan },
-): Effect.Effect<Section, ChildFailed, Scope.Scope> =>
+): Effect.Effect<Part, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const start = (transport: string) => startGateway({ models, settings: { EDGEWISE_TRANSPORT: transport } })
     const gateways = [yield* start("uws"), yield* start("node")]
@@ -40,21 +47,20 @@ export const transports = (
     const rate = ({ load }: Measured) => load.perSecond
     const cpu = ({ load }: Measured) => load.serverMs
     const p50 = ({ alone }: Measured) => alone.p50
-    const added = of(1, p50).map((ms, at) => ms - (of(0, p50)[at] ?? Number.NaN))
+    const pair = (what: string, unit: string, part: (measured: Measured) => number) =>
+      [readingsOf(`uws, ${what}`, unit, of(0, part)), readingsOf(`node, ${what}`, unit, of(1, part))] as const
+    const [uwsP50, nodeP50] = pair("p50", "ms", p50)
     return {
       title: "Node's own server against uWebSockets.js: chat, not streamed, one token, fake engine",
       method:
         `two nodes alternately; ${cost.connections} connections for the rates, one for the latencies ` +
         `(${overhead.requests} requests a block); ratios and differences are of one round`,
-      findings: [
-        finding("uws, answers a second", "1/s", of(0, rate)),
-        finding("node, answers a second", "1/s", of(1, rate)),
-        finding("  over uws", "x", pairedRatios(of(1, rate), of(0, rate)), goals.rate),
-        finding("uws, gateway process", "ms/request", of(0, cpu)),
-        finding("node, gateway process", "ms/request", of(1, cpu)),
-        finding("uws, p50", "ms", of(0, p50)),
-        finding("node, p50", "ms", of(1, p50)),
-        finding("  added to uws, p50", "ms", added, goals.addedMs),
+      figures: [
+        ...besideFloor(...pair("answers a second", "1/s", rate), goals.rate),
+        ...besideFloor(...pair("gateway process", "ms/request", cpu)),
+        figureOf(uwsP50),
+        figureOf(nodeP50),
+        beyond(nodeP50, uwsP50, goals.addedMs),
       ],
     }
   })

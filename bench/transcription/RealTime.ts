@@ -1,8 +1,7 @@
 // The weights' speed through the node: a file, beside the engine's native calls alone.
 import { Effect } from "effect"
-import { pairedRatios } from "#harness/figures/Statistics.ts"
+import { atLeast, figureOf, type Part, readingsOf, speedOver } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../support/Child.ts"
-import { finding, type Section } from "../support/Findings.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import type { Stage } from "./Stage.ts"
 
@@ -10,10 +9,10 @@ export interface RealTimePlan extends RoundsPlan {
   readonly seconds: number
 }
 
-export const realTime = (stage: Stage, plan: RealTimePlan): Effect.Effect<Section, ChildFailed> =>
+export const realTime = (stage: Stage, plan: RealTimePlan): Effect.Effect<Part, ChildFailed> =>
   Effect.gen(function* () {
     const { seconds } = plan
-    const calls = yield* stage.bare.ask("prepare", seconds)
+    const count = yield* stage.bare.ask("prepare", seconds)
     yield* stage.bare.ask("calls", seconds)
     const { target } = stage.gateway
     const rounds = yield* repeatRounds(plan, () =>
@@ -28,29 +27,29 @@ export const realTime = (stage: Stage, plan: RealTimePlan): Effect.Effect<Sectio
       }),
     )
     const of = (part: keyof (typeof rounds)[number]) => rounds.map((round) => round[part])
-    const rate = (part: keyof (typeof rounds)[number]) => of(part).map((ms) => ms / 1000 / seconds)
+    const rate = (name: string, part: keyof (typeof rounds)[number]) =>
+      readingsOf(
+        name,
+        "s/s",
+        of(part).map((ms) => ms / 1000 / seconds),
+      )
+    const calls = rate("native calls alone", "bare")
+    const engine = rate("engine alone", "engine")
+    const node = rate("through the node", "node")
     return {
-      title: `Real-time factor, a file of ${seconds} s, ${calls} native calls`,
+      title: `Real-time factor, a file of ${seconds} s, ${count} native calls`,
       method:
         "wall time alternately: the recogniser's native calls alone (a decoder call a token, the same feeds, ONNX " +
         "Runtime's own settings, one thread), the engine without a gateway, and a synchronous request with upload, " +
         "decoding and answer",
-      findings: [
-        finding("native calls alone", "s/s", rate("bare")),
-        finding("engine alone", "s/s", rate("engine")),
-        finding("through the node", "s/s", rate("node")),
-        finding("  processor time of engine and decoder processes", "s/s", rate("engineCpu")),
-        finding("through the node, four files at once, each", "s/s", rate("four")),
-        finding("speed of the node over the engine alone", "times", pairedRatios(of("engine"), of("node"))),
-        finding(
-          "speed of the node over the native calls alone",
-          "times",
-          pairedRatios(of("bare"), of("node")),
-          {
-            is: "at least",
-            value: 0.95,
-          },
-        ),
+      figures: [
+        figureOf(calls),
+        figureOf(engine),
+        figureOf(node),
+        speedOver(node, engine),
+        speedOver(node, calls, atLeast(0.95)),
+        figureOf(rate("processor time of engine and decoder processes", "engineCpu")),
+        figureOf(rate("through the node, four files at once, each", "four")),
       ],
     }
   })

@@ -1,7 +1,7 @@
 // Whether concurrent clients get equal shares of the model.
 import { Effect } from "effect"
+import { atMost, figureOf, ofEach, type Part } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../support/Child.ts"
-import { finding, type Section } from "../support/Findings.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import type { Stage } from "./Stage.ts"
 
@@ -11,7 +11,7 @@ export interface SharesPlan extends RoundsPlan {
   readonly forMs: number
 }
 
-export const shares = (stage: Stage, plan: SharesPlan): Effect.Effect<Section, ChildFailed> =>
+export const shares = (stage: Stage, plan: SharesPlan): Effect.Effect<Part, ChildFailed> =>
   Effect.gen(function* () {
     const { clients, forMs, seconds } = plan
     const { target } = stage.gateway
@@ -22,17 +22,23 @@ export const shares = (stage: Stage, plan: SharesPlan): Effect.Effect<Section, C
     return {
       title: `${clients} clients at once, each with files of ${seconds} s one after the other`,
       method: `audio transcribed for each client in ${forMs} ms, the most over the least`,
-      findings: [
-        finding(
-          "largest share over smallest",
-          "times",
-          rounds.map((transcribed) => Math.max(...transcribed) / Math.min(...transcribed)),
-          { is: "at most", value: 1.3 },
+      figures: [
+        figureOf(
+          ofEach(
+            rounds,
+            "largest share over smallest",
+            "x",
+            (transcribed) => Math.max(...transcribed) / Math.min(...transcribed),
+          ),
+          atMost(1.3),
         ),
-        finding(
-          "audio transcribed for all",
-          "s/s",
-          rounds.map((transcribed) => total(transcribed) / (forMs / 1000)),
+        figureOf(
+          ofEach(
+            rounds,
+            "audio transcribed for all",
+            "s/s",
+            (transcribed) => total(transcribed) / (forMs / 1000),
+          ),
         ),
       ],
     }

@@ -1,11 +1,22 @@
 // The transcription suite on generated weights of real size: a file and one window through the node beside
 // the engine's native calls alone, and the node's default threads beside numbers that a catalog names.
+
 import { availableParallelism } from "node:os"
 import { Effect, type Scope } from "effect"
-import { median, pairedRatios } from "#harness/figures/Statistics.ts"
+import {
+  atLeast,
+  atMost,
+  figure,
+  figureOf,
+  type Goal,
+  type Part,
+  ratioTo,
+  readingsOf,
+  speedOver,
+} from "#harness/report/Figure.ts"
 import { type WhisperSize, whisperFiles } from "../sizes/whisper/Whisper.ts"
 import { ChildFailed } from "../support/Child.ts"
-import { type Finding, finding, type Goal, type Section } from "../support/Findings.ts"
+import { besideCounts, countsTo } from "../support/DefaultThreads.ts"
 import { startGateway } from "../support/Gateway.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { type Suite, suite } from "../support/Suite.ts"
@@ -45,9 +56,7 @@ const transcribeMs = (stage: Pick<Stage, "gateway" | "speakers">, seconds: numbe
 interface Comparison {
   readonly title: string
   readonly seconds: number
-  readonly name: string
-  /** Computes the ratio from the milliseconds of the native calls and of the node. */
-  readonly ratio: (calls: ReadonlyArray<number>, node: ReadonlyArray<number>) => ReadonlyArray<number>
+  readonly compare: typeof ratioTo
   readonly goal: Goal
 }
 
@@ -55,8 +64,8 @@ const compared = (
   stage: Stage,
   threads: number,
   plan: RoundsPlan,
-  { goal, name, ratio, seconds, title }: Comparison,
-): Effect.Effect<Section, ChildFailed> =>
+  { compare, goal, seconds, title }: Comparison,
+): Effect.Effect<Part, ChildFailed> =>
   Effect.gen(function* () {
     const count = yield* stage.bare.ask("prepare", seconds)
     yield* stage.bare.ask("calls", seconds)
@@ -68,31 +77,27 @@ const compared = (
       }),
     )
     const of = (part: keyof (typeof rounds)[number]) => rounds.map((round) => round[part])
+    const calls = readingsOf("native calls alone", "ms", of("calls"))
+    const node = readingsOf("through the node", "ms", of("node"))
     return {
       title: `${title}, ${count} native calls, ${threads} threads`,
       method:
         "wall time alternately: the native calls alone (the same feeds, ONNX Runtime's own settings, the same threads), the " +
         "engine without a gateway, and a synchronous request with upload, decoding and answer",
-      findings: [
-        finding("native calls alone", "ms", of("calls")),
-        finding("engine alone", "ms", of("engine")),
-        finding("through the node", "ms", of("node")),
-        finding(name, "times", ratio(of("calls"), of("node")), goal),
+      figures: [
+        figure("engine alone", "ms", of("engine")),
+        figureOf(calls),
+        figureOf(node),
+        compare(node, calls, goal),
       ],
     }
   })
-
-/** Thread counts that a catalog could name. */
-const countsTo = (most: number): ReadonlyArray<number> =>
-  Array.from({ length: most }, (_, at) => at + 1).filter(
-    (count) => count <= 2 || count === most || Number.isInteger(Math.log2(count)),
-  )
 
 const defaults = (
   stage: Stage,
   { catalogThreads, files, options, threads }: Recogniser,
   plan: RoundsPlan,
-): Effect.Effect<Section, ChildFailed, Scope.Scope> =>
+): Effect.Effect<Part, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const { speakers } = stage
     const nodeOf = (count: number | undefined) =>
@@ -109,26 +114,10 @@ const defaults = (
     const rounds = yield* repeatRounds(plan, () =>
       Effect.forEach(nodes, (node) => transcribeMs(node, windowSeconds)),
     )
-    const of = (at: number) => rounds.map((readings) => readings[at] ?? Number.NaN)
-    const handSet = counts.map((count, at) => ({ count, values: of(at + 1) }))
-    const best = handSet.toSorted((a, b) => median(a.values) - median(b.values))[0]
-    const findings: ReadonlyArray<Finding> = [
-      ...handSet.map(({ count, values }) => finding(`threads ${count}`, "ms", values)),
-      finding("catalog without threads", "ms", of(0)),
-      finding(
-        `  speed over the best, threads ${best?.count ?? 0}`,
-        "times",
-        pairedRatios(best?.values ?? [], of(0)),
-        {
-          is: "at least",
-          value: 0.95,
-        },
-      ),
-    ]
     return {
       title: "The default number of threads",
       method: `a node each, alternately: a file of ${windowSeconds} s`,
-      findings,
+      figures: besideCounts("", "ms", counts, rounds),
     }
   })
 
@@ -141,17 +130,15 @@ export const generated = <A>(make: () => Promise<A>): Effect.Effect<A, ChildFail
 const windowComparison: Comparison = {
   title: "One window, 30 s",
   seconds: windowSeconds,
-  name: "time of the node over the native calls alone",
-  ratio: (calls, node) => pairedRatios(node, calls),
-  goal: { is: "at most", value: 1.1 },
+  compare: ratioTo,
+  goal: atMost(1.1),
 }
 
 const fileComparison: Comparison = {
   title: `A file of ${fileSeconds} s`,
   seconds: fileSeconds,
-  name: "speed of the node over the native calls alone",
-  ratio: (calls, node) => pairedRatios(calls, node),
-  goal: { is: "at least", value: 0.95 },
+  compare: speedOver,
+  goal: atLeast(0.95),
 }
 
 /** Without `--threads` the floor has all cores, and the node chooses. */

@@ -1,8 +1,8 @@
 // Memory of an upload of 100 MB, and how soon a larger one is refused.
 import { readFile, writeFile } from "node:fs/promises"
 import { Effect } from "effect"
+import { atMost, figure, type Part } from "#harness/report/Figure.ts"
 import { ChildFailed } from "../support/Child.ts"
-import { finding, type Section } from "../support/Findings.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import type { Stage } from "./Stage.ts"
 import type { Answer, UploadAsk } from "./speakerMain.ts"
@@ -32,7 +32,7 @@ const expectStatus = (answer: Answer, status: number) =>
     ? Effect.succeed(answer)
     : Effect.fail(new ChildFailed({ child: "edgewise serve", detail: `an upload answered ${answer.status}` }))
 
-export const uploads = (stage: Stage, plan: UploadsPlan): Effect.Effect<Section, ChildFailed> =>
+export const uploads = (stage: Stage, plan: UploadsPlan): Effect.Effect<Part, ChildFailed> =>
   Effect.gen(function* () {
     const { child, target } = stage.gateway
     const grownBy = (asked: Pick<UploadAsk, "fileBytes" | "bytesPerSecond">) =>
@@ -71,17 +71,16 @@ export const uploads = (stage: Stage, plan: UploadsPlan): Effect.Effect<Section,
       method:
         "the peak of the gateway process's resident memory during an upload, less what was resident before it; then " +
         "the time from the byte over the limit (which is not the body's last) to the first byte of the answer",
-      findings: [
-        finding("resident memory grown by, sent at 1 Gbit/s", "MiB", of("pacedMiB"), {
-          is: "at most",
-          value: 16,
-        }),
-        finding("resident memory grown by, sent at once from the same machine", "MiB", of("burstMiB"), {
-          is: "at most",
-          value: 16,
-        }),
-        finding("taken and written to disk", "MiB/s", of("mibPerSecond")),
-        finding("413 after the byte over the limit", "ms", of("lateMs"), { is: "at most", value: 50 }),
+      figures: [
+        figure("resident memory grown by, sent at 1 Gbit/s", "MiB", of("pacedMiB"), atMost(16)),
+        figure(
+          "resident memory grown by, sent at once from the same machine",
+          "MiB",
+          of("burstMiB"),
+          atMost(16),
+        ),
+        figure("taken and written to disk", "MiB/s", of("mibPerSecond")),
+        figure("413 after the byte over the limit", "ms", of("lateMs"), atMost(50)),
       ],
     }
   })

@@ -1,8 +1,9 @@
 // Recordings of the one who measures: speech of people, or sounds without speech. Nothing of them is kept.
+
 import { execFileSync } from "node:child_process"
 import { readdirSync } from "node:fs"
 import { join } from "node:path"
-import { finding, type Section } from "../support/Findings.ts"
+import { figure, type Part } from "#harness/report/Figure.ts"
 import { audible } from "./Clips.ts"
 import { hear } from "./Hearing.ts"
 import { rateHz } from "./Sounds.ts"
@@ -47,7 +48,7 @@ const some = <A>(all: ReadonlyArray<A>, count: number): ReadonlyArray<A> =>
     ? all
     : Array.from({ length: count }, (_, i) => all[Math.floor((i * all.length) / count)]!)
 
-const people = (folder: string, count: number, seed: number): Section => {
+const people = (folder: string, count: number, seed: number): Part => {
   const files = some(filesIn(folder), 2 * count)
   const lasts = ({ length }: Float32Array) =>
     length >= leastSeconds * rateHz && length <= mostSeconds * rateHz
@@ -55,7 +56,7 @@ const people = (folder: string, count: number, seed: number): Section => {
   return speech({ title: "Recorded speech", what: "recordings of people", all }, all.length, seed)
 }
 
-const sounds = (folder: string, count: number): Section => {
+const sounds = (folder: string, count: number): Part => {
   const length = soundSeconds * rateHz
   const all = filesIn(folder).flatMap((path) => {
     const whole = decoded(path)
@@ -68,11 +69,11 @@ const sounds = (folder: string, count: number): Section => {
   return {
     title: "Recorded sounds",
     method: `${clips.length} clips of up to ${soundSeconds} s of recordings, as loud as they are.`,
-    findings: [finding("taken for speech", `of ${clips.length}`, [found])],
+    figures: [figure("taken for speech", `of ${clips.length}`, [found])],
   }
 }
 
-export const recorded = (folders: Folders, count: number, seed: number): ReadonlyArray<Section> => [
+export const recorded = (folders: Folders, count: number, seed: number): ReadonlyArray<Part> => [
   ...(folders.speech === undefined ? [] : [people(folders.speech, count, seed)]),
   ...(folders.sounds === undefined ? [] : [sounds(folders.sounds, count)]),
 ]

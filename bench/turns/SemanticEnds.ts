@@ -1,18 +1,19 @@
 // When `semantic_vad` ends turns: behind complete sentences, and at pauses within them. Runs the gateway's detector, its plan of previews
 // and the built-in recogniser, whose words count from the piece of audio on that comes after the time that they took. No sockets.
+
 import { Effect } from "effect"
-import { PreviewPlan } from "#actors/live/PreviewPlan.ts"
 import { completenessWeights, riseWeights, speechWeights } from "#audio/SpeechWeights.ts"
 import { completeness, completenessWithRise } from "#domain/activity/Completeness.ts"
 import { riseOf, unfinished } from "#domain/activity/MessageEnds.ts"
 import { semanticSilenceMs } from "#domain/activity/SemanticSilence.ts"
 import { s16ToF32 } from "#domain/audio/Audio.ts"
+import { PreviewPlan } from "#domain/audio/PreviewPlan.ts"
 import { TurnDetector } from "#domain/audio/TurnDetector.ts"
 import type { TextEngine, TranscriptionEngine } from "#engines/protocol/Engine.ts"
 import { percentile } from "#harness/figures/Statistics.ts"
+import { figure, type Part } from "#harness/report/Figure.ts"
 import { RandomNumbers } from "../../models/eval/Conditions.ts"
 import { EvaluatedCatalog, loadChatModel, loadTranscriber, transcribe } from "../../models/eval/Engines.ts"
-import { finding, type Section } from "../support/Findings.ts"
 import { type Ending, endingOf, heldOut, type SpokenSentence } from "./Endings.ts"
 import { messageEndOf } from "./LanguageModel.ts"
 import { rateHz } from "./Sounds.ts"
@@ -64,7 +65,7 @@ const judge = Effect.fnUntraced(function* (
   until: number,
 ) {
   const detector = new TurnDetector(speechWeights, rules)
-  const plan = new PreviewPlan()
+  let plan = new PreviewPlan()
   const scoreMs: Array<number> = []
   const modelMs: Array<number> = []
   let turn: Array<Int16Array> = []
@@ -94,7 +95,7 @@ const judge = Effect.fnUntraced(function* (
     const { pause } = detector
     const quietMs = pause?.quietMs ?? 0
     if (quietMs < quiet) {
-      plan.forget()
+      plan = new PreviewPlan()
       coming = undefined
       answer = undefined
     }
@@ -133,7 +134,7 @@ const judge = Effect.fnUntraced(function* (
     const key = `${name} ${at}`
     const { computeSeconds, text } = transcripts.get(key) ?? (yield* transcribe(engine, s16ToF32(heard)))
     transcripts.set(key, { computeSeconds, text })
-    plan.made({ quietMs, tookMs: computeSeconds * 1000 })
+    plan = plan.made({ quietMs, tookMs: computeSeconds * 1000 })
     coming = { atMs: now / perMs + computeSeconds * 1000, text }
   }
   return judged(undefined)
@@ -176,19 +177,19 @@ const endsOf = (who: string, { parts, whole }: Measured) => {
   const ends = defined(whole.map(({ endedMs }) => endedMs))
   const early = parts.filter(({ endedMs }) => endedMs !== undefined).length
   return [
-    finding(
+    figure(
       `${who}, ${whole.length} sentences: last sample to the turn's end, p50`,
       "ms",
       [percentile(ends, 0.5)],
       goal(300),
     ),
-    finding(`${who}: the same, p90`, "ms", [percentile(ends, 0.9)]),
-    finding(`${who}: the same, longest`, "ms", [Math.max(...ends)], goal(1_500)),
-    finding(`${who}: ended within 300 ms`, "%", [
+    figure(`${who}: the same, p90`, "ms", [percentile(ends, 0.9)]),
+    figure(`${who}: the same, longest`, "ms", [Math.max(...ends)], goal(1_500)),
+    figure(`${who}: ended within 300 ms`, "%", [
       (100 * ends.filter((ms) => ms <= 300).length) / whole.length,
     ]),
-    finding(`${who}: not ended`, "", [whole.length - ends.length], goal(0)),
-    finding(
+    figure(`${who}: not ended`, "", [whole.length - ends.length], goal(0)),
+    figure(
       `${who}, ${parts.length} pauses within sentences: turns ended`,
       "%",
       [(100 * early) / parts.length],
@@ -206,13 +207,13 @@ const areasOf = (who: string, { parts, whole }: Measured) => {
     "its rise": ({ expected }) => expected?.rise,
   }
   return Object.entries(views).map(([name, view]) =>
-    finding(`${who}: area under the curve of ${name}`, "", [
+    figure(`${who}: area under the curve of ${name}`, "", [
       areaOf(defined(whole.map(view)), defined(parts.map(view))),
     ]),
   )
 }
 
-const findingsOf = Effect.fnUntraced(function* (
+const figuresOf = Effect.fnUntraced(function* (
   engine: TranscriptionEngine,
   model: TextEngine,
   who: string,
@@ -228,14 +229,14 @@ const findingsOf = Effect.fnUntraced(function* (
     ...endsOf(who, alone),
     ...endsOf(`${who}, with the language model`, both),
     ...areasOf(who, both),
-    finding(`${who}: time of a score, p50`, "ms", [percentile(scoreMs, 0.5)], goal(1)),
-    finding(`${who}: time of a question to the language model, p50`, "ms", [percentile(modelMs, 0.5)]),
-    finding(`${who}: the same, p95`, "ms", [percentile(modelMs, 0.95)]),
+    figure(`${who}: time of a score, p50`, "ms", [percentile(scoreMs, 0.5)], goal(1)),
+    figure(`${who}: time of a question to the language model, p50`, "ms", [percentile(modelMs, 0.5)]),
+    figure(`${who}: the same, p95`, "ms", [percentile(modelMs, 0.95)]),
   ]
 })
 
 /** `every`: one of so many sentences. */
-export const semanticEnds = (every: number): Effect.Effect<Section> =>
+export const semanticEnds = (every: number): Effect.Effect<Part> =>
   Effect.gen(function* () {
     const engine = yield* loadTranscriber
     const model = yield* loadChatModel
@@ -245,9 +246,9 @@ export const semanticEnds = (every: number): Effect.Effect<Section> =>
       title: "Semantic end of turn",
       method:
         "Sentences of models/eval/endings, half of them written by hand, which were not trained, spoken by six voices of espeak-ng that were not, and by the built-in voices, none of which was. Pauses of 300 to 700 ms at random words of them. eagerness auto, built-in recogniser in this process, events of 20 ms, noise at -55 to -85 dBFS.",
-      findings: [
-        ...(yield* findingsOf(engine, model, "espeak-ng", sentences)),
-        ...(yield* findingsOf(engine, model, "built-in voices", voices)),
+      figures: [
+        ...(yield* figuresOf(engine, model, "espeak-ng", sentences)),
+        ...(yield* figuresOf(engine, model, "built-in voices", voices)),
       ],
-    } satisfies Section
+    } satisfies Part
   }).pipe(Effect.scoped, Effect.provide(EvaluatedCatalog.at()), Effect.orDie)

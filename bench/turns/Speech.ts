@@ -1,7 +1,7 @@
 // How soon speech is found, and its end: sentences with silence before and behind, clean and in noise.
 
 import { percentile } from "#harness/figures/Statistics.ts"
-import { finding, type Section } from "../support/Findings.ts"
+import { atMost, figure, type Part } from "#harness/report/Figure.ts"
 import { spoken } from "./Clips.ts"
 import { hear, perMs } from "./Hearing.ts"
 
@@ -12,10 +12,10 @@ export const speech = (
   said: { readonly title: string; readonly what: string; readonly all: ReadonlyArray<Float32Array> },
   count: number,
   seed: number,
-): Section => {
+): Part => {
   const { all, title, what } = said
   const silenceMs = 300
-  const findings = ([undefined, 20, 10] as const).flatMap((decibels) => {
+  const figures = ([undefined, 20, 10] as const).flatMap((decibels) => {
     const clips = Array.from({ length: count }, (_, i) => spoken(all[i % all.length]!, decibels, seed + i))
     const heard = clips.map((clip) => ({ clip, ...hear(clip.samples, silenceMs) }))
     const onsets = heard.flatMap(({ clip, foundMs }) =>
@@ -27,19 +27,16 @@ export const speech = (
     const name = decibels === undefined ? "clean" : `noise at ${decibels} dB`
     const bound = (value: number) => (decibels === 10 ? undefined : ({ is: "at most", value } as const))
     return [
-      finding(`${name}: missed`, `of ${count}`, [count - onsets.length], {
-        is: "at most",
-        value: count / 100,
-      }),
-      finding(`${name}: first sample to detection, p50`, "ms", [percentile(onsets, 0.5)], bound(100)),
-      finding(`${name}: first sample to detection, p95`, "ms", [percentile(onsets, 0.95)], bound(160)),
-      finding(
+      figure(`${name}: missed`, `of ${count}`, [count - onsets.length], atMost(count / 100)),
+      figure(`${name}: first sample to detection, p50`, "ms", [percentile(onsets, 0.5)], bound(100)),
+      figure(`${name}: first sample to detection, p95`, "ms", [percentile(onsets, 0.95)], bound(160)),
+      figure(
         `${name}: last sample to the turn's end, more than the silence, p50`,
         "ms",
         [percentile(ends, 0.5)],
         decibels === undefined ? bound(20) : undefined,
       ),
-      finding(
+      figure(
         `${name}: the same, p95`,
         "ms",
         [percentile(ends, 0.95)],
@@ -50,6 +47,6 @@ export const speech = (
   return {
     title,
     method: `${count} ${what}, peak -25 to -1 dBFS, in events of 20 ms; white noise from before to behind. Silence of ${silenceMs} ms. A sample counts from 30 dB below the peak of its sentence.`,
-    findings,
+    figures,
   }
 }

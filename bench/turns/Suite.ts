@@ -4,8 +4,8 @@ import { Effect } from "effect"
 import { HOP_SAMPLES } from "#domain/activity/BandEnergies.ts"
 import { Prosody } from "#domain/activity/Prosody.ts"
 import { percentile } from "#harness/figures/Statistics.ts"
+import { atMost, figure, type Part } from "#harness/report/Figure.ts"
 import { RandomNumbers } from "../../models/eval/Conditions.ts"
-import { finding, type Section } from "../support/Findings.ts"
 import { type Suite, suite } from "../support/Suite.ts"
 import { answer, echoOf, s16, sentences } from "./Clips.ts"
 import { hear, perMs, startsMs } from "./Hearing.ts"
@@ -19,7 +19,7 @@ const untrained = { title: "Speech", what: "sentences of voices that were not tr
 /** The seeds of the figures; others were used to choose the detector's constants. */
 const firstSeed = 50_000
 
-const sounds = (count: number): Section => {
+const sounds = (count: number): Part => {
   const found = Array.from({ length: count }, (_, i) => intrusion(firstSeed + i)).filter(
     ({ samples }) => hear(samples, 500).foundMs !== undefined,
   )
@@ -27,14 +27,12 @@ const sounds = (count: number): Section => {
   return {
     title: "Sounds that are not speech",
     method: `${count} clips of 5 s, peak -30 to -3 dBFS: keys, claps, doors, strings, birds, sirens, organ, rain, vacuum cleaner, telephone, traffic, noise. Taken for speech: ${kinds || "none"}.`,
-    findings: [
-      finding("taken for speech", `of ${count}`, [found.length], { is: "at most", value: count / 100 }),
-    ],
+    figures: [figure("taken for speech", `of ${count}`, [found.length], atMost(count / 100))],
   }
 }
 
-const echoes = (all: ReadonlyArray<Float32Array>, count: number): Section => {
-  const findings = [-10, -20, -30].flatMap((decibels) => {
+const echoes = (all: ReadonlyArray<Float32Array>, count: number): Part => {
+  const figures = [-10, -20, -30].flatMap((decibels) => {
     let [interrupted, missed] = [0, 0]
     const late: Array<number> = []
     for (let i = 0; i < count; i++) {
@@ -55,31 +53,31 @@ const echoes = (all: ReadonlyArray<Float32Array>, count: number): Section => {
     }
     const goal = (value: number) => (decibels === -20 ? ({ is: "at most", value } as const) : undefined)
     return [
-      finding(
+      figure(
         `${decibels} dB: answers interrupted by their echo`,
         `of ${count}`,
         [interrupted],
         goal(count / 20),
       ),
-      finding(
+      figure(
         `${decibels} dB: users not heard over it within 600 ms`,
         `of ${count}`,
         [missed],
         goal(count / 100),
       ),
-      finding(`${decibels} dB: user's first sample to detection, p50`, "ms", [percentile(late, 0.5)]),
-      finding(`${decibels} dB: the same, p95`, "ms", [percentile(late, 0.95)]),
+      figure(`${decibels} dB: user's first sample to detection, p50`, "ms", [percentile(late, 0.5)]),
+      figure(`${decibels} dB: the same, p95`, "ms", [percentile(late, 0.95)]),
     ]
   })
   return {
     title: "The answer's echo",
     method: `${count} answers of 4 s, each the first of its conversation, with a delay of 0 to 500 ms, a room of 50 to 250 ms, a loudspeaker that distorts, and -80 dBFS of noise. Users have a peak of -16 to -4 dBFS and begin 0.8 to 2.5 s after the answer. Before its first echo nothing is known of the delay.`,
-    findings,
+    figures,
   }
 }
 
 /** Users with headphones: nothing of the answer comes back, and each speaks three times while answers are played. */
-const headphones = (all: ReadonlyArray<Float32Array>, count: number): Section => {
+const headphones = (all: ReadonlyArray<Float32Array>, count: number): Part => {
   let missed = 0
   const late: Array<number> = []
   for (let i = 0; i < count; i++) {
@@ -108,21 +106,15 @@ const headphones = (all: ReadonlyArray<Float32Array>, count: number): Section =>
   return {
     title: "Users with headphones",
     method: `${count} conversations in which answers are played for 14 s and nothing of them comes back; three sentences of the user each, peak -16 to -4 dBFS, with -80 dBFS of noise.`,
-    findings: [
-      finding("users not heard within 600 ms", `of ${3 * count}`, [missed], {
-        is: "at most",
-        value: (3 * count) / 100,
-      }),
-      finding("user's first sample to detection, p50", "ms", [percentile(late, 0.5)], {
-        is: "at most",
-        value: 100,
-      }),
-      finding("the same, p95", "ms", [percentile(late, 0.95)], { is: "at most", value: 160 }),
+    figures: [
+      figure("users not heard within 600 ms", `of ${3 * count}`, [missed], atMost((3 * count) / 100)),
+      figure("user's first sample to detection, p50", "ms", [percentile(late, 0.5)], atMost(100)),
+      figure("the same, p95", "ms", [percentile(late, 0.95)], atMost(160)),
     ],
   }
 }
 
-const costs = (all: ReadonlyArray<Float32Array>, rounds: number): Section => {
+const costs = (all: ReadonlyArray<Float32Array>, rounds: number): Part => {
   const played = answer(all, 5, 20)
   const samples = s16(answer(all, 9, 20))
   const hops = samples.length / (rateHz / 100)
@@ -139,14 +131,14 @@ const costs = (all: ReadonlyArray<Float32Array>, rounds: number): Section => {
     title: "Processor time of 10 ms of audio",
     method:
       "20 s of speech through the detector, alone, and with 20 s of speech that are played meanwhile and their comparison; pitch and loudness of the same.",
-    findings: [
-      finding(
+    figures: [
+      figure(
         "detector",
         "µs",
         micros(() => void hear(samples, 500)),
-        { is: "at most", value: 50 },
+        atMost(50),
       ),
-      finding(
+      figure(
         "prosody of semantic_vad",
         "µs",
         micros(() => {
@@ -156,7 +148,7 @@ const costs = (all: ReadonlyArray<Float32Array>, rounds: number): Section => {
           }
         }),
       ),
-      finding(
+      figure(
         "detector and echo",
         "µs",
         micros(() => void hear(samples, 500, played)),

@@ -15,13 +15,6 @@ export const LlamaOptions = Schema.Struct({
   gpu: Schema.Literals(["off", "auto", "cuda", "vulkan", "metal"]).pipe(
     Schema.withDecodingDefaultKey(Effect.succeed("off" as const)),
   ),
-  /**
-   * Which binding evaluates and samples tokens: llama.cpp's C interface (only the release that this version was written for),
-   * or node-llama-cpp's own binding, which an operator's own build of another release needs.
-   */
-  native: Schema.Literals(["libllama", "addon"]).pipe(
-    Schema.withDecodingDefaultKey(Effect.succeed("libllama" as const)),
-  ),
   /** Layers on the GPU: `auto` as many as fit, `max` all, or a number. */
   gpuLayers: Schema.Union([Schema.Literals(["auto", "max"]), between(0, 10_000)]).pipe(
     Schema.withDecodingDefaultKey(Effect.succeed("auto" as const)),

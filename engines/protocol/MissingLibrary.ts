@@ -20,7 +20,7 @@ const libraries: ReadonlyArray<{
   {
     message: /native Koffi module|Cannot find (?:package|module) '?(?:koffi|@koromix)/,
     name: "koffi, which calls llama.cpp,",
-    remedy: 'npm ci installs it; or set options.native to "addon" in the catalog entry',
+    remedy: "npm ci installs it on Linux with glibc, macOS and Windows",
   },
 ]
 

@@ -1,7 +1,7 @@
 // Measures whether the built-in chat model gives sensible answers: fixed prompts, greedy decoding, and a rule for each prompt.
 import { Effect } from "effect"
 import type { ChatTurn, TextEngine } from "#engines/protocol/Engine.ts"
-import { finding, type Section } from "../../bench/support/Findings.ts"
+import { atLeast, figure, type Part } from "#harness/report/Figure.ts"
 import { judgedAnswers, rubricSection } from "./ChatRubric.ts"
 import { sumsSection } from "./ChatSums.ts"
 import { toolSection } from "./ChatTools.ts"
@@ -65,19 +65,21 @@ export const chatSections = Effect.gen(function* () {
     {
       title: "Chat: sensible answers",
       method: "Fixed prompts, decoded greedily; each has its rule in models/eval/prompts.json.",
-      findings: [
-        finding("answers that follow their rule", `of ${prompts.length}`, [good], {
-          is: "at least",
-          value: 0.8 * prompts.length,
-        }),
-        finding("prompt tokens of the long chat", "tokens", [long.promptTokens]),
-        finding("a capital is right after the long chat", "of 1", oneIf(long.capital)),
-        finding("the name is right after the long chat", "of 1", oneIf(long.name)),
-        finding("speed", "tokens/s", [speed.completionTokens / speed.computeSeconds]),
+      figures: [
+        figure(
+          "answers that follow their rule",
+          `of ${prompts.length}`,
+          [good],
+          atLeast(0.8 * prompts.length),
+        ),
+        figure("prompt tokens of the long chat", "tokens", [long.promptTokens]),
+        figure("a capital is right after the long chat", "of 1", oneIf(long.capital)),
+        figure("the name is right after the long chat", "of 1", oneIf(long.name)),
+        figure("speed", "tokens/s", [speed.completionTokens / speed.computeSeconds]),
       ],
     },
     rubricSection(yield* judgedAnswers(model)),
     yield* sumsSection(model),
     yield* toolSection(model),
-  ] satisfies ReadonlyArray<Section>
+  ] satisfies ReadonlyArray<Part>
 })

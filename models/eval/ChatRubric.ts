@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs"
 import { Effect, Schema } from "effect"
 import type { JsonObject } from "#domain/wire/Json.ts"
 import type { ChatTurn, GenerateRequest, TextDelta, TextEngine } from "#engines/protocol/Engine.ts"
-import { finding, type Section } from "../../bench/support/Findings.ts"
+import { atLeast, figure, type Part } from "#harness/report/Figure.ts"
 import { collector, greedy, toolResultTurns } from "./Engines.ts"
 
 const JsonValue = Schema.Record(Schema.String, Schema.Json)
@@ -147,20 +147,15 @@ export const judgedAnswers = (model: TextEngine) =>
     (all) => all.flat(),
   )
 
-export const rubricSection = (judged: ReadonlyArray<JudgedAnswer>): Section => {
+export const rubricSection = (judged: ReadonlyArray<JudgedAnswer>): Part => {
   const good = (all: ReadonlyArray<JudgedAnswer>) => all.filter(({ fault }) => fault === undefined).length
   const counted = (what: string, all: ReadonlyArray<JudgedAnswer>, least?: number) =>
-    finding(
-      what,
-      `of ${all.length}`,
-      [good(all)],
-      least === undefined ? undefined : { is: "at least", value: least },
-    )
+    figure(what, `of ${all.length}`, [good(all)], least === undefined ? undefined : atLeast(least))
   return {
     title: "Chat: unseen prompts",
     method:
       "300 prompts in models/eval/chat.json, decoded greedily and judged by the rubric above; all answers are in [models/eval/chat-answers.md](../eval/chat-answers.md).",
-    findings: [
+    figures: [
       counted("good answers", judged, 240),
       ...Object.entries(rubricGroups).map(([group, about]) =>
         counted(

@@ -2,7 +2,7 @@
 // greedily. Right is an answer whose last number is the result.
 import { Effect } from "effect"
 import type { TextEngine } from "#engines/protocol/Engine.ts"
-import { finding, type Section } from "../../bench/support/Findings.ts"
+import { atLeast, figure, type Part } from "#harness/report/Figure.ts"
 import { RandomNumbers } from "./Conditions.ts"
 import { answer } from "./Engines.ts"
 
@@ -57,18 +57,20 @@ const rightOnes = Effect.fnUntraced(function* (model: TextEngine, sums: Readonly
 
 export const sumsSection = Effect.fnUntraced(function* (model: TextEngine) {
   const row = Effect.fnUntraced(function* (what: string, sums: ReadonlyArray<Sum>, share: number) {
-    return finding(what, `of ${sums.length}`, [yield* rightOnes(model, sums)], {
-      is: "at least",
-      value: Math.round(share * sums.length),
-    })
+    return figure(
+      what,
+      `of ${sums.length}`,
+      [yield* rightOnes(model, sums)],
+      atLeast(Math.round(share * sums.length)),
+    )
   })
   return {
     title: "Chat: sums",
     method: "Numbers drawn from a seed, three wordings, decoded greedily.",
-    findings: [
+    figures: [
       yield* row("sums of two numbers up to 100", additions, 0.99),
       yield* row("differences of two numbers up to 100", differences, 0.95),
       yield* row("products of 1 to 10", products, 0.95),
     ],
-  } satisfies Section
+  } satisfies Part
 })

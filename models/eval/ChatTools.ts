@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs"
 import { isDeepStrictEqual } from "node:util"
 import { Effect, Schema } from "effect"
 import type { TextDelta, TextEngine, Tool } from "#engines/protocol/Engine.ts"
-import { finding, type Section } from "../../bench/support/Findings.ts"
+import { atLeast, figure, type Part } from "#harness/report/Figure.ts"
 import { collector, greedy } from "./Engines.ts"
 
 const JsonObject = Schema.Record(Schema.String, Schema.Json)
@@ -89,21 +89,21 @@ export const toolSection = Effect.fnUntraced(function* (model: TextEngine) {
   const all = yield* Effect.forEach(toolRequests.requests, (request) => judged(model, request))
   const [everyday, heldOut, none] = groups.map((group) => all.filter((one) => one.group === group))
   const count = (what: string, of: typeof all = [], key: "tools" | "calls" = "calls", least?: number) =>
-    finding(
+    figure(
       what,
       `of ${of.length}`,
       [of.filter((one) => one[key]).length],
-      least === undefined ? undefined : { is: "at least", value: least },
+      least === undefined ? undefined : atLeast(least),
     )
   return {
     title: "Chat: tools",
     method:
       "Fixed requests with two to four tools each, decoded greedily; the right calls are in models/eval/tools.json. Wordings and values of the held-out requests are not in the tables of the training text.",
-    findings: [
+    figures: [
       count("everyday requests: right calls", everyday, "calls", 9),
       count("held-out requests: right tools", heldOut, "tools"),
       count("held-out requests: right tools and arguments", heldOut),
       count("requests that no tool fits: no call", none),
     ],
-  } satisfies Section
+  } satisfies Part
 })

@@ -3,7 +3,7 @@
 import { Effect } from "effect"
 import { SPEECH_RATE_HZ } from "#domain/audio/Audio.ts"
 import { encoderAudio } from "#engines/shared/speech/ReferenceClip.ts"
-import { finding, type Section } from "../../bench/support/Findings.ts"
+import { atLeast, figure, figureOf, ofEach, type Part } from "#harness/report/Figure.ts"
 import { loadCloner, loadVoices, speak, toTranscriberInput } from "./Engines.ts"
 import { evaluationSet, referenceSamples } from "./EvaluationSet.ts"
 import {
@@ -52,40 +52,30 @@ export const cloneSections = Effect.gen(function* () {
   })
   const count = clones.length
   const tally = (hits: ReadonlyArray<boolean>) => [hits.filter((hit) => hit).length]
-  const goal = { is: "at least", value: 9 } as const
+  const goal = atLeast(9)
   return [
     {
       title: "Clones: like their reference",
       method: `${count} speakers that were not in the training, one clip of about 6 s each. Distance: semitones of pitch plus dB of the mean spectral envelope of voiced frames.`,
-      findings: [
-        finding(
+      figures: [
+        figure(
           `references whose own clone is nearer than the ${count - 1} other clones and the ${presets.length} presets`,
           `of ${count}`,
           tally(likeness.map(({ found }) => found)),
           goal,
         ),
-        finding(
+        figure(
           `clones whose own reference is nearer than the ${count - 1} other references and the presets`,
           `of ${count}`,
           tally(likeness.map(({ nearest }) => nearest)),
           goal,
         ),
-        finding(
-          "difference in pitch",
-          "%",
-          likeness.map(({ pitch }) => pitch),
-        ),
-        finding(
-          "difference in timbre",
-          "dB",
-          likeness.map(({ timbre }) => timbre),
-        ),
-        finding(
-          "difference in timbre of the nearest preset",
-          "dB",
-          likeness.map(({ ofPresets }) => ofPresets),
+        figureOf(ofEach(likeness, "difference in pitch", "%", ({ pitch }) => pitch)),
+        figureOf(ofEach(likeness, "difference in timbre", "dB", ({ timbre }) => timbre)),
+        figureOf(
+          ofEach(likeness, "difference in timbre of the nearest preset", "dB", ({ ofPresets }) => ofPresets),
         ),
       ],
     },
-  ] satisfies ReadonlyArray<Section>
+  ] satisfies ReadonlyArray<Part>
 })

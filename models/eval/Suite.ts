@@ -1,9 +1,10 @@
 // The evaluation of the built-in models: their quality, measured through the product's own engines with the weights of a
 // catalog (for pictures a node is started).
+
 import { writeFileSync } from "node:fs"
 import { Effect, type Scope } from "effect"
+import type { Part } from "#harness/report/Figure.ts"
 import { ChildFailed } from "../../bench/support/Child.ts"
-import type { Section } from "../../bench/support/Findings.ts"
 import { type Suite, suite } from "../../bench/support/Suite.ts"
 import { chatSections } from "./ChatQuality.ts"
 import { answersPage, judgedAnswers } from "./ChatRubric.ts"
@@ -23,7 +24,7 @@ export const modelsSuite = (catalog?: string): Suite => {
       }),
     )
   const section =
-    <E>(measured: Effect.Effect<ReadonlyArray<Section>, E, EvaluatedCatalog | Scope.Scope>) =>
+    <E>(measured: Effect.Effect<ReadonlyArray<Part>, E, EvaluatedCatalog | Scope.Scope>) =>
     () =>
       on(measured)
   return {

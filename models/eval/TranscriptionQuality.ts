@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import { LISTEN_RATE_HZ, s16ToF32 } from "#domain/audio/Audio.ts"
 import type { TranscriptionEngine } from "#engines/protocol/Engine.ts"
 import { type TranscribedText, wordErrorPercent } from "#harness/figures/WordErrors.ts"
-import { finding, type Section } from "../../bench/support/Findings.ts"
+import { atLeast, atMost, figure, figureOf, ofEach, type Part } from "#harness/report/Figure.ts"
 import { clipsWithoutSpeech, withNoise, withReverberation } from "./Conditions.ts"
 import { loadTranscriber, type Transcript, transcribe } from "./Engines.ts"
 import { evaluationSet, type Recording, recordingSamples } from "./EvaluationSet.ts"
@@ -70,12 +70,7 @@ const wordErrors = Effect.fnUntraced(function* (
 ) {
   const cleanResults = yield* transcribeSentences(engine, material, clean)
   const rate = (what: string, chosen: ReadonlyArray<Sentence>, goal?: number) =>
-    finding(
-      what,
-      "%",
-      [wordErrorPercent(chosen)],
-      goal === undefined ? undefined : { is: "at most", value: goal },
-    )
+    figure(what, "%", [wordErrorPercent(chosen)], goal === undefined ? undefined : atMost(goal))
   const trained = cleanResults.filter(({ group }) => group === "trained")
   const unseen = cleanResults.filter(({ group }) => group === "unseen")
   const groups = [
@@ -105,14 +100,14 @@ const wordErrors = Effect.fnUntraced(function* (
     {
       title: "Transcription: word errors",
       method: `${cleanResults.length} sentences of ${material.length} espeak-ng voices, one by one, clean unless the row names a condition; compared in lower case without punctuation.`,
-      findings: [...groups, ...degraded],
+      figures: [...groups, ...degraded],
     },
     {
       title: "Transcription: word errors by voice, clean",
       method: "Four sentences a voice, six of a voice that was never trained: about 30 and 45 words.",
-      findings: byVoice,
+      figures: byVoice,
     },
-  ] satisfies ReadonlyArray<Section>
+  ] satisfies ReadonlyArray<Part>
 })
 
 const withoutSpeech = Effect.fnUntraced(function* (engine: TranscriptionEngine) {
@@ -123,18 +118,18 @@ const withoutSpeech = Effect.fnUntraced(function* (engine: TranscriptionEngine) 
   const kinds = [...new Set(clips.map(({ kind }) => kind))]
   const share = (what: string, chosen: typeof results) => {
     const empty = chosen.filter((clip) => clip.empty).length
-    return finding(what, "%", [(100 * empty) / chosen.length], { is: "at least", value: 100 })
+    return figure(what, "%", [(100 * empty) / chosen.length], atLeast(100))
   }
   return {
     title: "Transcription: empty text where there is no speech",
     method: `${clips.length} generated clips of 1, 3, 8 and 20 s.`,
-    findings: kinds.map((kind) =>
+    figures: kinds.map((kind) =>
       share(
         kind,
         results.filter((clip) => clip.kind === kind),
       ),
     ),
-  } satisfies Section
+  } satisfies Part
 })
 
 /** For every spoken sentence, the distance to the nearest start and the nearest end of a transcribed segment. */
@@ -160,32 +155,28 @@ const times = Effect.fnUntraced(function* (engine: TranscriptionEngine, material
   const errors = results.flatMap(({ recording, transcript }) => timeErrors(recording, transcript))
   const within = (side: "start" | "end") =>
     (100 * errors.filter((error) => error[side] <= 0.3).length) / errors.length
-  const goal = { is: "at most", value: 0.3 } as const
-  const least = { is: "at least", value: 90 } as const
+  const goal = atMost(0.3)
+  const least = atLeast(90)
   const segments = results.filter(
     ({ recording, transcript }) => transcript.segments.length === recording.segments.length,
   ).length
   return {
     title: "Transcription: times of segments",
     method: `${material.length} recordings of four or six sentences with pauses of half a second; for every sentence, the distance to the nearest transcribed start and end.`,
-    findings: [
-      finding(
-        "error of starts",
-        "s",
-        errors.map(({ start }) => start),
+    figures: [
+      figureOf(
+        ofEach(errors, "error of starts", "s", ({ start }) => start),
         goal,
       ),
-      finding(
-        "error of ends",
-        "s",
-        errors.map(({ end }) => end),
+      figureOf(
+        ofEach(errors, "error of ends", "s", ({ end }) => end),
         goal,
       ),
-      finding("starts within 0.3 s", "%", [within("start")], least),
-      finding("ends within 0.3 s", "%", [within("end")], least),
-      finding("recordings cut into the right number of segments", "%", [(100 * segments) / results.length]),
+      figure("starts within 0.3 s", "%", [within("start")], least),
+      figure("ends within 0.3 s", "%", [within("end")], least),
+      figure("recordings cut into the right number of segments", "%", [(100 * segments) / results.length]),
     ],
-  } satisfies Section
+  } satisfies Part
 })
 
 const speed = Effect.fnUntraced(function* (engine: TranscriptionEngine, material: ReadonlyArray<Material>) {
@@ -198,8 +189,8 @@ const speed = Effect.fnUntraced(function* (engine: TranscriptionEngine, material
   return {
     title: "Transcription: speed",
     method: `${long.length} windows of ${seconds} s, one thread.`,
-    findings: [finding("computing time of a window of 10 s", "s", computeTimes, { is: "at most", value: 1 })],
-  } satisfies Section
+    figures: [figure("computing time of a window of 10 s", "s", computeTimes, atMost(1))],
+  } satisfies Part
 })
 
 export const transcriptionSections = Effect.gen(function* () {
@@ -212,5 +203,5 @@ export const transcriptionSections = Effect.gen(function* () {
     yield* withoutSpeech(engine),
     yield* times(engine, material),
     yield* speed(engine, material),
-  ] satisfies ReadonlyArray<Section>
+  ] satisfies ReadonlyArray<Part>
 })

@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import { SPEECH_RATE_HZ } from "#domain/audio/Audio.ts"
 import type { SpeechEngine } from "#engines/protocol/Engine.ts"
 import { wordErrorPercent } from "#harness/figures/WordErrors.ts"
-import { finding, type Section } from "../../bench/support/Findings.ts"
+import { atMost, figure, figureOf, ofEach, type Part } from "#harness/report/Figure.ts"
 import { loadTranscriber, loadVoices, type Speech, speak, toTranscriberInput, transcribe } from "./Engines.ts"
 import { evaluationSet } from "./EvaluationSet.ts"
 import { cleannessOf } from "./VoiceProfile.ts"
@@ -36,20 +36,20 @@ const roundTrip = Effect.fnUntraced(function* (spoken: ReadonlyArray<Spoken>, id
       transcribed: transcript.text,
     })),
   )
-  const goal = { is: "at most", value: 20 } as const
+  const goal = atMost(20)
   return {
     title: "Voices: word errors of their transcripts (round trip)",
     method: `${evaluationSet.roundTrip.length} free sentences, spoken by every voice and transcribed by the built-in transcription model, which makes errors of its own.`,
-    findings: [
-      finding("all voices", "%", [wordErrorPercent(results)], goal),
+    figures: [
+      figure("all voices", "%", [wordErrorPercent(results)], goal),
       ...ids.map((id) =>
-        finding(id, "%", [wordErrorPercent(results.filter(({ voice }) => voice === id))], goal),
+        figure(id, "%", [wordErrorPercent(results.filter(({ voice }) => voice === id))], goal),
       ),
     ],
-  } satisfies Section
+  } satisfies Part
 })
 
-const cleanness = (spoken: ReadonlyArray<Spoken>, ids: ReadonlyArray<string>): Section => {
+const cleanness = (spoken: ReadonlyArray<Spoken>, ids: ReadonlyArray<string>): Part => {
   const all = spoken.map(({ samples, voice }) => ({ voice, ...cleannessOf(samples) }))
   const loudness = ids.map((id) => {
     const own = all.filter(({ voice }) => voice === id)
@@ -59,29 +59,27 @@ const cleanness = (spoken: ReadonlyArray<Spoken>, ids: ReadonlyArray<string>): S
   return {
     title: "Voices: cleanness",
     method: "The same sentences; loudness is the mean power without pauses.",
-    findings: [
-      finding("highest peak", "dBFS", most(all.map(({ peakDbfs }) => peakDbfs)), {
-        is: "at most",
-        value: -1,
-      }),
-      finding("largest mean of a clip (DC)", "% of full scale", most(all.map(({ dc }) => 100 * dc)), {
-        is: "at most",
-        value: 0.1,
-      }),
-      finding(
+    figures: [
+      figure("highest peak", "dBFS", most(all.map(({ peakDbfs }) => peakDbfs)), atMost(-1)),
+      figure(
+        "largest mean of a clip (DC)",
+        "% of full scale",
+        most(all.map(({ dc }) => 100 * dc)),
+        atMost(0.1),
+      ),
+      figure(
         "largest first or last sample (click)",
         "% of full scale",
         most(all.map(({ edge }) => 100 * edge)),
-        {
-          is: "at most",
-          value: 0.5,
-        },
+        atMost(0.5),
       ),
-      finding("loudest voice above the quietest", "dB", [Math.max(...loudness) - Math.min(...loudness)], {
-        is: "at most",
-        value: 2,
-      }),
-      ...ids.map((id, at) => finding(`loudness of ${id}`, "dBFS", [loudness[at] ?? Number.NaN])),
+      figure(
+        "loudest voice above the quietest",
+        "dB",
+        [Math.max(...loudness) - Math.min(...loudness)],
+        atMost(2),
+      ),
+      ...ids.map((id, at) => figure(`loudness of ${id}`, "dBFS", [loudness[at] ?? Number.NaN])),
     ],
   }
 }
@@ -101,22 +99,25 @@ const durations = Effect.fnUntraced(function* (voices: SpeechEngine, ids: Readon
   return {
     title: "Voices: duration against speed",
     method: `${texts.length} sentences of every voice; the difference of duration times speed from the duration at speed 1.`,
-    findings: [...errors].flatMap(([speed, off]) => [
-      finding(`speed ${speed}`, "% off", off),
-      finding(`speed ${speed}, the worst`, "% off", [Math.max(...off)], { is: "at most", value: 5 }),
+    figures: [...errors].flatMap(([speed, off]) => [
+      figure(`speed ${speed}`, "% off", off),
+      figure(`speed ${speed}, the worst`, "% off", [Math.max(...off)], atMost(5)),
     ]),
-  } satisfies Section
+  } satisfies Part
 })
 
-const cost = (spoken: ReadonlyArray<Spoken>): Section => ({
+const cost = (spoken: ReadonlyArray<Spoken>): Part => ({
   title: "Voices: speed",
   method: `${spoken.length} sentences, text to samples, one thread.`,
-  findings: [
-    finding(
-      "computing time for a second of speech",
-      "s",
-      spoken.map(({ computeSeconds, samples }) => (computeSeconds * SPEECH_RATE_HZ) / samples.length),
-      { is: "at most", value: 0.2 },
+  figures: [
+    figureOf(
+      ofEach(
+        spoken,
+        "computing time for a second of speech",
+        "s",
+        ({ computeSeconds, samples }) => (computeSeconds * SPEECH_RATE_HZ) / samples.length,
+      ),
+      atMost(0.2),
     ),
   ],
 })
@@ -130,5 +131,5 @@ export const voiceSections = Effect.gen(function* () {
     cleanness(spoken, ids),
     yield* durations(voices, ids),
     cost(spoken),
-  ] satisfies ReadonlyArray<Section>
+  ] satisfies ReadonlyArray<Part>
 })

@@ -15,7 +15,12 @@ it("the kept results of the evaluation are those of the weights in the catalog",
   )
   const evaluations = [...keptResults()].filter(([, { suite }]) => suite === "models")
   expect(evaluations.length).toBe(5)
-  for (const [name, { weights = {} }] of evaluations) {
+  for (const [
+    name,
+    {
+      settings: { weights = {} },
+    },
+  ] of evaluations) {
     expect(Object.keys(weights).length).toBeGreaterThan(8)
     for (const [source, sha256] of Object.entries(weights)) {
       expect([name, source, shipped.get(source)]).toEqual([name, source, sha256])

@@ -7,6 +7,7 @@ import { SigningKeys } from "#store/signing/SigningKeys.ts"
 import { createSession } from "./access/Sessions.ts"
 import { AuthApi } from "./declared/AuthApi.ts"
 import { knownPathsOf } from "./declared/KnownPaths.ts"
+import { withoutBody } from "./http/JsonBody.ts"
 import { otherPaths } from "./http/OtherPaths.ts"
 
 /** Paths and their methods, for 405, preflights and metrics. */
@@ -23,7 +24,15 @@ const session = Effect.map(createSession, (body) =>
 )
 
 const Sessions = HttpApiBuilder.group(AuthApi, "Sessions", (handlers) =>
-  handlers.handle("createSession", () => Effect.catch(session, errorResponse)).handle("keySet", () => keySet),
+  handlers
+    // The credential first: a body of no one that is known here is not read.
+    .handle("createSession", ({ request }) =>
+      Effect.catch(
+        Effect.flatMap(session, (made) => withoutBody(request)(Effect.succeed(made))),
+        errorResponse,
+      ),
+    )
+    .handle("keySet", () => keySet),
 )
 
 /** Everything the auth listener serves. */

@@ -18,10 +18,11 @@ import { QueryCheckLive } from "./declared/QueryErrors.ts"
 import { SocketsGroup } from "./declared/SocketsApi.ts"
 import { TextGroup } from "./declared/TextApi.ts"
 import { embeddings } from "./embeddings/Embeddings.ts"
-import { bodyBytes } from "./http/JsonBody.ts"
+import { bodyBytes, withoutBody } from "./http/JsonBody.ts"
 import { otherPaths } from "./http/OtherPaths.ts"
 import { liveTranscription } from "./live/LiveTranscription.ts"
 import { metrics } from "./metrics/Metrics.ts"
+import { deleteAnswers, deleteJob, deleteOrg, deleteUser } from "./operations/Deletion.ts"
 import { health } from "./operations/Health.ts"
 import { modelLogs } from "./operations/ModelLogs.ts"
 import { listModels, modelStatus, oneModel } from "./operations/Models.ts"
@@ -103,7 +104,9 @@ const Transcription = HttpApiBuilder.group(BuiltApi, "Transcription", (handlers)
     // Raw: the upload goes to disk as it arrives, and replies have one of five formats.
     .handleRaw("transcribe", ({ request }) => answered(transcribe(request)))
     .handle("pollTranscription", ({ query }) => answered(pollTranscription(query)))
-    .handle("cancelTranscription", ({ query }) => answered(cancelTranscription(query))),
+    .handle("cancelTranscription", ({ query, request }) =>
+      answered(withoutBody(request)(cancelTranscription(query))),
+    ),
 )
 
 /** The router also takes paths in which no id can stand, e.g. with nothing behind the slash. */
@@ -127,13 +130,21 @@ const Operations = HttpApiBuilder.group(BuiltApi, "Operations", (handlers) =>
     .handleRaw("loadModel", ({ request }) => answered(loadModel(request)))
     .handleRaw("unloadModel", ({ request }) => answered(unloadModel(request)))
     .handle("modelLogs", ({ query }) => answered(modelLogs(query)))
-    .handle("unloadAll", () => answered(unloadAll()))
+    .handle("unloadAll", ({ request }) => answered(withoutBody(request)(unloadAll())))
     .handleRaw("pullModel", ({ request }) => answered(pullModelOnNode(request)))
-    .handle("reloadCatalog", () => answered(reloadCatalog()))
+    .handle("reloadCatalog", ({ request }) => answered(withoutBody(request)(reloadCatalog())))
     .handle("gpuStatus", () => answered(gpuStatus()))
     .handle("gpuMemory", () => answered(gpuMemory()))
     .handleRaw("gpuPurge", ({ request }) => answered(gpuPurge(request)))
     .handle("nodeTree", () => answered(nodeTree())),
+)
+
+const Deletion = HttpApiBuilder.group(BuiltApi, "Deletion", (handlers) =>
+  handlers
+    .handle("deleteOrg", ({ query }) => answered(deleteOrg(query)))
+    .handle("deleteUser", ({ query }) => answered(deleteUser(query)))
+    .handle("deleteJob", ({ query }) => answered(deleteJob(query)))
+    .handle("deleteAnswers", ({ query }) => answered(deleteAnswers(query))),
 )
 
 // Raw: the body is read whatever its content type says, as elsewhere.
@@ -150,7 +161,7 @@ const System = HttpApiBuilder.group(BuiltApi, "System", (handlers) =>
 )
 
 const Api = HttpApiBuilder.layer(BuiltApi).pipe(
-  Layer.provide([Speech, Transcription, Models, Operations, Realtime, Usage, System]),
+  Layer.provide([Speech, Transcription, Models, Operations, Deletion, Realtime, Usage, System]),
   Layer.provide([AuthenticationLive, QueryCheckLive]),
 )
 

@@ -22,10 +22,11 @@ import {
 export type DecodeError = AudioRejected | DecoderFailed
 
 /**
- * Durations are not limited below 48 hours (protocol 9.1). No valid 100 MB file comes near these limits: at 8 kbit/s
- * MP3 it has 28 hours, which decode 800 times faster than real time (measured), in 2 minutes of CPU.
+ * A file's size limits its audio, and its owner pays for every minute: there is no other limit of duration (protocol 9.1). The longest
+ * known file of 100 MB, FLAC whose frames are one value each, has 3,000 hours. Processor time is limited below that of the process
+ * (DecoderProcess), so that what reaches it is refused as costly and not taken for a crash.
  */
-export const DEFAULT_LIMITS: DecodeLimits = { maxSeconds: 48 * 3600, maxCpuMs: 600_000 }
+export const DEFAULT_LIMITS: DecodeLimits = { maxSeconds: Number.POSITIVE_INFINITY, maxCpuMs: 6 * 3_600_000 }
 
 export interface Decoded {
   readonly info: DecodedInfo
@@ -49,6 +50,8 @@ export interface DecodedRing extends Pick<Decoded, "info" | "totals"> {
 }
 
 export interface DecoderOptions extends PoolOptions {
+  /** Limits of decodes that name none. */
+  readonly limits?: DecodeLimits
   /** Silence of a decoder that should reply, after which it is killed. A guess, far above one chunk's work. */
   readonly hangMs?: number
 }
@@ -112,7 +115,7 @@ export const reportDecoder = ({ detail, reason }: DecoderFailed): Effect.Effect<
   })
 
 export const makeDecoder = Effect.fnUntraced(function* (options: DecoderOptions = {}) {
-  const { hangMs = 60_000 } = options
+  const { hangMs = 60_000, limits: usual = DEFAULT_LIMITS } = options
   const { borrow, pids, ready, warm } = yield* makePool(options)
 
   /** Starts a decode and waits for its first event for which `asDelivered` returns a value. */
@@ -218,7 +221,7 @@ export const makeDecoder = Effect.fnUntraced(function* (options: DecoderOptions 
   })
 
   const decode: Decoder["Service"]["decode"] = Effect.fnUntraced(function* (path, request = {}) {
-    const { rateHz = LISTEN_RATE_HZ, limits = DEFAULT_LIMITS, ...place } = request
+    const { rateHz = LISTEN_RATE_HZ, limits = usual, ...place } = request
     let unacknowledged = 0
     const { info, pull, totals } = yield* begin(
       { path, rateHz, limits },
@@ -244,7 +247,7 @@ export const makeDecoder = Effect.fnUntraced(function* (options: DecoderOptions 
     ring,
     request = {},
   ) {
-    const { limits = DEFAULT_LIMITS, ...place } = request
+    const { limits = usual, ...place } = request
     let until = ring.until
     let written = ring.from
     const { info, pull, say, totals } = yield* begin(

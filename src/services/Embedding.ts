@@ -10,8 +10,9 @@ import {
   maxRequestTokens,
   type Vectors,
 } from "#engines/protocol/Embedding.ts"
+import type { Reader } from "#engines/protocol/Reader.ts"
 import type { Principal } from "#store/accounts/Accounts.ts"
-import { beginRun, type ModelRunServices, type RunReader } from "./ModelRun.ts"
+import { beginRun, type ModelRunServices } from "./ModelRun.ts"
 
 /** Special tokens around an input. A generous guess. */
 const specialTokens = 16
@@ -28,19 +29,17 @@ const tokensAtMost = (inputs: ReadonlyArray<EmbedInput>, contextTokens: number):
 }
 
 /** Keeps the vectors as the bytes of their JSON texts, and counts their tokens. */
-class Progress implements RunReader<"embedding"> {
+class Progress implements Reader<Vectors, unknown, EmbedEnd> {
   readonly vectors: Array<Uint8Array> = []
   tokens = 0
 
-  onStarted(): void {}
-
-  onUnit({ promptTokens, texts }: Vectors): void {
+  take({ promptTokens, texts }: Vectors): void {
     this.tokens += promptTokens
     // The characters of numbers and of base64 have one byte each.
     for (const text of texts) this.vectors.push(Buffer.from(text, "latin1"))
   }
 
-  onEnd({ promptTokens }: EmbedEnd): void {
+  ended({ promptTokens }: EmbedEnd): void {
     this.tokens = promptTokens
   }
 }

@@ -1,12 +1,12 @@
 // One text generation of a caller: admission, payment, start, reading, end. Each caller of this file writes the text in
 // its own format.
 import { Effect, Exit, Option, Random, type Scope } from "effect"
-import type { Flow } from "#actors/engine/EngineRequest.ts"
 import type { ModelHandle } from "#actors/model/ModelHandle.ts"
 import { textUsage, type Usage } from "#domain/models/Usage.ts"
 import { type EdgeError, isNodeFault } from "#domain/wire/Failures.ts"
 import { biasesOf } from "#domain/wire/Sampling.ts"
 import { textOf, textPromptsOf } from "#engines/protocol/Contents.ts"
+import type { Flow, Reader } from "#engines/protocol/Reader.ts"
 import type {
   ChatTurn,
   GenerateCall,
@@ -20,7 +20,7 @@ import type {
 import type { Principal } from "#store/accounts/Accounts.ts"
 import type { Reservation } from "#store/ledger/UsageLedger.ts"
 import { ownerOf } from "./Caller.ts"
-import { beginRun, type ModelRunError, type ModelRunServices, type RunReader } from "./ModelRun.ts"
+import { beginRun, type ModelRunError, type ModelRunServices } from "./ModelRun.ts"
 
 /** The fields of both text endpoints' bodies that an engine gets, after validation. */
 export interface SamplingFields {
@@ -160,42 +160,37 @@ export const generationAtMost = (model: ModelHandle<"text">, request: GenerateCa
   )
 }
 
-/** Reads a reply as it comes. */
-export interface DeltaReader {
-  take(delta: TextDelta): void
-}
-
 export interface Generation {
   readonly started: GenerateStarted
   /** Sends all deltas to `reader`, those that arrived earlier first. Called once. */
-  readonly read: (reader: DeltaReader) => void
+  readonly read: (reader: Reader<TextDelta>) => void
   readonly flow: Flow
   /** Completes when the generation has ended. */
   readonly end: Effect.Effect<GenerateEnd, EdgeError>
 }
 
 /** Counts the tokens of a generation and passes its deltas on; deltas that arrive before there is a reader are buffered. */
-class Progress implements RunReader<"text"> {
-  private reader: DeltaReader | undefined
+class Progress implements Reader<TextDelta, GenerateStarted, GenerateEnd> {
+  private reader: Reader<TextDelta> | undefined
   completionTokens = 0
   promptTokens: number | undefined
   private early: Array<TextDelta> = []
 
-  onStarted(started: GenerateStarted): void {
+  started(started: GenerateStarted): void {
     this.promptTokens = started.promptTokens
   }
 
-  onUnit(delta: TextDelta): void {
+  take(delta: TextDelta): void {
     this.completionTokens = delta.completionTokens
     if (this.reader === undefined) this.early.push(delta)
     else this.reader.take(delta)
   }
 
-  onEnd(end: GenerateEnd): void {
+  ended(end: GenerateEnd): void {
     this.completionTokens = end.completionTokens
   }
 
-  read(reader: DeltaReader): void {
+  read(reader: Reader<TextDelta>): void {
     for (const delta of this.early) reader.take(delta)
     this.early = []
     this.reader = reader

@@ -2,7 +2,7 @@
 // its own way.
 import { Context, Deferred, Effect, Exit, Fiber, type Scope } from "effect"
 import { Drain } from "#actors/Drain.ts"
-import type { Flow, Listener, RunError } from "#actors/engine/EngineRequest.ts"
+import type { RequestReader, RunError } from "#actors/engine/EngineRequest.ts"
 import type { ModelHandle } from "#actors/model/ModelHandle.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { costOf } from "#domain/models/Money.ts"
@@ -14,6 +14,7 @@ import {
   type PaymentRequired,
   Unauthorized,
 } from "#domain/wire/Errors.ts"
+import type { Flow, Reader } from "#engines/protocol/Reader.ts"
 import type { End, EngineKind, Request, Started, Unit } from "#engines/protocol/Verbs.ts"
 import { CurrentRequest, nowMs, type RequestContext } from "#http/RequestContext.ts"
 import { Accounts, type Principal } from "#store/accounts/Accounts.ts"
@@ -21,13 +22,6 @@ import { CurrentSpendingLimit } from "#store/ledger/SpendingLimit.ts"
 import { type Reservation, UsageLedger } from "#store/ledger/UsageLedger.ts"
 
 export type ModelRunError = RunError | Draining | ModelNotLoaded | PaymentRequired | Unauthorized
-
-/** Called on the event loop with the events of a run. One object and not three closures, see RunListener. */
-export interface RunReader<K extends EngineKind> {
-  onStarted(started: Started<K>): void
-  onUnit(unit: Unit<K>): void
-  onEnd(end: End<K>): void
-}
 
 export interface RunSpec<K extends EngineKind> {
   readonly principal: Principal
@@ -40,7 +34,8 @@ export interface RunSpec<K extends EngineKind> {
    * run ended, except with `untilReplied`.
    */
   readonly used: (exit?: Exit.Exit<End<K>, ModelRunError>) => Usage | undefined
-  readonly reader: RunReader<K>
+  /** One object and not three closures, see MeteredReader. */
+  readonly reader: Reader<Unit<K>, Started<K>, End<K>>
   /** Money reserved earlier, because preparing the request already costs something; if absent the run reserves it. */
   readonly reservation?: Reservation
   /**
@@ -71,8 +66,8 @@ interface Accepted<K extends EngineKind> {
  * Receives the engine's events of one run. Methods of a class, not closures: closures and their contexts are memory of each
  * run, which every token would have to load, because other runs fill the processor's caches between two tokens of one run.
  */
-class RunListener<K extends EngineKind> implements Listener<K> {
-  private readonly reader: RunReader<K>
+class MeteredReader<K extends EngineKind> implements RequestReader<K> {
+  private readonly reader: RunSpec<K>["reader"]
   /** Whether a unit has arrived. */
   private begun = false
   private readonly model: string
@@ -93,16 +88,16 @@ class RunListener<K extends EngineKind> implements Listener<K> {
 
   started(started: Started<K>, flow: Flow): void {
     this.notes.accepted(this.askedMs, this.model)
-    this.reader.onStarted(started)
+    this.reader.started?.(started, flow)
     Deferred.doneUnsafe(this.accepted, Effect.succeed({ started, flow }))
   }
 
-  unit(unit: Unit<K>): void {
+  take(unit: Unit<K>): void {
     if (!this.begun) {
       this.begun = true
       this.notes.firstUnit()
     }
-    this.reader.onUnit(unit)
+    this.reader.take(unit)
   }
 }
 
@@ -160,10 +155,10 @@ export const beginRun = <K extends EngineKind>(
       })
 
     const accepted = Deferred.makeUnsafe<Accepted<K>, ModelRunError>()
-    const listener = new RunListener(spec, notes, accepted)
+    const metered = new MeteredReader(spec, notes, accepted)
     const run = model
-      .run(spec.request, listener, { user: principal.userId, organization: principal.orgId })
-      .pipe(Effect.tap((end) => Effect.sync(() => spec.reader.onEnd(end))))
+      .run(spec.request, metered, { user: principal.userId, organization: principal.orgId })
+      .pipe(Effect.tap((end) => Effect.sync(() => spec.reader.ended?.(end))))
     if (spec.untilReplied === true) {
       yield* holdDrain(drain)
       yield* Effect.addFinalizer(() => settle())

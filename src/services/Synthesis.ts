@@ -7,6 +7,7 @@ import { PlaybackClock } from "#domain/audio/PlaybackClock.ts"
 import { audioUsage, type Usage } from "#domain/models/Usage.ts"
 import { SynthesisFailed } from "#domain/wire/Errors.ts"
 import { longestSpeechMs } from "#domain/wire/Speech.ts"
+import type { Reader } from "#engines/protocol/Reader.ts"
 import type { PcmChunk, SynthesizeRequest } from "#engines/protocol/Speech.ts"
 import { CurrentRequest, nowMs } from "#http/RequestContext.ts"
 import type { Reservation } from "#store/ledger/UsageLedger.ts"
@@ -51,12 +52,10 @@ export interface SynthesisSpec {
   readonly reservation: Reservation
 }
 
-export type SpeechReader = (samples: Int16Array, words: PcmChunk["words"]) => void
-
 export interface Synthesis {
   readonly flow: ModelRun<"speech">["flow"]
   /** Sends all chunks to `reader`, those that arrived earlier first, each with the words that begin with it. Called once. */
-  readonly read: (reader: SpeechReader) => void
+  readonly read: (reader: Reader<PcmChunk>) => void
   /** Completes with the first audio; fails if there is none. Until then the reply can still be a refusal. */
   readonly audible: Effect.Effect<void, SynthesisError>
   /** Counts samples that were sent to the client: they are charged when the scope closes. */
@@ -90,8 +89,7 @@ export const beginSynthesis = Effect.fnUntraced(function* ({ model, request, res
   const early: Array<PcmChunk> = []
   const first = Deferred.makeUnsafe<void>()
   const tooLong = Deferred.makeUnsafe<never, SynthesisFailed>()
-  let reader: SpeechReader = (samples, words) =>
-    void early.push(words === undefined ? { samples } : { samples, words })
+  let reader: Reader<PcmChunk> = { take: (chunk) => void early.push(chunk) }
   let samplesIn = 0
   let deliveredSamples = 0
   const played = request.priority === "batch" ? undefined : new PlaybackClock(SPEECH_RATE_HZ)
@@ -105,8 +103,8 @@ export const beginSynthesis = Effect.fnUntraced(function* ({ model, request, res
     atMost: speechAtMost(request.text, request.speed),
     used: () => (deliveredSamples === 0 ? undefined : audioUsage("speech", deliveredSamples, SPEECH_RATE_HZ)),
     reader: {
-      onStarted: () => {},
-      onUnit: ({ samples, words }) => {
+      take: (chunk) => {
+        const { samples } = chunk
         if (samples.length === 0) return
         if (samplesIn === 0) sounded()
         samplesIn += samples.length
@@ -115,10 +113,10 @@ export const beginSynthesis = Effect.fnUntraced(function* ({ model, request, res
           Deferred.doneUnsafe(tooLong, Effect.fail(new SynthesisFailed({ model: entry.id, detail })))
           return
         }
-        reader(samples, words)
+        reader.take(chunk)
         Deferred.doneUnsafe(first, Effect.void)
       },
-      onEnd: ({ computeMs, samples }) => {
+      ended: ({ computeMs, samples }) => {
         leave()
         if (computeMs === undefined) return
         admission.observe(now(), computeMs, samplesToMs(samples, SPEECH_RATE_HZ))
@@ -137,7 +135,7 @@ export const beginSynthesis = Effect.fnUntraced(function* ({ model, request, res
   const synthesis: Synthesis = {
     flow: run.flow,
     read: (next) => {
-      for (const { samples, words } of early.splice(0)) next(samples, words)
+      for (const chunk of early.splice(0)) next.take(chunk)
       reader = next
     },
     made: () => samplesIn,

@@ -4,6 +4,7 @@ import { Config, Effect, Layer } from "effect"
 import type { SqlClient } from "effect/sql"
 import { Accounts } from "./accounts/Accounts.ts"
 import { ClientSecrets } from "./accounts/ClientSecrets.ts"
+import { DeletionDataDir, Deletions } from "./deletion/Deletions.ts"
 import { databaseFile, dataDirectory } from "./files/DataDir.ts"
 import { StoreSync, syncLog } from "./files/Durable.ts"
 import { StoreUnavailable } from "./files/StoreErrors.ts"
@@ -12,19 +13,31 @@ import { Jobs } from "./ledger/Jobs.ts"
 import { UsageLedger } from "./ledger/UsageLedger.ts"
 import { migrationsLayer } from "./migrations/index.ts"
 import { checkpointerLayer, lastResortPages } from "./sql/Checkpointer.ts"
+import { Compaction, compactionOf } from "./sql/Compaction.ts"
 import { databaseUrlRule, hidePassword, parseDatabaseUrl, shownDatabase } from "./sql/DatabaseUrl.ts"
 import { commandConnections, nodeConnections, postgresLayer } from "./sql/PostgresClient.ts"
 import { sqliteLayer } from "./sql/SqliteClient.ts"
-import { heartbeat, nodeIdOf, StoreNode } from "./sql/StoreNode.ts"
+import { directoryIdentity, heartbeat, nodeIdOf, StoreNode } from "./sql/StoreNode.ts"
 
-export type Store = Accounts | ClientSecrets | IdempotencyStore | Jobs | UsageLedger | SqlClient.SqlClient
+export type Store =
+  | Accounts
+  | ClientSecrets
+  | Deletions
+  | IdempotencyStore
+  | Jobs
+  | UsageLedger
+  | SqlClient.SqlClient
 
-const all = Layer.mergeAll(
-  Accounts.layer,
-  ClientSecrets.layer,
-  IdempotencyStore.layer,
-  Jobs.layer,
-  UsageLedger.layer,
+const all = Deletions.layer.pipe(
+  Layer.provideMerge(
+    Layer.mergeAll(
+      Accounts.layer,
+      ClientSecrets.layer,
+      IdempotencyStore.layer,
+      Jobs.layer,
+      UsageLedger.layer,
+    ),
+  ),
 )
 
 /** Everything above SqlClient. `place` names the database in errors. */
@@ -38,13 +51,17 @@ export const sqliteStoreLayer = (filename: string): Layer.Layer<Store, StoreUnav
 export const postgresStoreLayer = (url: string): Layer.Layer<Store, StoreUnavailable> =>
   Layer.provideMerge(services(shownDatabase(url)), postgresLayer(url, commandConnections))
 
-const postgresNodeLayer = (url: string, node: string): Layer.Layer<Store, StoreUnavailable> =>
+const postgresNodeLayer = (
+  url: string,
+  node: string,
+  dataDir: string,
+): Layer.Layer<Store, StoreUnavailable> =>
   all.pipe(
     // The node is listed in the database before it accepts jobs or claims requests.
-    Layer.provideMerge(heartbeat(node)),
+    Layer.provideMerge(heartbeat(node, directoryIdentity(dataDir))),
     Layer.provideMerge(migrationsLayer(shownDatabase(url))),
     Layer.provideMerge(postgresLayer(url, nodeConnections)),
-    Layer.provide(Layer.succeed(StoreNode, node)),
+    Layer.provide(Layer.mergeAll(Layer.succeed(StoreNode, node), Layer.succeed(DeletionDataDir, dataDir))),
   )
 
 export interface StoreOptions {
@@ -71,12 +88,13 @@ export const storeLayer = ({
           // at the end.
           services(file).pipe(
             Layer.provideMerge(Layer.succeed(StoreSync, syncLog(file))),
+            Layer.provide(Layer.succeed(DeletionDataDir, dataDir)),
             Layer.provideMerge(checkpointerLayer(file)),
             Layer.provideMerge(sqliteLayer(file, lastResortPages, "NORMAL")),
           ),
         )
       : Effect.map(Effect.flatMap(dataDirectory(dataDir), nodeIdOf), (node) =>
-          postgresNodeLayer(databaseUrl, node),
+          postgresNodeLayer(databaseUrl, node, dataDir),
         ),
   )
 
@@ -92,7 +110,12 @@ export const storeLayerFromEnvironment: Layer.Layer<Store, StoreUnavailable> = L
       settings,
       (error) => new StoreUnavailable({ place: "environment", problem: error.message }),
     )
-    if (databaseUrl === "") return sqliteStoreLayer(yield* databaseFile(dataDir))
+    const place = Layer.succeed(DeletionDataDir, dataDir)
+    if (databaseUrl === "") {
+      const file = yield* databaseFile(dataDir)
+      const own = Layer.merge(place, Layer.succeed(Compaction, compactionOf(file)))
+      return Layer.provide(sqliteStoreLayer(file), own)
+    }
     if (parseDatabaseUrl(databaseUrl) === undefined) {
       return yield* new StoreUnavailable({
         place: "EDGEWISE_DATABASE_URL",
@@ -100,6 +123,6 @@ export const storeLayerFromEnvironment: Layer.Layer<Store, StoreUnavailable> = L
         isSetting: true,
       })
     }
-    return postgresStoreLayer(databaseUrl)
+    return Layer.provide(postgresStoreLayer(databaseUrl), place)
   }),
 )

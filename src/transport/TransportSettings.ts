@@ -45,8 +45,10 @@ export interface TransportSettings {
   readonly stallTimeoutMs: number
   /** Time for which a refused connection stays open, unread, so that the response arrives. */
   readonly lingerMs: number
-  /** Longest WebSocket message. A longer one closes the socket with 1009. */
+  /** Longest WebSocket message, where a socket's handler sets no other limit (SocketMessageSize). A longer one closes it with 1009. */
   readonly frameBytes: number
+  /** Longest WebSocket message of any socket that is read to its end, so that it can be answered or the socket closed in order. */
+  readonly discardedFrameBytes: number
   /** Unread bytes of messages at which a WebSocket is paused, and how many its handler takes at a time. */
   readonly inboundPauseBytes: number
   /** Unread bytes of messages of one WebSocket, which uWS cannot pause. More close it with 1009. */
@@ -92,10 +94,13 @@ export const defaultSettings: TransportSettings = {
   lingerMs: 2_000,
   // All 120 s of a live session are 3.84 MB of 16 kHz PCM and may arrive as one message.
   frameBytes: 4 * 1024 * 1024,
+  // Twice the longest message that is taken. uWebSockets.js and `ws` hold a message in memory until it is whole.
+  discardedFrameBytes: 32 * 1024 * 1024,
   // A guess: 4 s of the audio that takes the most bytes, so a client that sends in real time is not paused.
   inboundPauseBytes: 256 * 1024,
-  inboundBytes: 8 * 1024 * 1024,
-  // A guess: sixteen times that of one.
+  // One message of the longest, and what came before it.
+  inboundBytes: 16 * 1024 * 1024,
+  // A guess: eight times that of one.
   unreadBytes: 128 * 1024 * 1024,
   outboundBytes: 256 * 1024,
   // uWS's default.

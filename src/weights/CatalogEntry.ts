@@ -59,12 +59,19 @@ const adapterMistakes = (entry: Written): ReadonlyArray<Mistake> => {
   return problem === undefined ? [] : [{ path: ["adapter"], problem }]
 }
 
-const optionMistakes = (entry: Written, { options }: AdapterFacts): ReadonlyArray<Mistake> => {
+const optionMistakes = (
+  entry: Written,
+  { options, withdrawn = {} }: AdapterFacts,
+): ReadonlyArray<Mistake> => {
   if (entry.options !== undefined && !isWritten(entry.options)) return []
   const decoded = decodeStrictly(options, entry.options ?? {})
   return Result.isSuccess(decoded)
     ? []
-    : decoded.failure.map((mistake) => ({ ...mistake, path: ["options", ...mistake.path] }))
+    : decoded.failure.map((mistake) => ({
+        ...mistake,
+        problem: withdrawn[String(mistake.path[0])] ?? mistake.problem,
+        path: ["options", ...mistake.path],
+      }))
 }
 
 /** External data of an ONNX graph: a file beside the graph that the graph itself names, so it has no role. */

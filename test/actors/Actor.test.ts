@@ -39,7 +39,7 @@ const counter = (capacity = 8) =>
     name: "counter",
     terms,
     capacity,
-    initial: Effect.succeed(0),
+    initial: () => Effect.succeed(0),
     handle: {
       Add: (state, { by }) =>
         by < 0 ? Effect.fail("negative" as const) : Effect.succeed({ state: state + by, reply: state + by }),
@@ -113,19 +113,44 @@ it.effect("refuses at once when its mailbox is full", () =>
   }),
 )
 
-it.effect("does not wait for a reply beyond the deadline", () =>
+it.effect("keeps a message that must not be lost until there is room for it, or until it has ended", () =>
   Effect.gen(function* () {
-    const ref = yield* counter()
+    const scope = yield* Scope.make()
+    const ref = yield* counter(1).pipe(Scope.provide(scope))
     const gate = yield* Deferred.make<void>()
-    const asked = yield* Effect.forkChild(Effect.flip(ref.ask(new Wait(gate), 500)), {
-      startImmediately: true,
-    })
-    yield* TestClock.adjust(499)
-    expect(asked.pollUnsafe()).toBeUndefined()
-    yield* TestClock.adjust(1)
-    expect(yield* Fiber.join(asked)).toMatchObject({ _tag: "AskTimeout", afterMs: 500 })
+    const fork = <A, E>(effect: Effect.Effect<A, E>) =>
+      Effect.tap(Effect.forkChild(effect, { startImmediately: true }), () => Effect.yieldNow)
+    const running = yield* fork(ref.ask(new Wait(gate)))
+    const kept = yield* Effect.forEach([1, 2, 3], (by) => fork(ref.deliver(new Add(by))))
+    expect(yield* Effect.flip(ref.ask(new Add(9)))).toMatchObject({ _tag: "MailboxFull" })
     yield* Deferred.succeed(gate, undefined)
-    expect(yield* ref.ask(new Add(2), 500)).toBe(2)
+    yield* Fiber.join(running)
+    expect(yield* Effect.forEach(kept, Fiber.join)).toEqual([1, 3, 6])
+    const held = yield* Deferred.make<void>()
+    const last = yield* Effect.forEach([new Wait(held), new Wait(held), new Wait(held)], (wait) =>
+      fork(Effect.flip(ref.deliver(wait))),
+    )
+    yield* Scope.close(scope, Exit.void)
+    for (const fiber of last) expect(yield* Fiber.join(fiber)).toMatchObject({ _tag: "ActorStopped" })
+  }),
+)
+
+it.effect("gives the next incarnation the state before the crash", () =>
+  Effect.gen(function* () {
+    const ref = yield* spawn<number, Add | Crash>({
+      name: "keeper",
+      terms,
+      capacity: 8,
+      initial: (before) => Effect.succeed(before ?? 100),
+      handle: {
+        Add: (state, { by }) => Effect.succeed({ state: state + by, reply: state + by }),
+        Crash: () => Effect.die(new Error("crash")),
+      },
+    })
+    expect(yield* ref.ask(new Add(1))).toBe(101)
+    yield* Effect.exit(ref.ask(new Crash()))
+    yield* TestClock.adjust(100)
+    expect(yield* ref.ask(new Add(1))).toBe(102)
   }),
 )
 

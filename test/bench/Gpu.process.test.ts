@@ -5,9 +5,9 @@ import { join } from "node:path"
 import { afterAll, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { gpuColumns, parseGpus, processColumns } from "#domain/models/NvidiaReport.ts"
+import type { Section } from "#harness/report/Result.ts"
 import { smallerCard } from "../../bench/gpu/Eviction.ts"
 import { gpuDefaults, gpuSuite } from "../../bench/gpu/Suite.ts"
-import type { Measured } from "../../bench/support/Suite.ts"
 import { fakeNvidiaSmi } from "../support/nodes/FakeNvidiaSmi.ts"
 import { temporaryDir } from "../support/nodes/TestNode.ts"
 
@@ -23,15 +23,15 @@ const { sections } = gpuSuite(gpuDefaults)
 it.live("without a card every section but the setup is not run, and says why", () =>
   Effect.gen(function* () {
     process.env.PATH = dir.path
-    const measured: Array<Measured> = []
+    const measured: Array<Section> = []
     for (const section of sections.filter((one) => one !== "setup")) {
       const options = { quick: true, profileDir: undefined, threads: undefined, section }
       yield* gpuSuite(gpuDefaults).run(options, (one) => measured.push(one))
     }
     expect(measured).toHaveLength(sections.length - 1)
-    for (const { found } of measured)
-      expect(found).toEqual([
-        { title: expect.stringMatching(/: not run$/), method: "nvidia-smi shows no GPU", findings: [] },
+    for (const { parts } of measured)
+      expect(parts).toEqual([
+        { title: expect.stringMatching(/: not run$/), method: "nvidia-smi shows no GPU", figures: [] },
       ])
   }).pipe(Effect.scoped),
 )

@@ -2,8 +2,9 @@
 import { readFileSync } from "node:fs"
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
+import type { Section } from "#harness/report/Result.ts"
 import { type SuiteCommand, suites } from "../../bench/run/Suites.ts"
-import { type Measured, suite } from "../../bench/support/Suite.ts"
+import { suite } from "../../bench/support/Suite.ts"
 
 const page = readFileSync(new URL("../../bench/README.md", import.meta.url), "utf8")
 
@@ -25,7 +26,7 @@ const started: Array<string> = []
 const found = (title: string) =>
   Effect.sync(() => {
     started.push(title)
-    return { title, method: "", findings: [] }
+    return { title, method: "", figures: [] }
   })
 const example = suite({
   name: "example",
@@ -42,10 +43,10 @@ const example = suite({
 const run = (section: string | undefined, quick = false) =>
   Effect.gen(function* () {
     started.length = 0
-    const measured: Array<Measured> = []
+    const measured: Array<Section> = []
     const options = { quick, profileDir: undefined, threads: undefined, section }
     yield* example.run(options, (one) => measured.push(one))
-    return { started: [...started], counts: measured.map(({ found, name }) => [name, found.length]) }
+    return { started: [...started], counts: measured.map(({ name, parts }) => [name, parts.length]) }
   }).pipe(Effect.scoped)
 
 it.effect("a section that is named runs alone; without a name all run but those that must be named", () =>

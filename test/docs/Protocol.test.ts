@@ -151,6 +151,7 @@ const retryAfterMs = 1_500
 const model = "m"
 
 const samples: { readonly [Tag in EdgeError["_tag"]]: Extract<EdgeError, { readonly _tag: Tag }> } = {
+  AccountNotFound: new Errors.AccountNotFound({ field: "org" }),
   AtCapacity: new Errors.AtCapacity({ model, retryAfterMs }),
   AuthUnavailable: new Errors.AuthUnavailable({ retryAfterMs }),
   BodyTooLarge: new Errors.BodyTooLarge({ limitBytes: 1 }),

@@ -3,13 +3,12 @@
 import { readFileSync } from "node:fs"
 import { Effect, Schema } from "effect"
 import { expect, it } from "vitest"
-import { idleMs, limitSeconds } from "#actors/live/LiveSession.ts"
+import { limitSeconds } from "#actors/live/LiveSession.ts"
 import { secretsOfUser } from "#api/access/RateLimit.ts"
 import { sessionFailuresAMinute } from "#api/access/Sessions.ts"
 import { idleMinutes } from "#api/conversation/door/RealtimeConversation.ts"
 import { longestSeconds } from "#api/conversation/door/SessionEnds.ts"
 import { decodeJson } from "#api/http/JsonBody.ts"
-import { maxKeys } from "#api/http/JsonPieces.ts"
 import { threadShare } from "#api/live/AudioIntake.ts"
 import { smallEvents } from "#api/live/EventReader.ts"
 import { turnSeconds } from "#api/live/RealtimeItems.ts"
@@ -21,9 +20,12 @@ import { builtInCatalog } from "#config/settings/NodeSettings.ts"
 import { audioAllowance } from "#domain/access/AudioAllowance.ts"
 import { readAhead } from "#domain/access/ReadAhead.ts"
 import { clockSkewMs, keySetAgeSeconds, maxSessionMs } from "#domain/access/SigningSchedule.ts"
+import { idleMs } from "#domain/audio/Listening.ts"
 import { maxTermsCharacters, secretSeconds, sessionsAtOnce } from "#domain/conversation/ClientSecretTerms.ts"
 import { maxItemBytes, maxItems } from "#domain/conversation/History.ts"
 import { mostBeside } from "#domain/conversation/TurnTaking.ts"
+import { maxJsonBytes, maxKeys, maxNumberChars } from "#domain/json/JsonLimits.ts"
+import { parseJson } from "#domain/json/JsonText.ts"
 import { Catalog, Runtime } from "#domain/models/ModelEntry.ts"
 import { allowance } from "#domain/pictures/Allowance.ts"
 import { maxScans } from "#domain/pictures/Jpeg.ts"
@@ -31,8 +33,8 @@ import { maxPicturePixels } from "#domain/pictures/PictureFile.ts"
 import { requestPieces } from "#domain/queues/PieceBudget.ts"
 import { CompletionRequest, maxPrompts } from "#domain/wire/Completion.ts"
 import type { InvalidRequest } from "#domain/wire/Errors.ts"
-import { maxJsonBytes, parseJson } from "#domain/wire/JsonText.ts"
 import { windowSeconds } from "#domain/wire/LiveParameters.ts"
+import { maxEventBytes } from "#domain/wire/RealtimeProtocol.ts"
 import { maxRequestIdLength } from "#domain/wire/RequestId.ts"
 import { metadataLimits } from "#domain/wire/responses/Request.ts"
 import { maxBiases, maxReplies, maxTopLogprobs } from "#domain/wire/Sampling.ts"
@@ -52,8 +54,9 @@ import { maxArgumentChars, maxArgumentParts } from "#services/chat/ChatTurns.ts"
 import { maxLogprobs } from "#services/ReplyLimits.ts"
 import { maxFileBytes } from "#services/TranscriptionUpload.ts"
 import { maxLiveSecrets } from "#store/accounts/ClientSecrets.ts"
-import { AnswerBounds, answerLifeMs } from "#store/idempotency/IdempotencyStore.ts"
+import { AnswerBounds } from "#store/idempotency/IdempotencyStore.ts"
 import { maxUnfinished, maxUnfinishedOfOrg } from "#store/ledger/Jobs.ts"
+import { defaultRetention } from "#store/sql/Retention.ts"
 import { lostMs } from "#store/sql/StoreNode.ts"
 import { defaultSettings } from "#transport/TransportSettings.ts"
 import { rowsOf, sections } from "./ProtocolPages.ts"
@@ -101,6 +104,7 @@ const limits: Readonly<Record<string, string>> = {
   "commas in a JSON body": lastNumber(problemIn(`[${"0,".repeat(200_000)}0]`)),
   "nesting of a JSON body": `${lastNumber(problemIn("[".repeat(1_000)))} levels`,
   "keys of an object in a large body": n(maxKeys),
+  "characters of a number in a large body": n(maxNumberChars),
   "items of a list, with those of the lists inside its items": `${lastNumber(complaint(decodeCompletion(JSON.stringify({ a: Array(9_000).fill(0) }))))} items`,
   "request head": `${n(defaultSettings.headBytes)} bytes`,
   "silence within a body": s(defaultSettings.bodyStallTimeoutMs),
@@ -137,7 +141,9 @@ const limits: Readonly<Record<string, string>> = {
   "speech input, `tts-3b-ml`": capOf("tts-3b-ml"),
   "speech speed": `0.25 to ${lastNumber(speed)}`,
   "transcription file": `${n(maxFileBytes)} bytes`,
-  "decoded length of a file": `${n(DEFAULT_LIMITS.maxSeconds)} s`,
+  "decoded length of a file": Number.isFinite(DEFAULT_LIMITS.maxSeconds)
+    ? `${n(DEFAULT_LIMITS.maxSeconds)} s`
+    : "none",
   "processor time to decode a file": s(DEFAULT_LIMITS.maxCpuMs),
   "transcription prompt": `${lastNumber(prompt)} characters`,
   "unfinished jobs of an organization": `${maxUnfinishedOfOrg} on a node`,
@@ -149,7 +155,7 @@ const limits: Readonly<Record<string, string>> = {
   "valid client secrets of an organization": n(maxLiveSecrets),
   "session of a client secret": `${n(maxTermsCharacters)} characters of JSON`,
   "key set at an edge": `${keySetAgeSeconds} s`,
-  "answer for an `Idempotency-Key`": s(answerLifeMs),
+  "answer for an `Idempotency-Key`": s(defaultRetention.answerMs),
   "size of such an answer": `${n(Effect.runSync(AnswerBounds).answerBytes)} bytes`,
   "job of a node that is not seen": s(lostMs),
   "time to finish when a node stops": `${settings.drainSeconds.fallback} s`,
@@ -168,6 +174,8 @@ const limits: Readonly<Record<string, string>> = {
   "answers outside of a conversation at a time": n(mostBeside),
   "`window_s`": `${windowSeconds.minimum} to ${windowSeconds.maximum}`,
   message: `${n(defaultSettings.frameBytes)} bytes`,
+  "event of a realtime client": `${n(maxEventBytes)} bytes, ${n(maxJsonBytes)} without the audio of an \`append\``,
+  "the same, read to its end": `${n(defaultSettings.discardedFrameBytes)} bytes`,
   "messages that wait to be read": `${n(defaultSettings.inboundBytes)} bytes, of a listener ${n(defaultSettings.unreadBytes)}`,
   "audio of a socket": `${audioAllowance.burst} s at once, then ${audioAllowance.perSecond} s a second`,
   "realtime events and detected speech of all sockets": `${threadShare.perSecond} ms of the gateway's thread a second, users in turn`,

@@ -1,12 +1,10 @@
 // README's own lines, in order, but for the installation, which FirstMinutes.long.test.ts performs; its programs once more on another
-// Node where there is one. The table of models for people is computed again from the presets.
-import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
+// Node where there is one.
+import { chmodSync, mkdirSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { processBytes } from "#actors/model/MemoryClaim.ts"
-import { presetNamed } from "#weights/presets/Presets.ts"
 import { MARKUP } from "../../models/eval/ChatRubric.ts"
-import { blocksOf, type GuideBlock, repository } from "../support/docs/GuideBlocks.ts"
+import { blocksOf, type GuideBlock } from "../support/docs/GuideBlocks.ts"
 import { noOtherNode, otherNode, useNode } from "../support/docs/OtherNode.ts"
 import { type GuideRun, linkRepository, startGuide } from "../support/docs/RunGuide.ts"
 import { needs, onlyWhere } from "../support/groups/Needs.ts"
@@ -93,23 +91,4 @@ describe("README", needs("curl"), () => {
       }
     },
   )
-})
-
-describe("the models for people", () => {
-  const rows = readFileSync(`${repository}/README.md`, "utf8")
-    .split("\n")
-    .filter((line) => /^\| \d+ GB \|/.test(line))
-    .map((line) => line.split("|").map((cell) => cell.trim().replaceAll("`", "")))
-
-  it("are presets, with the sizes of their files and the memory that a node sets aside", () => {
-    expect(rows).toHaveLength(3)
-    for (const [, machine = "", ears = "", text = "", voice = "", disk, memory] of rows) {
-      const sizes = [ears, text, voice].map((name) => presetNamed(name)?.sizeBytes ?? Number.NaN)
-      const bytes = sizes.reduce((sum, size) => sum + size, 0)
-      expect([machine, disk]).toEqual([machine, `${(bytes / 1e9).toFixed(1)} GB`])
-      expect([machine, memory]).toEqual([machine, `${((bytes + 3 * processBytes) / 1e9).toFixed(1)} GB`])
-      // Half of the machine is left to the contexts, the system and other programs.
-      expect((bytes + 3 * processBytes) / 1e9).toBeLessThan(Number.parseInt(machine, 10) / 2)
-    }
-  })
 })

@@ -92,7 +92,7 @@ it("the registry gives a handle whose requests, events and facts are those of th
   expectTypeOf<Got>().toEqualTypeOf<ModelHandle<"text">>()
   expectTypeOf<ReturnType<Got["facts"]>>().toEqualTypeOf<TextFacts | undefined>()
   expectTypeOf<Parameters<Got["run"]>[0]>().toEqualTypeOf<GenerateCall>()
-  expectTypeOf<Parameters<Parameters<Got["run"]>[1]["unit"]>[0]>().toEqualTypeOf<TextDelta>()
+  expectTypeOf<Parameters<Parameters<Got["run"]>[1]["take"]>[0]>().toEqualTypeOf<TextDelta>()
   expectTypeOf<Effect.Success<ReturnType<Got["run"]>>>().toEqualTypeOf<GenerateEnd>()
   expectTypeOf<ReturnType<(typeof ofKind)["speech"]>>().not.toEqualTypeOf<
     ReturnType<(typeof ofKind)["text"]>

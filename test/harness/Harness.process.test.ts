@@ -8,7 +8,9 @@ import { sizedPrompts } from "#harness/data/Prompts.ts"
 import { parseObjective } from "#harness/load/Objective.ts"
 import type { Plan, Plans } from "#harness/Plan.ts"
 import { run } from "#harness/Run.ts"
-import type { PointResult } from "#harness/report/Result.ts"
+import { figureIn, type Section } from "#harness/report/Result.ts"
+import { allRequests } from "#harness/report/Summarize.ts"
+import { figuresIn } from "./report/SectionFigures.ts"
 import { type Answer, chunkOf, paced, type ScriptedServer, scriptedServer, sse } from "./ScriptedServer.ts"
 
 const chatPath = "/v1/chat/completions"
@@ -56,8 +58,8 @@ const planFor = (
   ...rest,
 })
 
-const measure = async (plan: Plan): Promise<PointResult> =>
-  (await run({ plan, signal: new AbortController().signal, onProgress: () => {} })).points[0]!
+const measure = async (plan: Plan): Promise<Section> =>
+  (await run({ plan, signal: new AbortController().signal, onProgress: () => {} }))[0]!
 
 const open: Array<ScriptedServer> = []
 const serve = async (answers: Readonly<Record<string, Answer>>): Promise<ScriptedServer> => {
@@ -107,32 +109,32 @@ describe.concurrent("a server that stalls", () => {
           maxInFlight,
         }),
       )
-      expect(point.failed).toBe(0)
-      const first = point.timeline[0]!.at_s * 1000
-      const during = point.timeline.filter(
-        ({ at_s }) =>
-          at_s * 1000 > first + stallAfterMs + 100 && at_s * 1000 < first + stallAfterMs + stallMs,
+      expect(figuresIn(point, allRequests).failed!.median).toBe(0)
+      const first = point.load!.timeline[0]!.atSeconds * 1000
+      const during = point.load!.timeline.filter(
+        ({ atSeconds }) =>
+          atSeconds * 1000 > first + stallAfterMs + 100 && atSeconds * 1000 < first + stallAfterMs + stallMs,
       )
       // 40 a second for 1.4 s.
       expect(during.length).toBeGreaterThan(30)
-      for (const { at_s, e2e_ms } of during) {
-        const leftMs = first + stallAfterMs + stallMs - at_s * 1000
-        expect(e2e_ms! / leftMs).toBeGreaterThan(0.9)
+      for (const { atSeconds, endMs } of during) {
+        const leftMs = first + stallAfterMs + stallMs - atSeconds * 1000
+        expect(endMs! / leftMs).toBeGreaterThan(0.9)
       }
-      const e2e = point.kinds.text!.figures.e2e!
-      expect(e2e.p99.value / stallMs).toBeGreaterThan(0.85)
-      expect(e2e.p95.value / stallMs).toBeGreaterThan(0.6)
-      expect(point.most_in_flight).toBeLessThanOrEqual(maxInFlight)
+      const e2e = figuresIn(point, "text").e2e!
+      expect(e2e.p99 / stallMs).toBeGreaterThan(0.85)
+      expect(e2e.p95 / stallMs).toBeGreaterThan(0.6)
+      expect(figuresIn(point, allRequests)["most in flight"]!.median).toBeLessThanOrEqual(maxInFlight)
     },
   )
 
   it("hides it in a closed loop, where the only client waits", async () => {
     const { target } = await serve({ [chatPath]: stalling(5) })
     const point = await measure(planFor(target, text, { durationMs: 3_000, requests: 100_000 }))
-    const { e2e } = point.kinds.text!.figures
+    const { e2e } = figuresIn(point, "text")
     expect(e2e!.max / stallMs).toBeGreaterThan(0.85)
     // The open loop shows more than 0.6.
-    expect(e2e!.p95.value / stallMs).toBeLessThan(0.3)
+    expect(e2e!.p95 / stallMs).toBeLessThan(0.3)
   })
 })
 
@@ -140,20 +142,20 @@ describe.concurrent("times that are known", () => {
   it("come back as first token, gaps and their longest", async () => {
     const script = { ttftMs: 200, itlMs: 40, tokens: 8, gapMs: 260 }
     const { target } = await serve({ [chatPath]: paced(script) })
-    const { figures, requests } = (await measure(planFor(target, text, { requests: 6 }))).kinds.text!
-    expect(requests).toBe(6)
+    const figures = figuresIn(await measure(planFor(target, text, { requests: 6 })), "text")
+    expect(figures.e2e!.readings).toBe(6)
     const within = (value: number, expected: number) => {
       expect(value / expected).toBeGreaterThan(0.9)
       expect(value / expected).toBeLessThan(1.5)
     }
-    within(figures.ttft!.p50.value, script.ttftMs)
-    within(figures.itl!.p50.value, script.itlMs)
-    within(figures.gap!.p50.value, script.itlMs + script.gapMs)
+    within(figures.ttft!.median, script.ttftMs)
+    within(figures.itl!.median, script.itlMs)
+    within(figures.gap!.median, script.itlMs + script.gapMs)
     const wholeMs = script.ttftMs + 7 * script.itlMs + script.gapMs
-    within(figures.e2e!.p50.value, wholeMs)
-    within(figures.tpot!.p50.value, (wholeMs - script.ttftMs) / 7)
-    expect(figures.tokens!.mean.value).toBe(8)
-    expect(figures.itl!.count).toBe(6 * 7)
+    within(figures.e2e!.median, wholeMs)
+    within(figures.tpot!.median, (wholeMs - script.ttftMs) / 7)
+    expect(figures.tokens!.mean).toBe(8)
+    expect(figures.itl!.readings).toBe(6 * 7)
   })
 
   it("goodput is the share of requests within the objective", async () => {
@@ -164,8 +166,8 @@ describe.concurrent("times that are known", () => {
     const { target } = await serve({ [chatPath]: (...all) => (nth++ % 4 === 3 ? slow : fast)(...all) })
     const objective = parseObjective("ttft_p50<400ms")
     const point = await measure(planFor(target, text, { requests: 12 }, { objective }))
-    expect(point.goodput.share.value).toBe(9 / 12)
-    expect(point.broken).toEqual([])
+    expect(figuresIn(point, allRequests).goodput!.median).toBe(9 / 12)
+    expect(point.parts[0]!.notes).toEqual([])
   })
 })
 
@@ -191,17 +193,17 @@ describe.concurrent("speech", () => {
 
   it("that comes late is an under-run each time, and a buffer hides what it can", async () => {
     const { target } = await serve({ [speechPath]: late })
-    const { figures } = (await measure(planFor(target, speech(), { requests: 3 }))).kinds.speech!
-    expect(figures.underruns!.p50.value).toBe(2)
+    const figures = figuresIn(await measure(planFor(target, speech(), { requests: 3 })), "speech")
+    expect(figures.underruns!.median).toBe(2)
     // 400 ms of audio against 940, then 200 against 700.
     const expectedMs = 540 + 500
-    expect(figures.starved!.p50.value / expectedMs).toBeGreaterThan(0.9)
-    expect(figures.starved!.p50.value / expectedMs).toBeLessThan(1.3)
-    expect(figures.audio!.mean.value).toBeCloseTo(0.8, 6)
-    expect(figures.rtf!.p50.value).toBeGreaterThan(2)
+    expect(figures.starved!.median / expectedMs).toBeGreaterThan(0.9)
+    expect(figures.starved!.median / expectedMs).toBeLessThan(1.3)
+    expect(figures.audio!.mean).toBeCloseTo(0.8, 6)
+    expect(figures.rtf!.median).toBeGreaterThan(2)
     // The silence before the sound counts.
-    expect(figures.first_sound!.p50.value - figures.first_byte!.p50.value).toBeGreaterThan(25)
-    const buffered = (await measure(planFor(target, speech(800), { requests: 2 }))).kinds.speech!.figures
+    expect(figures.first_sound!.median - figures.first_byte!.median).toBeGreaterThan(25)
+    const buffered = figuresIn(await measure(planFor(target, speech(800), { requests: 2 })), "speech")
     expect(buffered.underruns!.max).toBe(0)
   })
 
@@ -214,8 +216,8 @@ describe.concurrent("speech", () => {
         response.end(`${event}${event}data: {"type":"speech.audio.done"}\n\n`)
       },
     })
-    const { figures } = (await measure(planFor(target, speech(), { requests: 2 }))).kinds.speech!
-    expect(figures.audio!.mean.value).toBeCloseTo(0.5, 6)
+    const figures = figuresIn(await measure(planFor(target, speech(), { requests: 2 })), "speech")
+    expect(figures.audio!.mean).toBeCloseTo(0.5, 6)
   })
 })
 
@@ -242,11 +244,10 @@ describe.concurrent("transcriptions", () => {
           .end(JSON.stringify({ text: heard(body) }))
       },
     })
-    const { figures, word_error_percent } = (await measure(planFor(target, plans(false), { requests: 4 })))
-      .kinds.transcription!
-    expect(word_error_percent).toBeCloseTo((100 * 2) / 10, 6)
+    const figures = figuresIn(await measure(planFor(target, plans(false), { requests: 4 })), "transcription")
+    expect(figures["word errors over all words"]!.median).toBeCloseTo(2 / 10, 6)
     expect(figures.wer!.max).toBe(0.5)
-    expect(figures.audio!.mean.value).toBe(1.5)
+    expect(figures.audio!.mean).toBe(1.5)
     const form = bodies[1]!.toString("latin1")
     for (const [name, value] of [
       ["model", "m"],
@@ -268,10 +269,9 @@ describe.concurrent("transcriptions", () => {
         response.end(`data: ${JSON.stringify({ type: "transcript.text.done", text: heard(body) })}\n\n`)
       },
     })
-    const { figures, word_error_percent } = (await measure(planFor(target, plans(true), { requests: 4 })))
-      .kinds.transcription!
-    expect(word_error_percent).toBeCloseTo(20, 6)
-    expect(figures.final!.p50.value - figures.ttft!.p50.value).toBeGreaterThan(250)
+    const figures = figuresIn(await measure(planFor(target, plans(true), { requests: 4 })), "transcription")
+    expect(figures["word errors over all words"]!.median).toBeCloseTo(0.2, 6)
+    expect(figures.final!.median - figures.ttft!.median).toBeGreaterThan(250)
   })
 })
 
@@ -295,11 +295,13 @@ describe.concurrent("a ramp", () => {
       { load: { loop: "closed", clients: 1 }, durationMs: 900, requests: 1_000 },
       { objective: parseObjective("ttft_p50<160ms"), ramp: { most: 64, trials: 12, precision: 1.01 } },
     )
-    const { knee, points } = await run({ plan, signal: new AbortController().signal, onProgress: () => {} })
-    expect(knee!.unit).toBe("clients")
-    expect(knee!.held).toBeGreaterThanOrEqual(3)
-    expect(knee!.held).toBeLessThanOrEqual(6)
-    expect(knee!.broke! - knee!.held!).toBe(1)
-    expect(points.length).toBeGreaterThan(3)
+    const sections = await run({ plan, signal: new AbortController().signal, onProgress: () => {} })
+    const knee = (name: string) => figureIn(sections.at(-1), "The knee", name)
+    const held = knee("highest load that held the objective")
+    expect(held!.unit).toBe("clients")
+    expect(held!.median).toBeGreaterThanOrEqual(3)
+    expect(held!.median).toBeLessThanOrEqual(6)
+    expect(knee("lowest load that did not")!.median! - held!.median!).toBe(1)
+    expect(sections.length).toBeGreaterThan(4)
   })
 })

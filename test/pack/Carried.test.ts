@@ -1,7 +1,7 @@
 // What the tarball carries and what npm fetches with it, from the lock file; and that no package runs a script.
 import { readFileSync } from "node:fs"
 import { describe, expect, it } from "vitest"
-import { carried, fetched, type Lock, platformPackages } from "../../pack/Carried.ts"
+import { carried, fetched, type Lock, licenceTable, platformPackages } from "../../pack/Carried.ts"
 import packageJson from "../../package.json" with { type: "json" }
 
 const lock = JSON.parse(readFileSync(new URL("../../package-lock.json", import.meta.url), "utf8")) as Lock & {
@@ -44,5 +44,16 @@ describe("the tarball", () => {
     expect(() => carried(unknown)).toThrow(
       "node_modules/a: may the tarball carry a package under the licence SSPL-1.0?",
     )
+  })
+
+  it("carries a package under the MPL, and says where its source is", () => {
+    const path = "node_modules/a"
+    const resolved = "https://registry.npmjs.org/a/-/a-1.0.0.tgz"
+    const mpl = { packages: { [path]: { version: "1.0.0", license: "MPL-2.0", resolved } } }
+    expect(carried(mpl)).toEqual([path])
+    expect(licenceTable(mpl, [path])).toContain(`| \`a\` | 1.0.0 | MPL-2.0; unchanged, source: ${resolved} |`)
+    expect(
+      licenceTable({ packages: { [path]: { version: "1.0.0", license: "MIT", resolved } } }, [path]),
+    ).not.toContain(resolved)
   })
 })

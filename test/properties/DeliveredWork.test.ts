@@ -84,10 +84,10 @@ const scripted = (plan: Plan) => {
       if (plan.ending === "full") return yield* new AtCapacity({ model: "fake", retryAfterMs: 1 })
       const failed = new EngineFailed({ model: "fake", reason: "crashed", detail: "" })
       if (plan.ending === "never starts") return yield* failed
-      listener.started({ promptTokens: plan.promptTokens, cachedTokens: 0 }, flow)
+      listener.started?.({ promptTokens: plan.promptTokens, cachedTokens: 0 }, flow)
       for (let i = 1; i <= plan.tokens; i++) {
         if (plan.pauses && i % 16 === 0) yield* Effect.yieldNow
-        listener.unit({ text: "x", completionTokens: i })
+        listener.take({ text: "x", completionTokens: i })
       }
       if (plan.ending === "fails") return yield* failed
       if (plan.ending === "client leaves") return yield* Effect.never

@@ -97,7 +97,7 @@ const history = (commands: ReadonlyArray<Command>, engines: InProcessEngines, ch
           seen.started++
           if ((one?.ends ?? 0) > 0) seen.late++
         },
-        unit: ({ text }: TextDelta) => {
+        take: ({ text }: TextDelta) => {
           seen.text += text
           if ((one?.ends ?? 0) > 0) seen.late++
         },

@@ -128,7 +128,7 @@ const history = (first: Catalog, commands: ReadonlyArray<Command>, engines: InPr
           seen.started++
           if ((one?.ends ?? 0) > 0) seen.late++
         },
-        unit: ({ text }: TextDelta) => {
+        take: ({ text }: TextDelta) => {
           seen.text += text
           if ((one?.ends ?? 0) > 0) seen.late++
         },

@@ -8,6 +8,7 @@ import { Accounts } from "#store/accounts/Accounts.ts"
 import { seriousFindings } from "../support/clients/Axe.ts"
 import { openPlayground, startBrowser } from "../support/clients/Browser.ts"
 import { has, needs } from "../support/groups/Needs.ts"
+import { isLong } from "../support/groups/Runs.ts"
 import { builtInModel } from "../support/nodes/BuiltInModels.ts"
 import { fakeModel } from "../support/nodes/TestCatalog.ts"
 import { startNode, type TestNode, untilIdle, untilLoaded } from "../support/nodes/TestNode.ts"
@@ -211,11 +212,14 @@ const standing = (page: Page) =>
     return { scrollY, head: inside(".top"), tabs: inside(".tabs"), key: inside("#key") }
   })()`)
 
-describe.each([
+/** The smallest in `npm test`. */
+const sizes: ReadonlyArray<readonly [number, number]> = [
+  [390, 844],
   [1280, 800],
   [1280, 1100],
-  [390, 844],
-])("at %i × %i", (width, height) => {
+]
+
+describe.each(isLong ? sizes : sizes.slice(0, 1))("at %i × %i", (width, height) => {
   it("opens at its top, and the head stays in sight", withBrowser, async () => {
     const fresh = await browser!.newPage({ viewport: { width, height } })
     for (const panel of panels) {

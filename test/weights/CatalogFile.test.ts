@@ -77,6 +77,11 @@ describe("an unknown key is named with the nearest right one", () => {
       { ...llama, options: { gpu_layers: 3 } },
       'options.gpu_layers: is not a known key; did you mean "gpuLayers"?',
     ],
+    [
+      "of a former version",
+      { ...llama, options: { native: "addon" } },
+      "options.native: is gone; remove it: llama.cpp is called through its C interface, which has no alternative",
+    ],
     ["of runtime", { runtime: { thread: 1 } }, 'runtime.thread: is not a known key; did you mean "threads"?'],
     [
       "of price",

@@ -31,15 +31,3 @@ export const spreadOf = (values: ReadonlyArray<number>): Spread => ({
   high: Math.max(...values),
   readings: values.length,
 })
-
-/**
- * Subject divided by floor, reading by reading. The two were measured alternately, so a busy period of the machine
- * affected both halves of a pair. @throws if the lengths differ.
- */
-export const pairedRatios = (
-  subject: ReadonlyArray<number>,
-  floor: ReadonlyArray<number>,
-): ReadonlyArray<number> => {
-  if (subject.length !== floor.length) throw new Error("readings without a partner")
-  return subject.map((value, at) => value / (floor[at] ?? Number.NaN))
-}

@@ -5,14 +5,14 @@ import { Latencies } from "../figures/Latencies.ts"
 
 export interface ClientCost {
   /** Delay of the client's event loop, milliseconds; times are late by up to this. */
-  readonly client_lag_p99_ms: number
-  readonly client_lag_max_ms: number
+  readonly lagP99Ms: number
+  readonly lagMaxMs: number
   /** From the scheduled moment of a request until it was sent, except where it waited for a place in flight. */
-  readonly send_late_p99_ms: number
+  readonly sendLateP99Ms: number
   /** Processor time of the client, milliseconds for each request. */
-  readonly cpu_ms_per_request: number
+  readonly cpuMsPerRequest: number
   /** Share of one core that the client used. */
-  readonly core_share: number
+  readonly coreShare: number
   /** The sentence that explains why the client limited the result; absent if it did not. */
   readonly bottleneck?: string
 }
@@ -53,11 +53,11 @@ export class ClientWatch {
           ? `the client's event loop was late by ${lagP99.toFixed(1)} ms (p99)`
           : undefined
     return {
-      client_lag_p99_ms: lagP99,
-      client_lag_max_ms: lagMs(this.#delay.max),
-      send_late_p99_ms: this.#late.at(99),
-      cpu_ms_per_request: requests === 0 ? 0 : cpuMs / requests,
-      core_share: coreShare,
+      lagP99Ms: lagP99,
+      lagMaxMs: lagMs(this.#delay.max),
+      sendLateP99Ms: this.#late.at(99),
+      cpuMsPerRequest: requests === 0 ? 0 : cpuMs / requests,
+      coreShare,
       ...(bottleneck === undefined ? {} : { bottleneck }),
     }
   }

@@ -1,24 +1,25 @@
-// Two results side by side: ratios of the second to the first with intervals, and which of them differ by more than chance.
+// Two results side by side, figure by figure: ratios of the second to the first, and which of them differ by more than chance.
 // Pure.
-
 import type { Interval } from "../figures/Bootstrap.ts"
-import { type FigureName, factsOf, figures } from "../figures/Figures.ts"
-import { hasInterval, loadName } from "./Format.ts"
-import type { FigureResult, PointResult, Result } from "./Result.ts"
+import type { Estimate, Figure, Part } from "./Figure.ts"
+import { digits, hasBounds, rangeOf, scaled, scaleFor, unscaled } from "./Format.ts"
+import type { Table } from "./Report.ts"
+import type { Result, Section } from "./Result.ts"
 
 export interface Ratio {
-  readonly load: string
-  readonly kind: string
+  readonly section: string
+  readonly part: string
   readonly figure: string
+  /** `median`, or another value of its distribution. */
   readonly measure: string
-  readonly unit: (typeof figures)[FigureName]["unit"]
+  readonly unit: string
   readonly a: number
   readonly b: number
-  /** b / a with its 95 % interval; bounds are NaN where one side has none. */
+  /** b / a. Of two intervals with its 95 % interval, of two ranges with the least and the greatest ratio; otherwise NaN. */
   readonly ratio: Interval
-  /** The interval excludes 1. */
+  /** By more than chance. */
   readonly differs: boolean
-  /** Which is better, if they differ. */
+  /** Which is better, if they differ and one is known to be. */
   readonly better: "A" | "B" | undefined
 }
 
@@ -31,37 +32,78 @@ const logError = ({ high, low }: Interval): number => (Math.log(high) - Math.log
 /** The ratio of two independent estimates, by the normal approximation on the logarithmic scale. */
 export const ratioOf = (a: Interval, b: Interval): Interval => {
   const value = b.value / a.value
-  if (!hasInterval(a) || !hasInterval(b) || a.low <= 0 || b.low <= 0) {
+  if (!hasBounds(a) || !hasBounds(b) || a.low <= 0 || b.low <= 0) {
     return { value, low: Number.NaN, high: Number.NaN }
   }
   const error = Math.hypot(logError(a), logError(b))
   return { value, low: value * Math.exp(-z * error), high: value * Math.exp(z * error) }
 }
 
-const measures = ["mean", "p50", "p95", "p99"] as const
+/** The least and the greatest ratio of a reading of b to one of a, where both were repeated. */
+const rangeRatio = (a: Interval, b: Interval, isRepeated: boolean): Interval => {
+  const bounded = isRepeated && hasBounds(a) && hasBounds(b) && a.low > 0 && b.low > 0
+  return {
+    value: b.value / a.value,
+    low: bounded ? b.low / a.high : Number.NaN,
+    high: bounded ? b.high / a.low : Number.NaN,
+  }
+}
 
-const ratiosOf = (
-  load: string,
-  kind: string,
-  name: FigureName,
-  a: FigureResult,
-  b: FigureResult,
-): ReadonlyArray<Ratio> => {
-  const { moreIsBetter = false, unit } = factsOf(name)
-  return measures.flatMap((measure) => {
-    if (a[measure].value === 0 || b[measure].value === 0) return []
-    const ratio = ratioOf(a[measure], b[measure])
-    const differs = hasInterval(ratio) && (ratio.low > 1 || ratio.high < 1)
-    const better = differs ? (ratio.value > 1 === moreIsBetter ? "B" : "A") : undefined
+/** How likely all readings of one are above all of the other if both come from the same source: 2 of all orders. */
+const chanceApart = (a: number, b: number): number => {
+  let orders = 1
+  for (let i = 1; i <= a; i++) orders *= (b + i) / i
+  return 2 / orders
+}
+const mostChance = 0.05
+
+/** NaN where the form has null. */
+const interval = ({ high, low, value }: Estimate): Interval => ({
+  value: value ?? Number.NaN,
+  low: low ?? Number.NaN,
+  high: high ?? Number.NaN,
+})
+
+const measuresOf = ({ distribution, high, low, median }: Figure): Readonly<Record<string, Interval>> => ({
+  median: interval({ value: median, low, high }),
+  ...(distribution === undefined
+    ? {}
+    : {
+        mean: interval(distribution.mean),
+        p95: interval(distribution.p95),
+        p99: interval(distribution.p99),
+      }),
+})
+
+const moreIsBetter = ({ better, goal }: Figure): boolean | undefined => {
+  if (better !== undefined) return better === "more"
+  return goal === undefined ? undefined : goal.is === "at least"
+}
+
+type Pair<A> = readonly [a: A, b: A]
+
+const ratiosOf = (section: string, part: string, [a, b]: Pair<Figure>): ReadonlyArray<Ratio> => {
+  const [inA, inB] = [measuresOf(a), measuresOf(b)]
+  const isRange = a.bounds === "range" && b.bounds === "range"
+  const isEnough = !isRange || chanceApart(a.readings, b.readings) <= mostChance
+  const more = moreIsBetter(a)
+  return Object.entries(inA).flatMap(([measure, one]): ReadonlyArray<Ratio> => {
+    const other = inB[measure]
+    if (other === undefined || !(one.value !== 0 && other.value !== 0)) return []
+    if (Number.isNaN(one.value) || Number.isNaN(other.value)) return []
+    const isRepeated = a.readings > 1 && b.readings > 1
+    const ratio = isRange ? rangeRatio(one, other, isRepeated) : ratioOf(one, other)
+    const differs = isEnough && hasBounds(ratio) && (ratio.low > 1 || ratio.high < 1)
+    const better = differs && more !== undefined ? (ratio.value > 1 === more ? "B" : "A") : undefined
     return [
       {
-        load,
-        kind,
-        figure: name,
+        section,
+        part,
+        figure: a.name,
         measure,
-        unit,
-        a: a[measure].value,
-        b: b[measure].value,
+        unit: a.unit,
+        a: one.value,
+        b: other.value,
         ratio,
         differs,
         better,
@@ -70,18 +112,33 @@ const ratiosOf = (
   })
 }
 
-const nth = <A>(list: ReadonlyArray<A>, at: number): A | undefined => list[at]
-
-/** Points with the same load, in order; a ramp's points rarely have the same one. */
-const pairs = (a: Result, b: Result): ReadonlyArray<readonly [PointResult, PointResult]> =>
-  a.points.flatMap((point, at) => {
-    const same = b.points.find((other) => loadName(other.load) === loadName(point.load))
-    const other = same ?? (a.points.length === 1 && b.points.length === 1 ? nth(b.points, at) : undefined)
-    return other === undefined ? [] : [[point, other] as const]
+/** Those of the same name, in order. Where each side has one alone, these two: a load or a title may differ by a number. */
+const paired = <A>(
+  a: ReadonlyArray<A>,
+  b: ReadonlyArray<A>,
+  nameOf: (one: A) => string,
+): ReadonlyArray<Pair<A>> =>
+  a.flatMap((one) => {
+    const other =
+      b.find((each) => nameOf(each) === nameOf(one)) ?? (a.length === 1 && b.length === 1 ? b[0] : undefined)
+    return other === undefined ? [] : [[one, other] as const]
   })
 
+const sectionsOf = (a: Result, b: Result): ReadonlyArray<Pair<Section>> =>
+  paired(a.sections, b.sections, ({ name }) => name)
+
+export const compareResults = (a: Result, b: Result): ReadonlyArray<Ratio> =>
+  sectionsOf(a, b).flatMap(([sectionA, sectionB]) =>
+    paired<Part>(sectionA.parts, sectionB.parts, ({ title }) => title).flatMap(([partA, partB]) =>
+      partA.figures.flatMap((figure) => {
+        const other = partB.figures.find(({ name }) => name === figure.name)
+        return other === undefined ? [] : ratiosOf(sectionA.name, partA.title, [figure, other])
+      }),
+    ),
+  )
+
 /** Settings that may differ: servers have other names for one model, and each run needs its own prompts. */
-const free = new Set(["seed", "model", "voice"])
+const free = new Set(["seed", "model", "voice", "transport", "weights"])
 
 const comparable = ({ settings }: Result): string =>
   JSON.stringify(settings, (name, value: unknown) => (free.has(name) ? undefined : value))
@@ -96,47 +153,49 @@ export const differencesOf = (a: Result, b: Result): ReadonlyArray<string> => {
     )
   }
   if (comparable(a) !== comparable(b)) found.push("the settings differ (load, requests or data)")
-  for (const [name, result] of [["A", a] as const, ["B", b] as const]) {
-    if (result.points.some((point) => point.client.bottleneck !== undefined)) {
-      found.push(`the client limited a point of ${name}`)
-    }
+  if (a.neighbours?.processes !== b.neighbours?.processes || a.neighbours?.nice !== b.neighbours?.nice)
+    found.push("other processes computed beside one of them")
+  for (const [name, { failure, sections }] of [["A", a] as const, ["B", b] as const]) {
+    if (failure !== undefined) found.push(`${name} is partial: ${failure}`)
+    for (const section of sections)
+      for (const caution of section.cautions ?? []) found.push(`${name}, ${section.name}: ${caution}`)
   }
-  if (pairs(a, b).length === 0) found.push("no point of the two has the same load")
+  if (sectionsOf(a, b).length === 0) found.push("no section of the two has the same name")
   return found
 }
 
-export const compareResults = (a: Result, b: Result): ReadonlyArray<Ratio> =>
-  pairs(a, b).flatMap(([pointA, pointB]) => {
-    const load = loadName(pointA.load)
-    const rates: ReadonlyArray<Ratio> = [
-      ["completed", pointA.completed_per_second, pointB.completed_per_second] as const,
-      ["tokens", pointA.output_tokens_per_second ?? 0, pointB.output_tokens_per_second ?? 0] as const,
-      ["audio", pointA.audio_seconds_per_second ?? 0, pointB.audio_seconds_per_second ?? 0] as const,
-    ]
-      .filter(([, one, other]) => one > 0 && other > 0)
-      .map(([figure, one, other]) => ({
-        load,
-        kind: "all",
-        figure,
-        measure: "per second",
-        unit: "ratio",
-        a: one,
-        b: other,
-        ratio: { value: other / one, low: Number.NaN, high: Number.NaN },
-        differs: false,
-        better: undefined,
-      }))
-    const kinds = Object.keys(pointA.kinds).filter((kind) => pointB.kinds[kind] !== undefined)
-    return [
-      ...rates,
-      ...kinds.flatMap((kind) => {
-        const figuresA = pointA.kinds[kind]!.figures
-        const figuresB = pointB.kinds[kind]!.figures
-        return (Object.keys(figuresA) as ReadonlyArray<FigureName>).flatMap((name) =>
-          figures[name] === undefined || figuresB[name] === undefined
-            ? []
-            : ratiosOf(load, kind, name, figuresA[name]!, figuresB[name]!),
-        )
-      }),
-    ]
-  })
+/** What a reader must know of the intervals. */
+export const comparisonNote =
+  "Intervals of load runs are by the normal approximation on the logarithmic scale; of 20 comparisons without a difference one is " +
+  "expected to look like one. Of repeated readings: the least and the greatest ratio of two, and a difference where all readings of " +
+  "one lie above all of the other and that has a chance below 5 %."
+
+const row = (one: Ratio): ReadonlyArray<string> => {
+  const scale = scaleFor(one.a, one.unit)
+  const { high, low, value } = one.ratio
+  return [
+    one.measure === "median" ? one.figure : `${one.figure}, ${one.measure}`,
+    scaled(one.a, scale),
+    scaled(one.b, scale),
+    scale.unit,
+    digits(value),
+    hasBounds(one.ratio) ? rangeOf({ low, high }, unscaled) : "",
+    one.differs ? (one.better === undefined ? "differs" : `${one.better} better`) : "",
+  ]
+}
+
+/** The ratios of each part, under the names of its section and itself. */
+export const comparedParts = (ratios: ReadonlyArray<Ratio>): ReadonlyMap<string, ReadonlyArray<Ratio>> =>
+  Map.groupBy(ratios, ({ part, section }) => `${section}: ${part}`)
+
+export const comparisonTable = (ratios: ReadonlyArray<Ratio>): Table => ({
+  heading: ["figure", "A", "B", "unit", "B / A", "interval or range", ""],
+  rows: ratios.map(row),
+})
+
+/** Where and when each was measured. */
+export const sidesOf = (a: Result, b: Result): ReadonlyArray<readonly [name: string, what: string]> =>
+  [["A", a] as const, ["B", b] as const].map(([name, { machine, revision, target }]) => [
+    name,
+    [...(target === undefined ? [] : [target.url]), `revision ${revision}`, machine.startedAt].join(", "),
+  ])

@@ -1,43 +1,46 @@
-// Numbers of results as text: with their units, and as many digits as they are worth. Pure.
+// Numbers as text, with as many digits as they are worth: one rule for all tables, pages and sentences. Pure.
 import type { Interval } from "../figures/Bootstrap.ts"
-import type { FigureFacts } from "../figures/Figures.ts"
+import type { Estimate } from "./Figure.ts"
+import type { LoadSize } from "./Result.ts"
 
-type Unit = FigureFacts["unit"]
-
-/** Three digits, without an exponent. */
-export const digits = (value: number): string => {
-  if (!Number.isFinite(value)) return "–"
+/** Three digits, whole numbers from 100 on, without an exponent; a dash for what could not be measured. */
+export const digits = (value: number | null): string => {
+  if (value === null || !Number.isFinite(value)) return "-"
   const size = Math.abs(value)
   // toPrecision would write an exponent.
   if (size < 1e-6) return "0"
   return size >= 100 ? String(Math.round(value)) : String(Number(value.toPrecision(3)))
 }
 
-export const shown = (value: number, unit: Unit): string => {
-  if (!Number.isFinite(value)) return "–"
-  switch (unit) {
-    case "ms":
-      return value >= 10_000 ? `${digits(value / 1000)} s` : `${digits(value)} ms`
-    case "s":
-      return `${digits(value)} s`
-    case "share":
-      return `${digits(100 * value)} %`
-    case "count":
-    case "ratio":
-      return digits(value)
-  }
+/** In what a row of a table is written: figures of one row have one unit, and short numbers. */
+export interface Scale {
+  readonly factor: number
+  readonly unit: string
 }
 
-/** JSON has null where there is no interval. */
-export const hasInterval = ({ high, low }: Interval): boolean => Number.isFinite(low) && Number.isFinite(high)
+export const unscaled: Scale = { factor: 1, unit: "" }
 
-export const withInterval = (interval: Interval, unit: Unit): string =>
-  hasInterval(interval)
-    ? `${shown(interval.value, unit)} (${shown(interval.low, unit)}–${shown(interval.high, unit)})`
-    : shown(interval.value, unit)
+/** A share is written in percent, a long time in seconds. */
+export const scaleFor = (value: number | null, unit: string): Scale => {
+  if (unit === "share") return { factor: 100, unit: "%" }
+  if (unit === "ms" && Math.abs(value ?? 0) >= 10_000) return { factor: 0.001, unit: "s" }
+  return { factor: 1, unit: unit === "count" || unit === "ratio" ? "" : unit }
+}
 
-export const loadName = (
-  load:
-    | { readonly loop: "open"; readonly rate_per_second: number }
-    | { readonly loop: "closed"; readonly clients: number },
-): string => (load.loop === "open" ? `${digits(load.rate_per_second)} requests/s` : `${load.clients} at once`)
+export const scaled = (value: number | null, { factor }: Scale): string =>
+  value === null ? "-" : digits(value * factor)
+
+/** With its unit. */
+export const shown = (value: number | null, unit: string): string => {
+  const scale = scaleFor(value, unit)
+  return `${scaled(value, scale)} ${scale.unit}`.trimEnd()
+}
+
+/** Empty where a bound is missing. */
+export const rangeOf = ({ high, low }: Pick<Estimate, "low" | "high">, scale: Scale): string =>
+  low === null || high === null ? "" : `${scaled(low, scale)} to ${scaled(high, scale)}`
+
+export const hasBounds = ({ high, low }: Interval): boolean => Number.isFinite(low) && Number.isFinite(high)
+
+export const loadName = (load: LoadSize): string =>
+  load.loop === "open" ? `${digits(load.ratePerSecond)} requests/s` : `${load.clients} at once`

@@ -1,6 +1,7 @@
 // The frame of a report: one HTML file without scripts and without anything from elsewhere, light or dark by the reader's
 // choice, readable on a phone. Pure.
 import { escaped } from "./Plots.ts"
+import type { Table } from "./Report.ts"
 
 const style = `
 :root{color-scheme:light dark;--back:#fff;--text:#1c2330;--soft:#5b6577;--line:#d9dee7;--card:#f6f8fb;--warn:#9a3412;
@@ -14,10 +15,6 @@ p{margin:.4rem 0}.soft{color:var(--soft)}.warn{color:var(--warn);font-weight:600
 .wide{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums;width:100%;font-size:.9rem}
 th,td{text-align:right;padding:.3rem .5rem;border-bottom:1px solid var(--line);white-space:nowrap}
 th:first-child,td:first-child{text-align:left}th{color:var(--soft);font-weight:600}
-td small{color:var(--soft);display:block}td.text{white-space:normal;text-align:left;min-width:16rem}
-.cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(9rem,1fr));gap:.5rem;margin:.75rem 0}
-.cards div{background:var(--card);border:1px solid var(--line);border-radius:.5rem;padding:.6rem .75rem}
-.cards b{display:block;font-size:1.15rem}.cards span{color:var(--soft);font-size:.85rem}
 figure{margin:1rem 0;background:var(--card);border:1px solid var(--line);border-radius:.5rem;padding:.75rem}
 figcaption{font-weight:600;margin-bottom:.25rem}svg{width:100%;height:auto;display:block}
 .grid{stroke:var(--line);stroke-width:1}.tick,.axis{fill:var(--soft);font:12px system-ui,sans-serif}
@@ -32,9 +29,10 @@ dl{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1rem;font-size:.
 export const page = (title: string, body: string): string =>
   `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><title>${escaped(title)}</title><style>${style}</style></head><body>${body}</body></html>\n`
 
-export const tableOf = (heading: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<string>>): string =>
+/** Cells are text, which is escaped. */
+export const htmlTable = ({ heading, rows }: Table): string =>
   `<div class="wide" tabindex="0"><table><thead><tr>${heading.map((cell) => `<th scope="col">${escaped(cell)}</th>`).join("")}</tr></thead><tbody>${rows
-    .map((row) => `<tr>${row.map((cell) => `<td>${cell}</td>`).join("")}</tr>`)
+    .map((row) => `<tr>${row.map((cell) => `<td>${escaped(cell)}</td>`).join("")}</tr>`)
     .join("")}</tbody></table></div>`
 
 export const factsList = (facts: ReadonlyArray<readonly [string, string]>): string =>

@@ -1,115 +1,114 @@
-// The result of a run: a JSON document whose form is versioned, so that reports and comparisons of other versions can
-// refuse what they do not understand.
-
-import type { TranscriptsResult } from "../conversation/TranscriptCheck.ts"
-import type { Interval } from "../figures/Bootstrap.ts"
-import type { FigureName } from "../figures/Figures.ts"
-import type { ClientCost } from "../load/ClientLag.ts"
+// The result of a run, in the one form that `edgewise bench`, the project's own suites and the comparison write and read: where,
+// when and with what it was measured, and sections of parts of figures. The form is versioned, so that a program of another
+// version can refuse what it does not understand.
+import type { Figure, Part } from "./Figure.ts"
 import type { Machine } from "./Machine.ts"
 
-export const resultForm = "edgewise-bench"
+export const resultForm = "edgewise-result"
 /** Raised when a field changes its meaning or goes. */
 export const resultVersion = 1
 
-/** A figure of one kind of request at one point of the load, in the figure's unit. */
-export interface FigureResult {
-  readonly count: number
-  readonly mean: Interval
-  readonly p50: Interval
-  readonly p90: Interval
-  readonly p95: Interval
-  readonly p99: Interval
-  readonly max: number
-  /** HdrHistogram V2, compressed, in base64; values in thousandths of the unit. */
-  readonly histogram: string
-}
-
-export interface KindResult {
-  readonly requests: number
-  readonly failed: number
-  /** A hundred times the share of wrong words, over all words together. */
-  readonly word_error_percent?: number
-  readonly figures: Partial<Readonly<Record<FigureName, FigureResult>>>
+/** Processes that computed beside what was measured. */
+export interface Neighbours {
+  readonly processes: number
+  /** 0 to 19; 0 is the priority of ordinary processes. */
+  readonly nice: number
+  /** Processor time that they used, all together, over the time of the run. */
+  readonly cores: number
 }
 
 /** One request of the timeline. */
 export interface TimelinePoint {
   /** Scheduled moment, seconds from the start of the measured time. */
-  readonly at_s: number
+  readonly atSeconds: number
   readonly kind: string
   /** First piece or first audible sample; absent where the kind has none. */
-  readonly first_ms?: number
-  readonly e2e_ms?: number
+  readonly firstMs?: number
+  readonly endMs?: number
   /** Key of a failure. */
   readonly failed?: string
 }
 
-export interface PointResult {
-  readonly load:
-    | { readonly loop: "open"; readonly rate_per_second: number }
-    | { readonly loop: "closed"; readonly clients: number }
-  readonly measured_s: number
-  readonly requests: number
-  readonly warmup_requests: number
-  readonly failed: number
-  /** How often requests failed, by status or cause. */
-  readonly errors: Readonly<Record<string, number>>
-  /** An example for each key of `errors`. */
-  readonly error_examples: Readonly<Record<string, string>>
-  readonly completed_per_second: number
-  readonly output_tokens_per_second?: number
-  /** Seconds of audio made or transcribed for each second. */
-  readonly audio_seconds_per_second?: number
-  readonly most_in_flight: number
-  readonly goodput: { readonly share: Interval; readonly per_second: number }
-  /** What of the objective does not hold; absent without an objective. */
-  readonly broken?: ReadonlyArray<string>
-  readonly kinds: Readonly<Record<string, KindResult>>
-  readonly client: ClientCost
-  /** At most 2,000 requests, evenly chosen. */
-  readonly timeline: ReadonlyArray<TimelinePoint>
+/** Requests a second, or clients that send their next request when the last one was answered. */
+export type LoadSize =
+  | { readonly loop: "open"; readonly ratePerSecond: number }
+  | { readonly loop: "closed"; readonly clients: number }
+
+export interface Section {
+  /** Unique in the result. */
+  readonly name: string
+  readonly parts: ReadonlyArray<Part>
+  /** What makes its figures doubtful, as sentences. */
+  readonly cautions?: ReadonlyArray<string>
+  /** Of a load run: the load, and at most 2,000 requests, evenly chosen. */
+  readonly load?: LoadSize & { readonly timeline: ReadonlyArray<TimelinePoint> }
 }
 
 export interface Result {
   readonly form: typeof resultForm
   readonly version: typeof resultVersion
   readonly suite: string
-  readonly tool: { readonly name: "edgewise"; readonly version: string; readonly commit: string }
+  /** The commit; `-dirty` after it if files were changed. */
+  readonly revision: string
+  /** Of the client; with the date. */
   readonly machine: Machine
-  readonly target: {
+  /** What a reader needs to repeat the run, without keys. */
+  readonly settings: Readonly<Record<string, unknown>>
+  /** The server that was measured, where the run did not start it itself. */
+  readonly target?: {
     readonly url: string
     /** What the server says of itself; fields that it does not have are absent. */
     readonly reported: Readonly<Record<string, unknown>>
   }
-  readonly settings: Readonly<Record<string, unknown>>
-  readonly points: ReadonlyArray<PointResult>
-  /** Of conversations: transcripts of turns against those of files with the same audio. */
-  readonly transcripts?: TranscriptsResult
-  readonly knee?: {
-    readonly unit: "requests per second" | "clients"
-    readonly held: number | null
-    readonly broke: number | null
-  }
+  readonly neighbours?: Neighbours
+  /** Absent in results that were kept before this form. */
+  readonly elapsedSeconds?: number
+  /** Why the run ended before its last section. */
+  readonly failure?: string
+  readonly sections: ReadonlyArray<Section>
 }
+
+/** The figure of a section by its part and its name. */
+export const figureIn = (section: Section | undefined, title: string, name: string): Figure | undefined =>
+  section?.parts.find((part) => part.title === title)?.figures.find((one) => one.name === name)
 
 /** A file that is no result, as one sentence. */
 export class WrongResult extends Error {}
 
 /** @throws WrongResult */
-export const readResult = (text: string, name: string): Result => {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    throw new WrongResult(`${name} is not JSON`)
-  }
-  const { form, points, version } = (value ?? {}) as Partial<Result>
-  if (form !== resultForm || !Array.isArray(points))
-    throw new WrongResult(`${name} is no result of edgewise bench`)
+export const resultIn = (value: unknown, name: string): Result => {
+  const { form, sections, version } = (value ?? {}) as Partial<Result>
+  if (form !== resultForm || !Array.isArray(sections))
+    throw new WrongResult(`${name} is no result: it has another form than ${resultForm}`)
   if (version !== resultVersion) {
     throw new WrongResult(
       `${name} has the form of version ${version}; this program reads version ${resultVersion}`,
     )
   }
   return value as Result
+}
+
+/** @throws WrongResult */
+export const parsed = (text: string, name: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new WrongResult(`${name} is not JSON`)
+  }
+}
+
+/** @throws WrongResult */
+export const readResult = (text: string, name: string): Result => resultIn(parsed(text, name), name)
+
+/** Indented JSON with a line for each figure and each request, so that the files are short to read and to compare. */
+export const resultText = (result: Result): string => {
+  const lines: Array<string> = []
+  const lineOf = (value: unknown): string => `line ${lines.push(JSON.stringify(value)) - 1}`
+  const outline = JSON.stringify(
+    result,
+    (key, value: unknown) =>
+      (key === "figures" || key === "timeline") && Array.isArray(value) ? value.map(lineOf) : value,
+    1,
+  )
+  return `${outline.replaceAll(/"line (\d+)"/g, (_, at: string) => lines[Number(at)] ?? "")}\n`
 }

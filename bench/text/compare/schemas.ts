@@ -6,11 +6,11 @@
 // Every answer that was not cut by its bound is parsed.
 import { Effect } from "effect"
 import { median } from "#harness/figures/Statistics.ts"
+import { digits } from "#harness/report/Format.ts"
 import { describeMachine, machineLine } from "#harness/report/Machine.ts"
 import { textWeights } from "../../sizes/text/TextWeights.ts"
 import { ask } from "../../support/Ask.ts"
 import type { Target } from "../../support/Connection.ts"
-import { number } from "../../support/Findings.ts"
 import { startGateway } from "../../support/Gateway.ts"
 import { sizedEntry, sizedModel } from "../sized/Models.ts"
 import { readFlags } from "./Flags.ts"
@@ -94,7 +94,7 @@ const compare = Effect.gen(function* () {
           other.push(await rateOf(targets[1], schema, streams, 100 * round))
         }
         const ratio = median(node.map((value, at) => value / (other[at] ?? Number.NaN)))
-        const cells = [median(node), median(other), ratio].map((value) => number(value).padStart(9))
+        const cells = [median(node), median(other), ratio].map((value) => digits(value).padStart(9))
         console.info(`${`${streams} x ${name}`.padEnd(42)}${cells.join("")}`)
       }
     }

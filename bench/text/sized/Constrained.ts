@@ -1,9 +1,10 @@
 // Tokens a second of replies that have to follow a response format, beside replies that may be anything, alternately in one
 // process of the engine.
+
 import { Effect } from "effect"
 import type { GenerateRequest } from "#engines/protocol/Engine.ts"
+import { atLeast, figureOf, type Goal, ofEach, type Part, ratioTo } from "#harness/report/Figure.ts"
 import { type ChildFailed, startChild } from "../../support/Child.ts"
-import { finding, type Goal, type Section } from "../../support/Findings.ts"
 import { type RoundsPlan, repeatRounds } from "../../support/Rounds.ts"
 import type { ConstrainedCommands } from "./constrainedMain.ts"
 import type { SizedStage } from "./Stage.ts"
@@ -33,7 +34,7 @@ const schemaOf = (schema: Extract<GenerateRequest["format"], { kind: "schema" }>
 const formats: ReadonlyArray<
   readonly [name: string, format: Exclude<GenerateRequest["format"], undefined>, goal: Goal | undefined]
 > = [
-  ["a long text", schemaOf({ type: "string", minLength: 4_000 }), { is: "at least", value: 0.9 }],
+  ["a long text", schemaOf({ type: "string", minLength: 4_000 }), atLeast(0.9)],
   [
     "a list of words and numbers",
     schemaOf({
@@ -46,7 +47,7 @@ const formats: ReadonlyArray<
         maxItems: 2,
       },
     }),
-    { is: "at least", value: 0.9 },
+    atLeast(0.9),
   ],
   [
     "a list of numbers: nearly every draw is refused",
@@ -60,21 +61,21 @@ const formats: ReadonlyArray<
       minItems: 100,
       items: { ...record, required: Object.keys(record.properties) },
     }),
-    { is: "at least", value: 1.3 },
+    atLeast(1.3),
   ],
 ]
 
 export const constrained = (
   { threads, weights }: SizedStage,
   plan: ConstrainedPlan,
-): Effect.Effect<Section, ChildFailed> =>
+): Effect.Effect<Part, ChildFailed> =>
   Effect.gen(function* () {
     const engine = yield* startChild<ConstrainedCommands>({
       name: "constrained replies",
       entry: new URL("./constrainedMain.ts", import.meta.url),
     })
     yield* engine.ask("load", { weights, threads })
-    const findings = []
+    const figures = []
     for (const streams of plan.streams) {
       const load = { streams, windowMs: plan.windowMs }
       // Compiles each grammar.
@@ -88,35 +89,17 @@ export const constrained = (
         }),
       )
       const named = streams === 1 ? "1 stream" : `${streams} streams`
-      findings.push(
-        finding(
-          `${named}, any text`,
-          "tokens/s",
-          rounds.map(({ free }) => free),
-        ),
-      )
+      const free = ofEach(rounds, `${named}, any text`, "tokens/s", (round) => round.free)
+      figures.push(figureOf(free))
       for (const [at, [name, , goal]] of formats.entries()) {
-        findings.push(
-          finding(
-            `${named}, ${name}`,
-            "tokens/s",
-            rounds.map(({ rates }) => rates[at] ?? 0),
-          ),
-        )
-        findings.push(
-          finding(
-            "  of any text",
-            "times",
-            rounds.map(({ free, rates }) => (rates[at] ?? 0) / free),
-            goal,
-          ),
-        )
+        const held = ofEach(rounds, `${named}, ${name}`, "tokens/s", ({ rates }) => rates[at] ?? 0)
+        figures.push(figureOf(held), ratioTo(held, free, goal))
       }
     }
     yield* engine.ask("close")
     return {
       title: `Replies under a response format, ${threads} threads`,
       method: `tokens in ${plan.windowMs} ms, from when every stream has its first token`,
-      findings,
+      figures,
     }
   }).pipe(Effect.scoped)

@@ -1,9 +1,10 @@
 // A node whose catalog names no number of threads, against nodes whose catalog names 1, 2, …. Each number has its own
 // node, because the models of one node share its threads; one node works at a time.
+
 import { Effect, type Scope } from "effect"
-import { median, pairedRatios } from "#harness/figures/Statistics.ts"
+import type { Part } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../../support/Child.ts"
-import { type Finding, finding, type Section } from "../../support/Findings.ts"
+import { besideCounts, countsTo } from "../../support/DefaultThreads.ts"
 import { type RoundsPlan, repeatRounds } from "../../support/Rounds.ts"
 import { promptOnce, replyRate, type Served, type SizedStage, startServed } from "./Stage.ts"
 
@@ -19,12 +20,6 @@ interface Reading {
   readonly several: number
 }
 
-/** All numbers up to four; beyond, powers of two and the maximum, because each is a node with its own context. */
-const threadCounts = (most: number): ReadonlyArray<number> =>
-  Array.from({ length: most }, (_, at) => at + 1).filter(
-    (count) => count <= 4 || count === most || Number.isInteger(Math.log2(count)),
-  )
-
 const read = (stage: SizedStage, served: Served, plan: DefaultsPlan): Effect.Effect<Reading, ChildFailed> =>
   Effect.gen(function* () {
     const { serials } = stage
@@ -37,12 +32,12 @@ const read = (stage: SizedStage, served: Served, plan: DefaultsPlan): Effect.Eff
 export const defaults = (
   stage: SizedStage,
   plan: DefaultsPlan,
-): Effect.Effect<Section, ChildFailed, Scope.Scope> =>
+): Effect.Effect<Part, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const { client, serials, threads, weights } = stage
     const byDefault = yield* startServed(client, serials, { weights })
     const others: Array<{ readonly threads: number; readonly served: Served }> = []
-    for (const count of threadCounts(threads)) {
+    for (const count of countsTo(threads)) {
       const served =
         count === threads ? stage : yield* startServed(client, serials, { weights, threads: count })
       others.push({ threads: count, served })
@@ -52,29 +47,21 @@ export const defaults = (
         read(stage, served, plan),
       ),
     )
-    const findings: Array<Finding> = []
-    const compare = (name: string, part: keyof Reading) => {
-      const valuesOf = (at: number) => rounds.map((readings) => readings[at]?.[part] ?? Number.NaN)
-      const subject = valuesOf(0)
-      const handSet = others.map(({ threads: count }, at) => ({ count, values: valuesOf(at + 1) }))
-      const best = handSet.toSorted((a, b) => median(b.values) - median(a.values))[0]
-      findings.push(
-        ...handSet.map(({ count, values }) => finding(`${name}: threads ${count}`, "tokens/s", values)),
-        finding(`${name}: catalog without threads`, "tokens/s", subject),
-        finding(
-          `  over the best, threads ${best?.count ?? 0}`,
-          "x",
-          pairedRatios(subject, best?.values ?? []),
-          { is: "at least", value: 0.95 },
-        ),
+    const counts = others.map((each) => each.threads)
+    const compared = (name: string, part: keyof Reading) =>
+      besideCounts(
+        `${name}: `,
+        "tokens/s",
+        counts,
+        rounds.map((readings) => readings.map((reading) => reading[part])),
       )
-    }
-    compare("prompt", "prompt")
-    compare("1 reply", "one")
-    compare(`${plan.streams} replies`, "several")
     return {
       title: "The default number of threads",
       method: `a node each, alternately: a prompt of ${plan.promptTokens} tokens, then replies for ${plan.windowMs} ms`,
-      findings,
+      figures: [
+        ...compared("prompt", "prompt"),
+        ...compared("1 reply", "one"),
+        ...compared(`${plan.streams} replies`, "several"),
+      ],
     }
   })

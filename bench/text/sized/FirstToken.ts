@@ -1,8 +1,9 @@
 // Time to first token when prompts that share no prefix arrive together, through the node and through the bare loop.
+
 import { Effect } from "effect"
-import { median, pairedRatios } from "#harness/figures/Statistics.ts"
+import { median } from "#harness/figures/Statistics.ts"
+import { atMost, besideFloor, type Figure, type Part, readingsOf } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../../support/Child.ts"
-import { type Finding, finding, type Section } from "../../support/Findings.ts"
 import { type RoundsPlan, repeatRounds } from "../../support/Rounds.ts"
 import { runToEnd, type SizedStage } from "./Stage.ts"
 
@@ -13,14 +14,14 @@ export interface FirstTokenPlan extends RoundsPlan {
   readonly replyTokens: number
 }
 
-const goalOf = (streams: number) => ({ is: "at most", value: streams === 1 ? 1.1 : 1.2 }) as const
+const goalOf = (streams: number) => atMost(streams === 1 ? 1.1 : 1.2)
 
 /** The median stream and the last one of a round. */
 const summary = (firstMs: ReadonlyArray<number>) => ({ middle: median(firstMs), last: Math.max(...firstMs) })
 
-export const firstTokens = (stage: SizedStage, plan: FirstTokenPlan): Effect.Effect<Section, ChildFailed> =>
+export const firstTokens = (stage: SizedStage, plan: FirstTokenPlan): Effect.Effect<Part, ChildFailed> =>
   Effect.gen(function* () {
-    const findings: Array<Finding> = []
+    const figures: Array<Figure> = []
     for (const streams of plan.streams) {
       const rounds = yield* repeatRounds(plan, () =>
         Effect.gen(function* () {
@@ -33,15 +34,15 @@ export const firstTokens = (stage: SizedStage, plan: FirstTokenPlan): Effect.Eff
       const rows = (name: string, part: "middle" | "last") => {
         const bare = rounds.map((reading) => reading.bare[part])
         const node = rounds.map((reading) => reading.node[part])
-        return [
-          finding(`${name}: bare loop`, "ms", bare),
-          finding(`${name}: through HTTP streaming`, "ms", node),
-          finding("  over the bare loop", "x", pairedRatios(node, bare), goalOf(streams)),
-        ]
+        return besideFloor(
+          readingsOf(`${name}: bare loop`, "ms", bare),
+          readingsOf(`${name}: through HTTP streaming`, "ms", node),
+          goalOf(streams),
+        )
       }
-      if (streams === 1) findings.push(...rows("1 prompt", "middle"))
+      if (streams === 1) figures.push(...rows("1 prompt", "middle"))
       else
-        findings.push(
+        figures.push(
           ...rows(`${streams} prompts, median`, "middle"),
           ...rows(`${streams} prompts, last`, "last"),
         )
@@ -49,6 +50,6 @@ export const firstTokens = (stage: SizedStage, plan: FirstTokenPlan): Effect.Eff
     return {
       title: `First token of prompts at once, ${plan.promptTokens} tokens each, ${stage.threads} threads`,
       method: `from the request to the first token; replies of ${plan.replyTokens} tokens; no common prefix; alternately`,
-      findings,
+      figures,
     }
   })

@@ -1,7 +1,7 @@
 // The effect of a long prompt on running replies, and of the replies on the prompt.
 import { Effect } from "effect"
+import { atMost, besideFloor, figureOf, ofEach, type Part } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../../support/Child.ts"
-import { finding, type Section } from "../../support/Findings.ts"
 import { type RoundsPlan, repeatRounds } from "../../support/Rounds.ts"
 import { besideReplies, closeWindow, promptOnce, type SizedStage } from "./Stage.ts"
 
@@ -42,28 +42,24 @@ const takeRound = (stage: SizedStage, plan: LongPromptPlan) =>
     }
   })
 
-export const longPrompt = (stage: SizedStage, plan: LongPromptPlan): Effect.Effect<Section, ChildFailed> =>
+export const longPrompt = (stage: SizedStage, plan: LongPromptPlan): Effect.Effect<Part, ChildFailed> =>
   Effect.gen(function* () {
     const rounds = yield* repeatRounds(plan, () => takeRound(stage, plan))
-    type Round = (typeof rounds)[number]
-    const of = (what: string, unit: string, part: (round: Round) => number) =>
-      finding(what, unit, rounds.map(part))
-    const ratio = (what: string, value: number, part: (round: Round) => number) =>
-      finding(what, "x", rounds.map(part), { is: "at most", value })
+    const of = (name: string, part: keyof (typeof rounds)[number]) =>
+      ofEach(rounds, name, part === "tokens" ? "tokens" : "ms", (round) => round[part])
+    const quiet = of("quiet gap p99", "quietMs")
+    const longest = of("gap while the prompt enters, longest", "longestMs")
+    const alone = of("first token of the prompt alone", "aloneMs")
     return {
       title: `A long prompt beside ${plan.streams} running replies, ${stage.threads} threads`,
       method:
         `gaps between arrivals on the running replies, ${plan.quietMs} ms without the prompt and then with it; ` +
         "another prompt of the same length alone before",
-      findings: [
-        of("prompt", "tokens", ({ tokens }) => tokens),
-        of("quiet gap p99", "ms", ({ quietMs }) => quietMs),
-        of("gap while the prompt enters, p50", "ms", ({ gapP50Ms }) => gapP50Ms),
-        of("gap while the prompt enters, longest", "ms", ({ longestMs }) => longestMs),
-        ratio("  longest over quiet p99", 3, ({ longestMs, quietMs }) => longestMs / quietMs),
-        of("first token of the prompt alone", "ms", ({ aloneMs }) => aloneMs),
-        of("first token of the prompt beside the replies", "ms", ({ besideMs }) => besideMs),
-        ratio("  over its time alone", 1.5, ({ aloneMs, besideMs }) => besideMs / aloneMs),
+      figures: [
+        figureOf(of("prompt", "tokens")),
+        figureOf(of("gap while the prompt enters, p50", "gapP50Ms")),
+        ...besideFloor(quiet, longest, atMost(3)),
+        ...besideFloor(alone, of("first token of the prompt beside the replies", "besideMs"), atMost(1.5)),
       ],
     }
   })

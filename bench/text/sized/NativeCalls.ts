@@ -2,8 +2,8 @@
 // that samples tokens from the vocabulary and turns them into text.
 import { Effect } from "effect"
 import type { Sampling } from "#engines/protocol/Engine.ts"
+import { atMost, figure, figureOf, ofEach, type Part } from "#harness/report/Figure.ts"
 import { type ChildFailed, startChild } from "../../support/Child.ts"
-import { finding, type Section } from "../../support/Findings.ts"
 import type { NativeCommands, StepParts } from "./nativeMain.ts"
 import type { SizedStage } from "./Stage.ts"
 
@@ -36,7 +36,7 @@ const share = ({ decodeMs, sampleMs, textMs }: StepParts): number =>
 export const nativeCalls = (
   { threads, weights }: SizedStage,
   plan: NativePlan,
-): Effect.Effect<ReadonlyArray<Section>, ChildFailed> =>
+): Effect.Effect<ReadonlyArray<Part>, ChildFailed> =>
   Effect.gen(function* () {
     const native = yield* startChild<NativeCommands>({
       name: "native calls",
@@ -53,24 +53,24 @@ export const nativeCalls = (
         title: `One native call, ${threads} threads`,
         method:
           "a call for tokens of one prompt that does not end there; a cancel waits for the call under way",
-        findings: calls.map(({ elapsedMs, tokens }) => finding(`${tokens} tokens`, "ms", elapsedMs)),
+        figures: calls.map(({ elapsedMs, tokens }) => figure(`${tokens} tokens`, "ms", elapsedMs)),
       },
       {
         title: `Sampling and detokenising, ${threads} threads`,
         method:
           "each step: one native call for all streams, a draw from the whole vocabulary a stream, each token to text",
-        findings: loads.flatMap(({ load, name }, at) => {
+        figures: loads.flatMap(({ load, name }, at) => {
           const parts = steps[at] ?? []
           return [
-            finding(
-              `${named(load.streams)}, ${name}: step`,
-              "ms",
-              parts.map(({ decodeMs, sampleMs, textMs }) => decodeMs + sampleMs + textMs),
+            figureOf(
+              ofEach(
+                parts,
+                `${named(load.streams)}, ${name}: step`,
+                "ms",
+                ({ decodeMs, sampleMs, textMs }) => decodeMs + sampleMs + textMs,
+              ),
             ),
-            finding("  share of sampling and detokenising", "%", parts.map(share), {
-              is: "at most",
-              value: 5,
-            }),
+            figure("  share of sampling and detokenising", "%", parts.map(share), atMost(5)),
           ]
         }),
       },

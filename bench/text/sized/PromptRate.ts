@@ -1,8 +1,7 @@
 // A prompt alone: its tokens a second until its first token, through the node and through the bare loop.
 import { Effect } from "effect"
-import { pairedRatios } from "#harness/figures/Statistics.ts"
+import { atLeast, besideFloor, figureOf, ofEach, type Part, readingsOf } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../../support/Child.ts"
-import { finding, type Section } from "../../support/Findings.ts"
 import { type RoundsPlan, repeatRounds } from "../../support/Rounds.ts"
 import { promptOnce, type SizedStage } from "./Stage.ts"
 
@@ -13,7 +12,7 @@ export interface PromptRatePlan extends RoundsPlan {
 
 const perSecond = (tokens: number, firstTokenMs: number): number => (tokens / firstTokenMs) * 1000
 
-export const promptRate = (stage: SizedStage, plan: PromptRatePlan): Effect.Effect<Section, ChildFailed> =>
+export const promptRate = (stage: SizedStage, plan: PromptRatePlan): Effect.Effect<Part, ChildFailed> =>
   Effect.gen(function* () {
     const round = Effect.gen(function* () {
       const prompts = stage.serials.prompts(1, plan.tokens)
@@ -29,15 +28,13 @@ export const promptRate = (stage: SizedStage, plan: PromptRatePlan): Effect.Effe
       method:
         "prompt tokens divided by the time from the request to the first token, alternately; the bare loop evaluates " +
         "the prompt in one batch",
-      findings: [
-        finding(
-          "prompt",
-          "tokens",
-          rounds.map(({ tokens }) => tokens),
+      figures: [
+        figureOf(ofEach(rounds, "prompt", "tokens", ({ tokens }) => tokens)),
+        ...besideFloor(
+          readingsOf("bare loop", "tokens/s", bare),
+          readingsOf("through HTTP streaming", "tokens/s", node),
+          atLeast(0.95),
         ),
-        finding("bare loop", "tokens/s", bare),
-        finding("through HTTP streaming", "tokens/s", node),
-        finding("  over the bare loop", "x", pairedRatios(node, bare), { is: "at least", value: 0.95 }),
       ],
     }
   })

@@ -1,8 +1,8 @@
 // Concurrent replies: their tokens a second once each has begun, through the node and through the bare loop.
+
 import { Effect } from "effect"
-import { pairedRatios } from "#harness/figures/Statistics.ts"
+import { atLeast, besideFloor, type Figure, type Part, readingsOf } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../../support/Child.ts"
-import { type Finding, finding, type Section } from "../../support/Findings.ts"
 import { type RoundsPlan, repeatRounds } from "../../support/Rounds.ts"
 import { replyRate, type SizedStage } from "./Stage.ts"
 
@@ -15,11 +15,11 @@ export interface ReplyRatePlan extends RoundsPlan {
 const promptTokens = 8
 
 /** A single stream gains nothing from steps shared by all streams. */
-const goalOf = (streams: number) => ({ is: "at least", value: streams === 1 ? 0.95 : 1 }) as const
+const goalOf = (streams: number) => atLeast(streams === 1 ? 0.95 : 1)
 
-export const replyRates = (stage: SizedStage, plan: ReplyRatePlan): Effect.Effect<Section, ChildFailed> =>
+export const replyRates = (stage: SizedStage, plan: ReplyRatePlan): Effect.Effect<Part, ChildFailed> =>
   Effect.gen(function* () {
-    const findings: Array<Finding> = []
+    const figures: Array<Figure> = []
     for (const streams of plan.streams) {
       const rounds = yield* repeatRounds(plan, () =>
         Effect.gen(function* () {
@@ -31,10 +31,12 @@ export const replyRates = (stage: SizedStage, plan: ReplyRatePlan): Effect.Effec
       const bare = rounds.map((reading) => reading.bare)
       const node = rounds.map((reading) => reading.node)
       const name = streams === 1 ? "1 stream" : `${streams} streams`
-      findings.push(
-        finding(`${name}: bare loop`, "tokens/s", bare),
-        finding(`${name}: through HTTP streaming`, "tokens/s", node),
-        finding("  over the bare loop", "x", pairedRatios(node, bare), goalOf(streams)),
+      figures.push(
+        ...besideFloor(
+          readingsOf(`${name}: bare loop`, "tokens/s", bare),
+          readingsOf(`${name}: through HTTP streaming`, "tokens/s", node),
+          goalOf(streams),
+        ),
       )
     }
     return {
@@ -42,6 +44,6 @@ export const replyRates = (stage: SizedStage, plan: ReplyRatePlan): Effect.Effec
       method:
         `tokens of all replies in ${plan.windowMs} ms from the moment when each has its first token; ` +
         `prompts of ${promptTokens} tokens; alternately`,
-      findings,
+      figures,
     }
   })

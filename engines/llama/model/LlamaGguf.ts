@@ -70,13 +70,11 @@ export const llamaGguf: EngineDescriptor<"text"> = {
     const taken = pictures && {
       pictures: { maxPixels: pictures.reader.maxPixels, summary: pictures.reader.summary },
     }
-    // Other contexts refuse constrained replies when they read the request.
-    const prepares = model.stepped.native.direct !== undefined
     return {
       kind: "text",
-      facts: { contextTokens, slots: options.slots, summary, prepares, ...taken },
+      facts: { contextTokens, slots: options.slots, summary, prepares: true, ...taken },
       generate: generator({ model, loop, slots: options.slots, permits, arrivals }),
-      ...(prepares ? { prepare: (terms, owner) => model.constraints.prepare(terms, owner) } : {}),
+      prepare: (terms, owner) => model.constraints.prepare(terms, owner),
       lean: (on) => {
         loop.lean(on)
         pictures?.rows.lean(on)

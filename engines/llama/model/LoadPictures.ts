@@ -60,8 +60,6 @@ export const loadPictures = ({
     const name = basename(path)
     const { device } = opened
     const { rows: access } = native
-    if (device === undefined || access === undefined)
-      return yield* loadFailed(`${name}: pictures need options.native: libllama`)
     const named = (cause: unknown): string => {
       if (cause instanceof UnusableTower) return `${name} ${cause.message}`
       if (cause instanceof UnfitTensors) return `${name} is no usable tower: ${cause.message}`

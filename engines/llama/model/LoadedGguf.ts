@@ -6,11 +6,10 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { GgufFileType, type Llama, type LlamaModel, LlamaVocabularyType } from "node-llama-cpp"
 import type { EngineError, EngineSpec } from "../../protocol/Engine.ts"
-import { nativeJinja, nativeModel } from "../native/Addon.ts"
+import { nativeJinja, nativeModel } from "../native/Internals.ts"
 import { openLibrary } from "../native/Library.ts"
 import type { NativeContext, OpenedNative } from "../native/Native.ts"
 import { loadFailed, NativeLog } from "../native/NativeLog.ts"
-import { openAddonContext } from "../native/OpenAddon.ts"
 import { openLibllamaContext } from "../native/OpenLibllama.ts"
 import type { LlamaOptions } from "../Options.ts"
 import { type Spelling, Vocabulary } from "../output/Vocabulary.ts"
@@ -98,8 +97,7 @@ export const loadModel = (
     })
     const log = new NativeLog(path)
     const llama = yield* openLlama(spec, options, log)
-    const openNative = options.native === "addon" ? openAddonContext : openLibllamaContext
-    const opened = yield* openNative({ llama, path, options, threads: spec.threads, log })
+    const opened = yield* openLibllamaContext({ llama, path, options, threads: spec.threads, log })
     const stepped = yield* log.attempt(`cannot run ${name}`, async () => {
       await warmUp(opened.native)
       return stepThreads(opened.native, spec, options.slots)
@@ -135,7 +133,7 @@ interface Loaded {
 }
 
 const assemble = async ({ llama, opened, options, pictures, stepped }: Loaded): Promise<Model> => {
-  const { native, model, contextTokens } = opened
+  const { model, contextTokens } = opened
   const { isHybrid, isRecurrent, swaSize } = model.fileInsights
   const needsCheckpoints = isHybrid || isRecurrent || swaSize !== undefined
   const template = templateOf(model, nativeJinja(llama))
@@ -144,8 +142,7 @@ const assemble = async ({ llama, opened, options, pictures, stepped }: Loaded): 
   const limits = { contextTokens, needsCheckpoints, sharedPrompts }
   const prompts = new ChatPrompt(model, template, limits, pictures?.reader)
   const constraints = new Constraints(vocabulary, prompts)
-  // Other contexts refuse constrained replies.
-  if (native.direct !== undefined) constraints.open()
+  constraints.open()
   const { batchTokens, slots } = options
   const costs = await measureCosts(stepped.native, { batchTokens, contextTokens, slots })
   return {

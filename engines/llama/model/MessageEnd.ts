@@ -33,8 +33,8 @@ export const messageEndPlan = (
 ): Effect.Effect<MessageEndPlan | NoMessageEnd, EngineError> =>
   Effect.map(readPrompt(model, request), ({ shared }) => {
     const { direct } = model.stepped.native
-    const open = direct && model.prompts.open(request, model.vocabulary, mostWords)
-    if (direct === undefined || open === undefined) return "template"
+    const open = model.prompts.open(request, model.vocabulary, mostWords)
+    if (open === undefined) return "template"
     const groups = [
       [...new Set([open.end, ...model.vocabulary.ends])],
       [...new Set([open.end, ...model.vocabulary.ends, ...model.prompts.sentenceEnds])],

@@ -35,16 +35,6 @@ const isPlain = (request: GenerateRequest): boolean =>
   (request.bestOf ?? 1) === 1 &&
   request.echo !== true
 
-/** Fields that need the logits, which node-llama-cpp's binding does not return. */
-const needsLogits = (request: GenerateRequest): string | undefined => {
-  if (request.logprobs !== undefined) return "logprobs"
-  if (request.format !== undefined) return "format"
-  if (request.tools !== undefined) return "tools"
-  if (request.logitBias !== undefined && request.logitBias.length > 0) return "logit_bias"
-  if ((request.minTokens ?? 0) > 0) return "min_tokens"
-  return (request.bestOf ?? 1) > (request.replies ?? 1) ? "best_of" : undefined
-}
-
 const problemOf = (model: Model, slots: number, request: GenerateRequest): EngineError | undefined => {
   const { bestOf = 1, logitBias = [], replies = 1 } = request
   const field = bestOf > slots ? "best_of" : "n"
@@ -52,12 +42,9 @@ const problemOf = (model: Model, slots: number, request: GenerateRequest): Engin
     return refused(field, `is more than the ${slots} replies that this model generates side by side`)
   const { size } = model.vocabulary
   const unknown = logitBias.find(([token]) => !(token >= 0 && token < size))
-  if (unknown !== undefined)
-    return refused("logit_bias", `has the token ${unknown[0]}; this model has the tokens 0 to ${size - 1}`)
-  const needed = model.stepped.native.direct === undefined ? needsLogits(request) : undefined
-  return needed === undefined
+  return unknown === undefined
     ? undefined
-    : refused(needed, "this model cannot do it with options.native: addon in its catalog entry")
+    : refused("logit_bias", `has the token ${unknown[0]}; this model has the tokens 0 to ${size - 1}`)
 }
 
 /** A bias of -100 excludes a token. */
@@ -190,7 +177,7 @@ const echoedOf = (
     text: typeof first === "string" ? first : undefined,
     replies,
     logprobs,
-    score: (row, token, top) => direct!.score(row, token, top),
+    score: (row, token, top) => direct.score(row, token, top),
     out,
     vocabulary,
   })

@@ -7,6 +7,7 @@ import { readdirSync } from "node:fs"
 import { join } from "node:path"
 import koffi, { type TypeObject } from "koffi"
 import { batch, contextParams, differences, fieldsOf, modelParams, release, type Values } from "./Layout.ts"
+import { isNativeObject } from "./NativeObjects.ts"
 
 /** An address in native memory. 0n and null mean no object. */
 export type Pointer = bigint
@@ -47,17 +48,20 @@ const configure = (): void => {
   koffi.config({ async_stack_size: callStack, sync_stack_size: callStack, resident_async_pools: 2 })
 }
 
-/** E.g. "libllama.v0.4.0.so", "libllama.cuda.v0.4.0.so", "libllama.v0.4.0.dylib". */
 const fileOf = (folder: string): string => {
-  const name = readdirSync(folder).find((entry) => /^libllama\..*\.(so|dylib)$/.test(entry))
+  const name = readdirSync(folder).find((entry) => isNativeObject(entry, "llama"))
   if (name === undefined)
     throw new UnknownRelease(`no libllama of ${release} beside node-llama-cpp's binding`)
   return join(folder, name)
 }
 
+/** What has the functions of C: on Windows a library of its own, elsewhere the one that a library is linked with. */
+const libraryOfC = (linked: string) => koffi.load(process.platform === "win32" ? "ucrtbase.dll" : linked)
+
 const openOnce = (folder: string) => {
   configure()
-  const library = koffi.load(fileOf(folder))
+  const file = fileOf(folder)
+  const library = koffi.load(file)
   const native = <A extends ReadonlyArray<unknown>, R>(
     name: string,
     result: Type,
@@ -79,7 +83,7 @@ const openOnce = (folder: string) => {
   return {
     modelDefaults,
     contextDefaults,
-    stringLength: library.symbol("strlen") as Pointer,
+    stringLength: libraryOfC(file).symbol("strlen") as Pointer,
     loadModel: native<[path: string, params: ModelParams], Nullable>("llama_model_load_from_file", "void *", [
       "str",
       modelStruct,

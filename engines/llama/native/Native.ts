@@ -1,6 +1,5 @@
 // What the step loop needs of a native library: evaluate tokens, sample the next ones, and keep, cut, save and restore the
-// memory of sequences. Two implementations: Addon (node-llama-cpp's own binding) and LibllamaContext (llama.cpp's C
-// interface).
+// memory of sequences. LibllamaContext does it through llama.cpp's C interface.
 import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Llama, LlamaModel } from "node-llama-cpp"
@@ -23,8 +22,8 @@ export interface BatchItem {
   /** True if the logits of the last token are needed. */
   readonly logits: boolean
   /**
-   * Indices in `tokens`, ascending, whose logits are needed besides those of the last token, at most `mostRows` together. Only with
-   * `direct`, and only in a call without other items: their rows are numbered from 0, before that of the last token.
+   * Indices in `tokens`, ascending, whose logits are needed besides those of the last token, at most `mostRows` together. Only
+   * in a call without other items: their rows are numbered from 0, before that of the last token.
    */
   readonly rowsAt?: ReadonlyArray<number>
 }
@@ -53,8 +52,8 @@ export interface Sampler {
    * Samples the next token from a row of the last `decode`; -1 if there is none. Not while a `decode` runs.
    */
   readonly sample: (row: number) => Promise<number>
-  /** As `sample`, a token that `choice` allows; a draw that is done later if that takes long. Only of a context with `direct`. */
-  readonly choose?: (row: number, choice: TokenChoice) => number | LaterDraw
+  /** As `sample`, a token that `choice` allows; a draw that is done later if that takes long. */
+  readonly choose: (row: number, choice: TokenChoice) => number | LaterDraw
   /** The reply goes on with a token that was not sampled, which the penalties count too. */
   readonly count: (token: number) => void
   readonly dispose: () => void
@@ -92,14 +91,11 @@ export interface DirectAccess {
 export interface NativeContext {
   /** Evaluates all items in one pass. Returns each item's row of logits, or -1. A failure leaves the sequences undefined. */
   readonly decode: (items: ReadonlyArray<BatchItem>) => Promise<ReadonlyArray<number>>
-  /** Makes the running `decode` fail within one operation of its graph, if the implementation can. */
+  /** Makes the running `decode` fail within one operation of its graph; on a GPU it runs to its end. */
   readonly interrupt: () => void
-  /** Only a context with `direct` accepts biases. */
   readonly sampler: (sampling: Sampling, biases?: Biases) => Sampler
-  /** Absent on node-llama-cpp's binding, which returns no logits. */
-  readonly direct?: DirectAccess
-  /** Absent on node-llama-cpp's binding. */
-  readonly rows?: RowAccess
+  readonly direct: DirectAccess
+  readonly rows: RowAccess
   /** Removes the tokens from position `length` on; false if this memory cannot be cut. */
   readonly cut: (sequenceId: number, length: number, heldLength: number) => boolean
   readonly clear: (sequenceId: number) => void
@@ -132,8 +128,8 @@ export interface OpenedNative {
   /** node-llama-cpp's view of the file: vocabulary, chat template, metadata. */
   readonly model: LlamaModel
   readonly parameters: number
-  /** What a tower needs to compute rows for this model. Absent on node-llama-cpp's binding. */
-  readonly device?: TowerDevice
+  /** What a tower needs to compute rows for this model. */
+  readonly device: TowerDevice
   /** Of one sequence: what the catalog asks for, at most what the model was trained for. */
   readonly contextTokens: number
 }

@@ -10,6 +10,7 @@ import { type Interrupt, makeInterrupt } from "./Interrupt.ts"
 import { type Libllama, onThread, openLibllama, type Pointer } from "./Libllama.ts"
 import { libllamaContext } from "./LibllamaContext.ts"
 import { mostRows, type NativeSpec, type OpenNative } from "./Native.ts"
+import { isNativeObject, loadedObjects } from "./NativeObjects.ts"
 import { makeThreadpool } from "./Threadpool.ts"
 
 /** `LLAMA_LOAD_MODE_*` and `LLAMA_FLASH_ATTN_TYPE_*` of llama.h. */
@@ -24,18 +25,9 @@ const mropeTypes: ReadonlySet<number> = new Set([8, 40])
 const contextStep = 256
 export const roundedUp = (tokens: number): number => Math.ceil(tokens / contextStep) * contextStep
 
-export const loadedObjects = (): ReadonlyArray<string> => {
-  if (process.report === undefined) throw new Error("no list of loaded libraries")
-  Object.assign(process.report, { excludeNetwork: true })
-  const { sharedObjects } = process.report.getReport() as unknown as {
-    readonly sharedObjects: ReadonlyArray<string>
-  }
-  return sharedObjects
-}
-
 /** Folder of the library that node-llama-cpp has loaded: opening the same file gives the same mapping, backends and log. */
 const loadedFolder = (): string => {
-  const found = loadedObjects().find((path) => /libllama\.[^/]*(so|dylib)$/.test(path))
+  const found = loadedObjects().find((path) => isNativeObject(path, "llama"))
   if (found === undefined) throw new Error("node-llama-cpp has loaded no libllama")
   return dirname(found)
 }

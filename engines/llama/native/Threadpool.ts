@@ -3,6 +3,7 @@
 // loaded already.
 import koffi from "koffi"
 import { type Pointer, UnknownRelease } from "./Libllama.ts"
+import { isNativeObject } from "./NativeObjects.ts"
 
 /** `struct ggml_threadpool_params` of ggml.h, bytes: a mask of 512 cores, then the fields, padded to 4. */
 const layout = { threads: 512, priority: 516, poll: 520, strict: 524, paused: 525, size: 528 }
@@ -20,8 +21,8 @@ export interface Threadpool {
 
 /** `objects`: paths of the loaded libraries. Undefined if the CPU library is not among them. */
 export const makeThreadpool = (objects: ReadonlyArray<string>, threads: number): Threadpool | undefined => {
-  const base = objects.find((path) => /libggml-base\.[^/]*(so|dylib)$/.test(path))
-  const processor = objects.find((path) => /libggml-cpu[^/]*\.(so|dylib)[^/]*$/.test(path))
+  const base = objects.find((path) => isNativeObject(path, "ggml-base"))
+  const processor = objects.find((path) => isNativeObject(path, "ggml-cpu"))
   if (base === undefined || processor === undefined) return undefined
   const parameters = new Uint8Array(new ArrayBuffer(layout.size)).fill(0xff)
   const initialise = koffi.load(base).func("ggml_threadpool_params_init", "void", ["void *", "int"])

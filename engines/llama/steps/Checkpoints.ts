@@ -82,7 +82,7 @@ export class Checkpoints {
     if (shared === undefined) return false
     this.#shared.splice(this.#shared.indexOf(shared), 1)
     this.#shared.push(shared)
-    return (await this.#native.direct?.give(shared.saved, sequenceId)) === true
+    return this.#native.direct.give(shared.saved, sequenceId)
   }
 
   /** Keeps the slot's present state for sequences of any owner, if there is none and it fits into the bound. */
@@ -90,7 +90,7 @@ export class Checkpoints {
     const { direct } = this.#native
     if (this.lean) return this.clear(slots)
     const tokens = [...slot.tokens]
-    if (direct === undefined || this.shares(tokens, tokens.length)) return
+    if (this.shares(tokens, tokens.length)) return
     const bytes = direct.wholeBytes(slot.id)
     if (bytes > this.#limitBytes) return
     while (this.#shared.length >= mostShared) this.#dropShared()

@@ -26,7 +26,7 @@ export interface JobTerms {
   readonly biases?: Biases
   readonly reply: Reply
   readonly out: Outlet<"text">
-  /** Present: logits are read after tokens of the prompt. Only with `direct` access, except where it reads none. */
+  /** Present: logits are read after tokens of the prompt. */
   readonly reading?: RowReading
 }
 

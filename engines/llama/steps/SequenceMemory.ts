@@ -56,13 +56,13 @@ export class SequenceMemory {
     return chosen
   }
 
-  /** A free sequence that becomes a copy of `from`. Sets `busy`. Undefined if all are busy. Only with `direct` access. */
+  /** A free sequence that becomes a copy of `from`. Sets `busy`. Undefined if all are busy. */
   copy(from: Slot<SavedState>): Slot<SavedState> | undefined {
     const slot = this.take({ prompt: [], owner: from.owner, ready: 0 })?.slot
     if (slot === undefined) return undefined
     this.forget(slot)
     slot.owner = from.owner
-    this.#options.native.direct?.copy(from.id, slot.id)
+    this.#options.native.direct.copy(from.id, slot.id)
     slot.tokens = [...from.tokens]
     slot.jumps = [...from.jumps]
     return slot

@@ -56,11 +56,11 @@ export class StepLoop {
 
   /**
    * Admits a job. The caller admits at most as many jobs as slots. `leader`: a job with the same prompt that has not run yet;
-   * the prompt is evaluated once for both, if the native context can copy sequences.
+   * the prompt is evaluated once for both.
    */
   open(terms: JobTerms, leader?: Job): Job {
     const job = new Job(this.#order++, terms)
-    if (leader !== undefined && this.#native.direct !== undefined) {
+    if (leader !== undefined) {
       leader.followers.push(job)
       job.waits = true
     }
@@ -320,8 +320,7 @@ export class StepLoop {
     try {
       const sampler = job.sampler!
       const { choice } = job.terms.reply
-      const chooses = choice !== undefined && sampler.choose !== undefined
-      const token = chooses ? sampler.choose(row, choice) : await sampler.sample(row)
+      const token = choice === undefined ? await sampler.sample(row) : sampler.choose(row, choice)
       return typeof token === "number" ? this.#scored(job, row, token) : token
     } catch (cause) {
       this.#fail(job, cause)
@@ -333,7 +332,7 @@ export class StepLoop {
   #scored(job: Job, row: number | Float32Array, token: number): number {
     const { scored } = job.terms.reply
     if (token < 0) throw new Error("the sampler drew no token")
-    if (scored !== undefined) job.score = this.#native.direct?.score(row, token, scored)
+    if (scored !== undefined) job.score = this.#native.direct.score(row, token, scored)
     return token
   }
 

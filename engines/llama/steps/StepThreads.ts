@@ -14,7 +14,8 @@ import type { EngineSpec, EngineThreads } from "../../protocol/Engine.ts"
 import type { BatchItem, NativeContext } from "../native/Native.ts"
 
 /** What evaluates the steps. */
-type Evaluator = Pick<NativeContext, "clear" | "decode" | "rows" | "setThreads">
+/** A context of an embedding model has no rows. */
+type Evaluator = Pick<NativeContext, "clear" | "decode" | "setThreads"> & Partial<Pick<NativeContext, "rows">>
 
 /** Tokens of the measured steps: one reply, several replies, a prompt. */
 const stepTokens: ReadonlyArray<number> = [1, 8, 32]

@@ -3,6 +3,7 @@
 // ends the process if they do not fit.
 import koffi from "koffi"
 import { type Pointer, UnknownRelease } from "../native/Libllama.ts"
+import { isNativeObject, type NativeObject } from "../native/NativeObjects.ts"
 
 /** `GGML_TYPE_*` of the values that graphs are given. */
 export const valueType = { f32: 0, f16: 1, i32: 26 } as const
@@ -12,9 +13,9 @@ const gpuDevice = 1
 
 const pointer = "void *"
 
-const fileOf = (objects: ReadonlyArray<string>, pattern: RegExp): string => {
-  const found = objects.find((path) => pattern.test(path))
-  if (found === undefined) throw new UnknownRelease(`${pattern.source} is not among the loaded libraries`)
+const fileOf = (objects: ReadonlyArray<string>, object: NativeObject): string => {
+  const found = objects.find((path) => isNativeObject(path, object))
+  if (found === undefined) throw new UnknownRelease(`${object} is not among the loaded libraries`)
   return found
 }
 
@@ -29,9 +30,9 @@ interface ThreadCall<A extends ReadonlyArray<unknown>, R> {
 let structs: { readonly init: unknown; readonly file: unknown } | undefined
 
 const openOnce = (objects: ReadonlyArray<string>) => {
-  const base = koffi.load(fileOf(objects, /libggml-base\.[^/]*(so|dylib)$/))
-  const processor = koffi.load(fileOf(objects, /libggml-cpu[^/]*\.(so|dylib)[^/]*$/))
-  const registry = koffi.load(fileOf(objects, /libggml\.[^/]*(so|dylib)$/))
+  const base = koffi.load(fileOf(objects, "ggml-base"))
+  const processor = koffi.load(fileOf(objects, "ggml-cpu"))
+  const registry = koffi.load(fileOf(objects, "ggml"))
   structs ??= {
     init: koffi.struct({ mem_size: "size_t", mem_buffer: pointer, no_alloc: "bool" }),
     file: koffi.struct({ no_alloc: "bool", ctx: pointer }),

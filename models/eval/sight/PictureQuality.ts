@@ -2,10 +2,10 @@
 // answer, asked over HTTP of a node as users start it.
 import { dirname, resolve } from "node:path"
 import { Effect } from "effect"
+import { atLeast, type Figure, figure, type Goal, type Part } from "#harness/report/Figure.ts"
 import { readCatalog } from "#weights/CatalogFile.ts"
 import { ask } from "../../../bench/support/Ask.ts"
 import type { Target } from "../../../bench/support/Connection.ts"
-import { type Finding, finding, type Goal, type Section } from "../../../bench/support/Findings.ts"
 import { startGateway } from "../../../bench/support/Gateway.ts"
 import { dataUrl, png } from "../../../test/support/pictures/PictureFiles.ts"
 import { EvaluatedCatalog, evaluated } from "../Engines.ts"
@@ -109,11 +109,11 @@ const answersTo = (target: Target, model: string, set: PictureSet) =>
 const percent = (answered: ReadonlyArray<Answered>): number =>
   (100 * answered.filter(({ answer, said }) => said === answer).length) / answered.length
 
-const ofKind = (answered: ReadonlyArray<Answered>, kind: Kind, goal: number | undefined): Finding => {
+const ofKind = (answered: ReadonlyArray<Answered>, kind: Kind, goal: number | undefined): Figure => {
   const asked = answered.filter((one) => one.kind === kind)
-  const wanted: Goal | undefined = goal === undefined ? undefined : { is: "at least", value: goal }
+  const wanted: Goal | undefined = goal === undefined ? undefined : atLeast(goal)
   const list = kind === "word" ? `, of a list of ${words.length}` : ""
-  return finding(`${kind}${list} (${asked.length} questions)`, "%", [percent(asked)], wanted)
+  return figure(`${kind}${list} (${asked.length} questions)`, "%", [percent(asked)], wanted)
 }
 
 const sectionOf = Effect.fnUntraced(function* (target: Target, model: string, set: PictureSet) {
@@ -122,11 +122,11 @@ const sectionOf = Effect.fnUntraced(function* (target: Target, model: string, se
   return {
     title: set.title,
     method: set.method,
-    findings: [
+    figures: [
       ...kinds.map((kind) => ofKind(answered, kind, isMain ? goals[kind] : undefined)),
-      finding(`all (${answered.length} questions)`, "%", [percent(answered)]),
+      figure(`all (${answered.length} questions)`, "%", [percent(answered)]),
     ],
-  } satisfies Section
+  } satisfies Part
 })
 
 /** The entry with absolute paths, for a catalog in another folder. */
@@ -149,5 +149,5 @@ export const pictureSections = Effect.gen(function* () {
   return [
     yield* sectionOf(target, entry.id, asTrained),
     yield* sectionOf(target, entry.id, larger),
-  ] satisfies ReadonlyArray<Section>
+  ] satisfies ReadonlyArray<Part>
 })

@@ -71,7 +71,11 @@ const answerIdOf = (request: Request): Effect.Effect<AnswerId | undefined, Inval
     const problem = "must be 1 to 255 visible ASCII characters"
     return Effect.fail(new InvalidRequest({ field: "Idempotency-Key", problem }))
   }
-  return Effect.map(Caller, ({ orgId, userId }) => ({ id: hash("sha256", `${userId}\n${key}`), orgId }))
+  return Effect.map(Caller, ({ orgId, userId }) => ({
+    id: hash("sha256", `${userId}\n${key}`),
+    orgId,
+    userId,
+  }))
 }
 
 /** Whether a stored answer exists: then the request needs no money and no slot. */

@@ -1,44 +1,61 @@
-// One answer of a conversation, from `response.created` to `response.done`: generates, speaks, and ends once, however it ends.
-// AnswerItems writes the events of its items.
-//
-// An answer may be prepared before it is known that the user has finished: then it is held. It generates, and its first clause is
-// spoken, but nothing of it is sent, joins the history or is charged before it is released.
-import { Cause, Clock, Effect, Fiber, type Scope } from "effect"
+// Carries out one answer of a conversation: tells AnswerGiving what happens, and does what it decides. The model writes and the voice speaks
+// in fibers of their own; what is sent, and what the history is told, goes through one queue, in the order in which it was decided, and is
+// never interrupted.
+import { Cause, Clock, Context, Effect, Exit, Fiber, Scope } from "effect"
 import type { SocketError } from "effect/socket/Socket"
+import { G711_RATE_HZ, toG711 } from "#audio/G711.ts"
+import { Resampler } from "#audio/Resampler.ts"
+import { SPEECH_RATE_HZ, s16ToBytes } from "#domain/audio/Audio.ts"
 import {
-  answerUsage,
-  noCounts,
-  type ResponseObject,
-  type ResponseStatus,
-  type StatusDetails,
-} from "#domain/conversation/Answers.ts"
-import type { AnswerStep, AnswerTimes } from "#domain/conversation/AnswerTimes.ts"
-import { Clauses } from "#domain/conversation/Clauses.ts"
+  type AnswerCommand,
+  type AnswerError,
+  type AnswerEvent,
+  type AnswerState,
+  type AnswerTerms as Decided,
+  decide,
+  isCharged,
+  phaseOf,
+  unbegun,
+  type Written,
+} from "#domain/conversation/AnswerGiving.ts"
+import type { AnswerTimes } from "#domain/conversation/AnswerTimes.ts"
+import type { History } from "#domain/conversation/History.ts"
+import type { PlayClock } from "#domain/conversation/PlayClock.ts"
 import { type ConversationSettings, outputOf } from "#domain/conversation/Settings.ts"
-import { monotonicMs, monotonicMsOf } from "#domain/queues/Monotonic.ts"
+import { monotonicMsOf } from "#domain/queues/Monotonic.ts"
 import { Signal } from "#domain/queues/Signal.ts"
 import type { ChatRequest } from "#domain/wire/Chat.ts"
 import { type EdgeError, errorType } from "#domain/wire/Failures.ts"
+import type { TextDelta } from "#engines/protocol/Text.ts"
 import { detailOf } from "#http/ErrorBody.ts"
 import { CurrentRequest, RequestContext } from "#http/RequestContext.ts"
 import type { TracedWork } from "#http/TracedWork.ts"
 import { reportFailure } from "#services/AnswerFailures.ts"
 import { beginChat } from "#services/chat/Chat.ts"
+import type { Generation } from "#services/Generation.ts"
 import type { Principal } from "#store/accounts/Accounts.ts"
 import { type AnswerAccountTerms, accountFor } from "./AnswerAccount.ts"
-import { AnswerItems, type AnswerItemsTerms, type Written, writtenOf } from "./AnswerItems.ts"
 import type { ConversationReport } from "./ConversationSessions.ts"
-import type { VoiceServices } from "./Voice.ts"
+import type { Voice, VoiceServices } from "./Voice.ts"
 
-export interface AnswerTerms extends AnswerItemsTerms, AnswerAccountTerms {
+export interface AnswerTerms extends AnswerAccountTerms {
+  readonly newId: () => string
   readonly caller: Principal
   readonly conversationId: string
-  readonly settings: AnswerItemsTerms["settings"] &
-    Pick<ConversationSettings, "modality" | "maxOutputTokens" | "voice" | "speed" | "pacing">
+  /** The conversation that its items join; undefined for an answer outside of it. */
+  readonly history: History | undefined
+  readonly clock: PlayClock
+  readonly settings: Pick<
+    ConversationSettings,
+    "maxOutputTokens" | "modality" | "pacing" | "sounds" | "speed" | "voice"
+  >
   readonly metadata: Readonly<Record<string, string>> | null
   readonly report: Pick<ConversationReport, "answered" | "writes">
-  /** Whether it waits for its release. */
+  /** Undefined: the answer is written. */
+  readonly voice: Voice | undefined
   readonly isHeld: boolean
+  /** Called with the id of its message, where that is spoken and joins the conversation. */
+  readonly onMessage: (id: string) => void
 }
 
 /** Makes what the model reads. Shorter prompts follow where one does not fit into its context. */
@@ -46,33 +63,69 @@ export type Prompts = ReadonlyArray<() => ChatRequest>
 
 export type AnswerServices = Effect.Services<ReturnType<typeof beginChat>> | VoiceServices
 
+const decidedOf = (terms: AnswerTerms): Decided => {
+  const { conversationId, history, isHeld, metadata, newId, settings, voice } = terms
+  return {
+    id: `resp_${newId()}`,
+    messageId: `item_${newId()}`,
+    isBeside: history === undefined,
+    speaks: voice !== undefined,
+    isPaced: settings.pacing === "realtime",
+    isHeld,
+    about: {
+      conversation_id: history === undefined ? null : conversationId,
+      output_modalities: [settings.modality],
+      max_output_tokens: settings.maxOutputTokens,
+      audio: { output: outputOf(settings) },
+      metadata,
+    },
+  }
+}
+
+const internalError: AnswerError = {
+  type: "server_error",
+  code: "internal_error",
+  message: "Internal server error",
+}
+
 export class Answer {
-  readonly id: string
   private readonly terms: AnswerTerms
   /** Empty once the model reads one of them: they hold items that may be deleted. */
   private prompts: Prompts
-  private readonly items: AnswerItems
-  private readonly clauses = new Clauses()
-  private readonly released = new Signal()
-  private isReleased: boolean
-  private isCreated = false
-  private hasText = false
-  private readonly written: Array<Written> = []
+  private state: AnswerState
+  private readonly events: Array<AnswerEvent> = []
+  private isDeciding = false
+  /** Commands that go one after the other. */
+  private readonly queue: Array<Effect.Effect<void, SocketError>> = []
   private readonly news = new Signal()
+  private isAtEnd = false
   private readonly work: TracedWork | undefined
-  private counts = noCounts
-  private hasWritten = false
-  private hasFinished = false
+  private context = Context.empty()
+  private flow: Generation["flow"] | undefined
+  private timer: Fiber.Fiber<void> | undefined
+  private telephone: Resampler | undefined
+  /** The model and the voice, and the scope of what they have begun. */
+  private readonly workers: Array<Fiber.Fiber<void>> = []
+  private scope: Scope.Closeable | undefined
   private fiber: Fiber.Fiber<void, SocketError> | undefined
 
   constructor(terms: AnswerTerms, prompts: Prompts) {
     this.terms = terms
     this.prompts = prompts
-    this.id = `resp_${terms.newId()}`
-    this.items = new AnswerItems(this.id, terms)
+    this.state = unbegun(decidedOf(terms))
     this.work = terms.trace?.work.begin("answer")
-    this.isReleased = !terms.isHeld
-    if (this.isReleased) this.released.set()
+  }
+
+  get id(): string {
+    return this.state.terms.id
+  }
+
+  get phase(): "writing" | "draining" | "over" {
+    return phaseOf(this.state)
+  }
+
+  get times(): AnswerTimes {
+    return this.terms.times
   }
 
   /** Starts it; its events follow. */
@@ -89,72 +142,65 @@ export class Answer {
     )
   }
 
-  get isOver(): boolean {
-    return this.hasFinished
+  /** Something has happened to it. */
+  happened(event: AnswerEvent): void {
+    this.events.push(event)
+    if (this.isDeciding) return
+    this.isDeciding = true
+    try {
+      for (let next = this.events.shift(); next !== undefined; next = this.events.shift()) {
+        const { clock } = this.terms
+        const nowMs = this.nowMs
+        const [state, commands] = decide(this.state, next, {
+          nowMs,
+          sentSamples: clock.sentSamples,
+          playedSamples: clock.playedSamples(nowMs),
+          playedUntilMs: clock.playedUntilMs,
+        })
+        this.state = state
+        for (const command of commands) this.carryOut(command, nowMs)
+      }
+    } catch (defect) {
+      // It ends the answer, and not the engine that has called.
+      this.enqueue(Effect.die(defect))
+    } finally {
+      this.isDeciding = false
+    }
   }
 
-  get times(): AnswerTimes {
-    return this.terms.times
-  }
-
-  /** From now on it is sent. False if it cannot be: it failed while it was held. */
-  release(): boolean {
-    if (this.hasFinished) return false
-    this.isReleased = true
-    this.released.set()
-    return true
-  }
-
-  /** Ends an answer that is held, without an event. */
-  readonly discard: Effect.Effect<void> = Effect.suspend(() => {
-    this.hasFinished = true
-    return this.fiber === undefined ? Effect.void : Fiber.interrupt(this.fiber)
-  })
-
-  /** The model has written everything; what is left is to be spoken. */
-  get isDraining(): boolean {
-    return this.hasWritten
-  }
-
-  /** Sends the rest of its audio at once, and ends. */
-  hurry(): void {
-    this.terms.voice?.hurry()
-  }
-
-  /** Ends it here. Its last events are sent before this completes. */
-  cancel(reason: "turn_detected" | "client_cancelled"): Effect.Effect<void, SocketError> {
-    return Effect.gen({ self: this }, function* (this: Answer) {
-      if (this.hasFinished) return
-      if (!this.isReleased) return yield* this.discard
-      if (this.fiber !== undefined) yield* Fiber.interrupt(this.fiber)
-      if (reason === "turn_detected") this.terms.clock.stopped(yield* monotonicMs)
-      yield* this.finish("cancelled", { type: "cancelled", reason })
-    })
+  private get nowMs(): number {
+    return monotonicMsOf(Context.get(this.context, Clock.Clock))
   }
 
   private readonly life: Effect.Effect<void, SocketError, AnswerServices> = Effect.gen(
     { self: this },
     function* (this: Answer) {
-      if (this.isReleased) yield* this.tellCreated
-      const finish = yield* Effect.scoped(this.answer)
-      if (finish === "length") {
-        yield* this.finish("incomplete", { type: "incomplete", reason: "max_output_tokens" })
-      } else yield* this.finish("completed", null)
+      const { voice } = this.terms
+      this.context = yield* Effect.context<never>()
+      const scope = yield* Scope.fork(yield* Effect.scope)
+      this.scope = scope
+      const apart = (
+        work: Effect.Effect<void, EdgeError, AnswerServices | Scope.Scope>,
+        is: "failed" | "voice failed",
+      ) =>
+        Effect.map(
+          Effect.forkIn(Scope.provide(this.telling(work, is), scope), scope, { startImmediately: true }),
+          (fiber) => this.workers.push(fiber),
+        )
+      this.happened({ is: "began" })
+      // The model is asked after `response.created`, which it would delay.
+      yield* this.sendQueued
+      yield* apart(this.write, "failed")
+      if (voice !== undefined) yield* apart(voice.run(this), "voice failed")
+      yield* this.untilEnd
     },
   ).pipe(
-    Effect.catchIf(
-      (error): error is Exclude<typeof error, SocketError> => error._tag !== "SocketError",
-      (error: EdgeError) => {
-        const failed = { type: errorType(error), code: error._tag, message: detailOf(error) }
-        const told = this.finish("failed", { type: "failed", error: failed })
-        return Effect.andThen(reportFailure(error, "/v1/realtime"), told)
-      },
-    ),
     Effect.catchCauseIf(Cause.hasDies, (cause) => {
-      const error = { type: "server_error", code: "internal_error", message: "Internal server error" }
-      const told = this.finish("failed", { type: "failed", error })
-      return Effect.andThen(reportFailure(cause, "/v1/realtime"), told)
+      this.happened({ is: "failed", error: internalError })
+      return Effect.andThen(reportFailure(cause, "/v1/realtime"), this.untilEnd)
     }),
+    Effect.scoped,
+    Effect.ensuring(Effect.sync(() => this.timer?.interruptUnsafe())),
     // Its times count from its own beginning, not from the socket's.
     Effect.provideServiceEffect(
       CurrentRequest,
@@ -162,144 +208,201 @@ export class Answer {
     ),
   )
 
-  private readonly tellCreated: Effect.Effect<void, SocketError> = Effect.suspend(() => {
-    if (this.isCreated) return Effect.void
-    this.isCreated = true
-    return this.terms.tell("response.created", { response: this.object("in_progress", null) })
-  })
-
-  // ------------------------------------------------------------ writing
-
-  private readonly answer = Effect.gen({ self: this }, function* (this: Answer) {
-    const { voice } = this.terms
-    const write = Effect.gen({ self: this }, function* (this: Answer) {
-      const ended = this.terms.report.writes()
-      const finish = yield* Effect.ensuring(this.generate, Effect.sync(ended))
-      yield* this.items.endWriting
-      this.hasWritten = true
-      return finish
+  /** Carries out what is queued. */
+  private get sendQueued(): Effect.Effect<void, SocketError> {
+    return Effect.gen({ self: this }, function* (this: Answer) {
+      for (let next = this.queue.shift(); next !== undefined; next = this.queue.shift()) yield* next
     })
-    if (voice === undefined) return yield* write
-    const speak = voice.speak(this.items)
-    const [finish] = yield* Effect.all([write, speak], { concurrency: "unbounded" })
-    return finish
-  })
-
-  /** Generates with the longest prompt that fits. Returns why the model stopped. */
-  private readonly generate = Effect.gen({ self: this }, function* (this: Answer) {
-    const { caller } = this.terms
-    const [first, ...shorter] = this.prompts
-    this.prompts = []
-    const { isHeld, times, voice } = this.terms
-    const clock = yield* Clock.Clock
-    const reached = (step: AnswerStep) => times.reached(step, monotonicMsOf(clock))
-    const terms = isHeld ? { chargedIf: () => this.isReleased && this.counts.outputTokens > 0 } : {}
-    const begin = (prompt: () => ChatRequest) =>
-      Effect.suspend(() => beginChat(caller, prompt(), "stream", { terms }))
-    reached("asked")
-    let begun = begin(first!)
-    for (const prompt of shorter) {
-      const next = begin(prompt)
-      begun = Effect.catchTag(begun, "PromptTooLong", () => next)
-    }
-    const { generation } = yield* begun
-    const { cachedTokens, imageTokens = 0, promptTokens } = generation.started
-    this.counts = { ...this.counts, cachedTokens, imageTokens, inputTokens: promptTokens }
-    // The model would only slow the voice down, on the same processor, while its first clause is waited for.
-    let hasPaused = false
-    const pauseOnce = () => {
-      if (hasPaused || voice === undefined) return
-      hasPaused = true
-      generation.flow.pause()
-      voice.whenSounding(generation.flow.resume)
-    }
-    generation.read({
-      take: (delta) => {
-        this.counts = { ...this.counts, outputTokens: delta.completionTokens }
-        const written = writtenOf(delta)
-        if (written === undefined) return
-        reached("firstToken")
-        if (written.is === "text" && this.say(written.text)) {
-          reached("firstClause")
-          pauseOnce()
-        }
-        this.written.push(written)
-        this.news.set()
-      },
-    })
-    let finish: string | undefined
-    const ended = Effect.map(generation.end, (end) => {
-      finish = end.finishReason
-      const rest = this.clauses.end()
-      if (rest.trim() !== "") {
-        voice?.say(rest)
-        reached("firstClause")
-      }
-      voice?.end()
-      this.counts = { ...this.counts, outputTokens: end.completionTokens }
-      this.news.set()
-    })
-    const take = Effect.gen({ self: this }, function* (this: Answer) {
-      yield* this.released.wait
-      yield* this.tellCreated
-      for (;;) {
-        const next = this.written.shift()
-        if (next !== undefined) yield* this.items.take(next)
-        else if (finish !== undefined) return finish
-        else {
-          this.news.clear()
-          yield* this.news.wait
-        }
-      }
-    })
-    const [, why] = yield* Effect.all([ended, take], { concurrency: "unbounded" })
-    return why
-  })
-
-  /** Gives the voice what the model has written. True if that completed a clause. */
-  private say(text: string): boolean {
-    const { voice } = this.terms
-    // White space before a call is no answer.
-    if (voice === undefined || (!this.hasText && text.trim() === "")) return false
-    this.hasText = true
-    const clauses = this.clauses.push(text)
-    for (const clause of clauses) voice.say(clause)
-    return clauses.length > 0
   }
 
-  // ------------------------------------------------------------ ends
+  /** Carries out what is queued, until the last command. */
+  private get untilEnd(): Effect.Effect<void, SocketError> {
+    return Effect.gen({ self: this }, function* (this: Answer) {
+      for (;;) {
+        yield* this.sendQueued
+        if (this.isAtEnd) return
+        this.news.clear()
+        yield* this.news.wait
+      }
+    })
+  }
 
-  /** Writes the last events, once. */
-  private finish(status: ResponseStatus, details: StatusDetails | null): Effect.Effect<void, SocketError> {
-    return Effect.uninterruptible(
-      Effect.gen({ self: this }, function* (this: Answer) {
-        if (this.hasFinished) return
-        this.hasFinished = true
-        if (!this.isReleased) return
-        const { inputTokens, outputTokens } = this.counts
-        this.terms.report.answered(this.items.audioMs, outputTokens === 0 ? 0 : inputTokens)
-        yield* this.tellCreated
-        yield* this.items.endAll(status)
-        yield* this.terms.tell("response.done", { response: this.object(status, details) })
-        yield* accountFor(this.terms, { id: this.id, status, counts: this.counts, work: this.work })
-      }),
+  /** Work whose failure is an event. */
+  private telling<A, R>(
+    work: Effect.Effect<A, EdgeError, R>,
+    is: "failed" | "voice failed",
+  ): Effect.Effect<void, never, R> {
+    const failed = (cause: Parameters<typeof reportFailure>[0], error: AnswerError) =>
+      Effect.andThen(
+        reportFailure(cause, "/v1/realtime"),
+        Effect.sync(() => this.happened({ is, error })),
+      )
+    return Effect.asVoid(work).pipe(
+      Effect.catch((error: EdgeError) =>
+        failed(error, { type: errorType(error), code: error._tag, message: detailOf(error) }),
+      ),
+      Effect.catchCauseIf(Cause.hasDies, (cause) => failed(cause, internalError)),
     )
   }
 
-  private object(status: ResponseStatus, details: StatusDetails | null): ResponseObject {
-    const { conversationId, history, metadata, settings } = this.terms
-    return {
-      object: "realtime.response",
-      id: this.id,
-      status,
-      status_details: details,
-      output: this.items.output,
-      conversation_id: history === undefined ? null : conversationId,
-      output_modalities: [settings.modality],
-      max_output_tokens: settings.maxOutputTokens,
-      audio: { output: outputOf(settings) },
-      metadata,
-      usage: status === "in_progress" ? null : answerUsage({ ...this.counts, audioMs: this.items.audioMs }),
+  // ------------------------------------------------------------ what is done
+
+  private carryOut(command: AnswerCommand, nowMs: number): void {
+    const { clock, history, onMessage, report, tell, times, voice } = this.terms
+    switch (command.do) {
+      case "send": {
+        const { type, ...message } = command.message
+        if (type === "response.output_text.delta") times.reached("firstSent", nowMs)
+        return this.enqueue(tell(type, message))
+      }
+      case "send audio":
+        return this.enqueue(Effect.suspend(() => this.sendAudio(command)))
+      case "call":
+        return this.enqueue(Effect.sync(() => this.happened({ is: "free" })))
+      case "join":
+        return this.enqueue(
+          Effect.suspend(() => {
+            const { item, spoken } = command
+            const previous = history?.add(item, "own", spoken === undefined ? {} : { spoken })
+            return tell("conversation.item.added", {
+              previous_item_id: typeof previous === "string" ? previous : null,
+              item,
+            })
+          }),
+        )
+      case "complete":
+        return this.enqueue(
+          Effect.suspend(() => {
+            const { item, spoken } = command
+            const previous_item_id = history?.before(item.id) ?? null
+            history?.replace(item, spoken)
+            return tell("conversation.item.done", { previous_item_id, item })
+          }),
+        )
+      case "message began":
+        return onMessage(command.itemId)
+      case "speak":
+        times.reached("firstClause", nowMs)
+        return voice?.speak(command.piece, command.text)
+      case "play": {
+        const { piece, samples } = command
+        clock.sent(samples.length, nowMs, samples)
+        times.reached("firstSent", nowMs)
+        return voice?.delivered(piece, samples.length)
+      }
+      case "await":
+        return this.await(command)
+      case "pause model":
+        return this.flow?.pause()
+      case "resume model":
+        return this.flow?.resume()
+      case "play no more":
+        return clock.stopped(nowMs)
+      case "stop":
+        for (const fiber of [this.timer, ...this.workers]) fiber?.interruptUnsafe()
+        return this.enqueue(
+          Effect.suspend(() => (this.scope === undefined ? Effect.void : Scope.close(this.scope, Exit.void))),
+        )
+      case "account": {
+        const { counts, status } = command
+        report.answered(counts.audioMs, counts.outputTokens === 0 ? 0 : counts.inputTokens)
+        return this.enqueue(accountFor(this.terms, { id: this.id, status, counts, work: this.work }))
+      }
+      case "end":
+        this.isAtEnd = true
+        this.news.set()
     }
   }
+
+  private enqueue(work: Effect.Effect<void, SocketError>): void {
+    this.queue.push(work)
+    this.news.set()
+  }
+
+  private sendAudio({
+    part,
+    samples,
+  }: Extract<AnswerCommand, { readonly do: "send audio" }>): Effect.Effect<void, SocketError> {
+    const bytes = this.encoded(samples)
+    const delta = Buffer.from(bytes).toString("base64")
+    const sent =
+      bytes.length === 0 ? Effect.void : this.terms.tell("response.output_audio.delta", { ...part, delta })
+    return sent
+  }
+
+  private encoded(samples: Int16Array): Uint8Array {
+    const { sounds } = this.terms.settings
+    if (sounds === "pcm") return s16ToBytes(samples)
+    this.telephone ??= new Resampler(SPEECH_RATE_HZ, G711_RATE_HZ)
+    return toG711(this.telephone.push(samples), sounds)
+  }
+
+  private await({ ms }: Extract<AnswerCommand, { readonly do: "await" }>): void {
+    const due = Effect.sync(() => this.happened({ is: "due" }))
+    this.timer = Effect.runForkWith(this.context)(Effect.delay(due, ms))
+  }
+
+  // ------------------------------------------------------------ the model and the voice
+
+  /** The model writes, with the longest prompt that fits. */
+  private readonly write: Effect.Effect<void, EdgeError, AnswerServices | Scope.Scope> = Effect.suspend(
+    () => {
+      const ended = this.terms.report.writes()
+      return Effect.ensuring(this.generate, Effect.sync(ended))
+    },
+  )
+
+  private readonly generate: Effect.Effect<void, EdgeError, AnswerServices | Scope.Scope> = Effect.gen(
+    { self: this },
+    function* (this: Answer) {
+      const { caller, isHeld, times } = this.terms
+      const [first, ...shorter] = this.prompts
+      this.prompts = []
+      const terms = isHeld ? { chargedIf: () => isCharged(this.state) } : {}
+      const begin = (prompt: () => ChatRequest) =>
+        Effect.suspend(() => beginChat(caller, prompt(), "stream", { terms }))
+      times.reached("asked", this.nowMs)
+      let begun = begin(first!)
+      for (const prompt of shorter) {
+        const next = begin(prompt)
+        begun = Effect.catchTag(begun, "PromptTooLong", () => next)
+      }
+      const { generation } = yield* begun
+      this.flow = generation.flow
+      const { cachedTokens, imageTokens = 0, promptTokens } = generation.started
+      this.happened({ is: "prompt read", counts: { cachedTokens, imageTokens, inputTokens: promptTokens } })
+      generation.read({
+        take: (delta) => {
+          const written = this.writtenOf(delta)
+          if (written !== undefined) times.reached("firstToken", this.nowMs)
+          this.happened({ is: "wrote", written, outputTokens: delta.completionTokens })
+        },
+      })
+      const { completionTokens, finishReason } = yield* generation.end
+      const isCut = finishReason === "length"
+      this.happened({ is: "all written", outputTokens: completionTokens, isCut })
+    },
+  )
+
+  private writtenOf({ detail, text }: TextDelta): Written | undefined {
+    const part = detail?.part
+    if (part === undefined) return text === "" ? undefined : { is: "text", text }
+    const { newId } = this.terms
+    if (part.kind === "call") {
+      const { call, name } = part
+      return { is: "call", call, name, id: `item_${newId()}`, callId: `call_${newId()}` }
+    }
+    return part.kind === "arguments" ? { is: "arguments", call: part.call, text } : undefined
+  }
+
+  /** The voice has made audio. */
+  readonly sounded = (
+    samples: Int16Array,
+    words: Extract<AnswerEvent, { readonly is: "sounded" }>["words"],
+  ): void => {
+    this.terms.times.reached("firstSamples", this.nowMs)
+    this.happened({ is: "sounded", samples, words })
+  }
+
+  readonly pieceSpoken = (): void => this.happened({ is: "piece spoken" })
 }

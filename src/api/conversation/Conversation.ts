@@ -4,9 +4,10 @@ import { Clock, Deferred, Effect, type Fiber, type Scope } from "effect"
 import type { SocketError } from "effect/socket/Socket"
 import { type ConversationActor, startConversation } from "#actors/conversation/ConversationActor.ts"
 import { SPEECH_RATE_HZ } from "#domain/audio/Audio.ts"
+import type { AnswerEvent } from "#domain/conversation/AnswerGiving.ts"
 import { type AnswerCause, AnswerTimes } from "#domain/conversation/AnswerTimes.ts"
 import type { ResponseCreate } from "#domain/conversation/ClientEvents.ts"
-import { answerItem, type Item, itemOf, spokenItem } from "#domain/conversation/Items.ts"
+import { type Item, itemOf, spokenItem } from "#domain/conversation/Items.ts"
 import type { PlayClock } from "#domain/conversation/PlayClock.ts"
 import type { ConversationSettings } from "#domain/conversation/Settings.ts"
 import type {
@@ -79,15 +80,16 @@ export class Conversation {
     },
   )
 
-  private facts({ answer, prepared }: State<ResponseCreate>, nowMs: number): Facts {
+  private facts({ answer, prepared }: State<ResponseCreate>, nowMs: number): Facts<EdgeError> {
     const given = answer === undefined ? undefined : this.answers.get(answer.key)
     const held = prepared === undefined ? undefined : this.answers.get(prepared.key)
     return {
       nowMs,
       version: this.terms.history.version,
       playingMs: Math.max(0, this.clock.playedUntilMs - nowMs),
-      answer: given === undefined || given.isOver ? "over" : given.isDraining ? "draining" : "writing",
-      preparedHasFailed: held === undefined || held.isOver,
+      answer: given?.phase ?? "over",
+      preparedHasFailed: held === undefined || held.phase === "over",
+      overflow: this.terms.history.overflow,
     }
   }
 
@@ -159,7 +161,7 @@ export class Conversation {
   readonly cancel = (id: string | null | undefined): Effect.Effect<void, Failure | SocketError> =>
     Effect.asVoid(
       this.ask((ask) => {
-        const known = [...this.answers].find(([, answer]) => answer.id === id && !answer.isOver)
+        const known = [...this.answers].find(([, answer]) => answer.id === id && answer.phase !== "over")
         return { is: "cancel", ask, key: id ? known?.[0] : "newest" }
       }),
     )
@@ -195,18 +197,20 @@ export class Conversation {
         case "release":
           return yield* this.release(command.key, command.cause)
         case "discard":
-          yield* this.answers.get(command.key)?.discard ?? Effect.void
+          yield* this.end(command.key, { is: "discard" })
           return undefined
         case "flush":
-          this.answers.get(command.key)?.hurry()
+          this.answers.get(command.key)?.happened({ is: "hurry" })
           return undefined
         case "cancel":
-          yield* this.answers.get(command.key)?.cancel(command.reason) ?? Effect.void
+          yield* this.end(command.key, { is: "cancel", reason: command.reason })
           return undefined
         case "keep played":
+          yield* this.sentAll
           this.keepPlayed(command.itemId, yield* monotonicMs)
           return undefined
         case "truncate":
+          yield* this.sentAll
           this.answerAsk(command.ask, this.cutAt(command, yield* monotonicMs))
           return undefined
         case "read ahead": {
@@ -242,6 +246,24 @@ export class Conversation {
       }
     })
   }
+
+  /** Ends an answer. Its last events are sent before this completes. */
+  private end(key: AnswerKey, event: AnswerEvent): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const answer = this.answers.get(key)
+      answer?.happened(event)
+      return answer?.ended ?? Effect.void
+    })
+  }
+
+  /** Completes when the history knows of all answers that are over. */
+  private readonly sentAll: Effect.Effect<void> = Effect.suspend(() =>
+    Effect.forEach(
+      [...this.answers.values()].filter(({ phase }) => phase === "over"),
+      ({ ended }) => ended,
+      { discard: true },
+    ),
+  )
 
   private refusal(why: Refusal): Failure {
     switch (why) {
@@ -296,11 +318,12 @@ export class Conversation {
     return Effect.gen({ self: this }, function* (this: Conversation) {
       const answer = this.answers.get(key)
       if (answer === undefined) return { is: "did not begin", key, error: undefined } as const
-      yield* Effect.onError(this.terms.admit, () => answer.discard)
+      yield* Effect.onError(this.terms.admit, () => this.end(key, { is: "discard" }))
       const { times } = answer
       times.confirmed(cause)
       times.understood(yield* monotonicMs)
-      if (!answer.release()) return { is: "did not begin", key, error: undefined } as const
+      if (answer.phase === "over") return { is: "did not begin", key, error: undefined } as const
+      answer.happened({ is: "released" })
       this.terms.meters.released++
       return { is: "began", key } as const
     }).pipe(Effect.catch((error) => Effect.succeed({ is: "did not begin", key, error } as const)))
@@ -317,8 +340,6 @@ export class Conversation {
     return Effect.suspend(
       (): Effect.Effect<{ readonly answer: Answer; readonly letGo: () => void }, E | InvalidRequest, R> => {
         const { history, settings, share } = this.terms
-        const { overflow } = history
-        if (overflow !== undefined) return Effect.fail(overflow)
         const own = memoryOf(given)
         if (own > largeBytes && own > share.held.left) return Effect.fail(noMemory("response", share.held))
         const bytes = own + memoryOf(settings())
@@ -390,33 +411,20 @@ export class Conversation {
   }
 
   private keepPlayed(itemId: string, nowMs: number): void {
-    const spoken = this.terms.history.spoken(itemId)
+    const { history } = this.terms
     const playedSamples = this.clock.playedSamples(nowMs)
     this.clock.stopped(nowMs)
-    if (spoken !== undefined) this.cut(itemId, playedSamples - spoken.startsAt)
+    history.keepHeard(itemId, playedSamples - (history.spoken(itemId)?.startsAt ?? 0))
   }
 
   private cutAt(
     { endMs, itemId, stops }: { readonly itemId: string; readonly endMs: number; readonly stops: boolean },
     nowMs: number,
   ): Effect.Effect<number, ProtocolError> {
-    const spoken = this.terms.history.spoken(itemId)
-    if (spoken === undefined) return Effect.fail(noItem("truncate", itemId))
-    const samples = spoken.cut(Math.round((endMs * SPEECH_RATE_HZ) / 1000))
-    this.cut(itemId, samples)
+    const samples = this.terms.history.truncate(itemId, Math.round((endMs * SPEECH_RATE_HZ) / 1000))
+    if (samples === undefined) return Effect.fail(noItem("truncate", itemId))
     if (stops) this.clock.stopped(nowMs)
     return Effect.succeed(Math.floor((samples * 1000) / SPEECH_RATE_HZ))
-  }
-
-  /** Keeps the words of an answer that were heard in its first samples. */
-  private cut(id: string, samples: number): void {
-    const { history } = this.terms
-    const spoken = history.spoken(id)
-    const item = history.item(id)
-    if (spoken === undefined || item?.type !== "message") return
-    const transcript = spoken.heard(samples)
-    const status = transcript === spoken.text ? item.status : "incomplete"
-    history.replace(answerItem(id, status, [{ type: "output_audio", transcript }]))
   }
 
   private awaitSilence(timer: number, ms: number): Effect.Effect<void> {

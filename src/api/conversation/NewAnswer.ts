@@ -42,8 +42,8 @@ export interface NewAnswerTerms {
 }
 
 const voiceOf = (
-  { clock, conversation, times }: NewAnswerTerms,
-  settings: Pick<ConversationSettings, "pacing" | "speed" | "voice">,
+  { conversation }: NewAnswerTerms,
+  settings: Pick<ConversationSettings, "speed" | "voice">,
 ) => {
   const { caller, models } = conversation
   const { entry } = models.speaks
@@ -57,9 +57,6 @@ const voiceOf = (
         speed: settings.speed,
         language: entry.speech?.languages[0] ?? "en",
         maxCharacters: entry.speech?.maxCharacters ?? 4_096,
-        clock,
-        isPaced: settings.pacing === "realtime",
-        times,
       }),
   )
 }
@@ -115,9 +112,7 @@ export const newAnswer = Effect.fnUntraced(function* (terms: NewAnswerTerms) {
     trace: conversation.trace,
     report,
     tellsLatency: session.tellsLatency,
-    onMessage: (id) => {
-      if (!isBeside && voice !== undefined) onMessage(id)
-    },
+    onMessage,
   }
   return new Answer(answerTerms, promptsOf(terms, session, settings.maxOutputTokens))
 })

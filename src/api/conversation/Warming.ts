@@ -1,21 +1,16 @@
 // Lets the language model read what it is going to need, before it is asked: the instructions and the tools when a session gets
 // them, and the user's words that stay as they are. Its answer then begins with a prompt of which most is read. Nothing is
-// written, sent or charged; one at a time, the newest, and only as much as the user's allowance permits (ReadAhead). Beyond it nothing is
-// read ahead, and the answer begins later.
+// written, sent or charged; one at a time, the newest, when TurnTaking says so, and only as much as the user's allowance permits
+// (ReadAhead). Beyond it nothing is read ahead, and the answer begins later.
 import { Effect } from "effect"
-import { TokenBucket } from "#domain/access/TokenBucket.ts"
 import type { Item } from "#domain/conversation/Items.ts"
 import type { ConversationTool } from "#domain/conversation/Settings.ts"
-import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import { Signal } from "#domain/queues/Signal.ts"
 import type { ChatRequest } from "#domain/wire/Chat.ts"
 import { beginChat } from "#services/chat/Chat.ts"
 import type { AnswerServices } from "./Answer.ts"
 import type { ConversationTerms } from "./ConversationTerms.ts"
 import { chatRequestOf } from "./Prompt.ts"
-
-/** How often a conversation reads ahead. A guess: instructions come once, and a turn has a few lasting pieces of text. */
-const pace = { burst: 4, perSecond: 0.1 }
 
 /** What a picture counts, in characters of text. A guess: about a thousand tokens. */
 const charactersOfPicture = 4_000
@@ -48,14 +43,13 @@ export class Warming {
   readonly run: Effect.Effect<never, never, AnswerServices> = Effect.gen(
     { self: this },
     function* (this: Warming) {
-      const bucket = new TokenBucket(pace, yield* monotonicMs)
       for (;;) {
         yield* this.news.wait
         this.news.clear()
         const items = this.items
         // What it keeps would stay in memory after its items are deleted.
         this.items = undefined
-        if (items === undefined || !bucket.spend(1, yield* monotonicMs)) continue
+        if (items === undefined) continue
         const reading = Effect.acquireUseRelease(
           Effect.sync(() => this.terms.history.read()),
           () => this.read(items),

@@ -31,7 +31,7 @@ export const KeySet = Schema.Struct({
 export class SessionsGroup extends HttpApiGroup.make("Sessions").add(
   HttpApiEndpoint.post("createSession", "/v1/auth/session", {
     success: HttpApiSchema.WithHeaders(Session, cacheControl),
-    error: errors("Unauthorized", "RateLimited", "Draining", "StoreDown"),
+    error: errors("Unauthorized", "RateLimited", "Draining", "StoreDown", "InvalidRequest", "BodyTooLarge"),
   }),
   HttpApiEndpoint.get("keySet", "/.well-known/jwks.json", {
     success: HttpApiSchema.WithHeaders(KeySet, cacheControl),

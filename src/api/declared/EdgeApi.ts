@@ -1,6 +1,7 @@
 // The edge role's endpoints as one definition: what OpenAPI prints, what EdgeRoutes serves, which paths and methods are
 // known.
 import { HttpApi, OpenApi } from "effect/http-api"
+import { DeletionGroup } from "./DeletionApi.ts"
 import { ModelsGroup, SystemGroup } from "./ModelsApi.ts"
 import { OperationsGroup } from "./OperationsApi.ts"
 import { PagesGroup } from "./PagesApi.ts"
@@ -17,6 +18,7 @@ export class BuiltApi extends HttpApi.make("edgewise")
   .add(TranscriptionGroup)
   .add(ModelsGroup)
   .add(OperationsGroup)
+  .add(DeletionGroup)
   .add(RealtimeGroup)
   .add(UsageGroup)
   .add(SystemGroup) {}

@@ -50,7 +50,7 @@ export class OperationsGroup extends HttpApiGroup.make("Operations")
     }).middleware(QueryCheck),
     HttpApiEndpoint.post("unloadAll", "/v1/models/unload-all", {
       success: UnloadAllRecord,
-      error: errors(...ofOperators),
+      error: errors(...ofOperators, ...ofJson),
     }),
     HttpApiEndpoint.post("pullModel", "/v1/models/pull", {
       payload: PullRequest,
@@ -61,7 +61,7 @@ export class OperationsGroup extends HttpApiGroup.make("Operations")
       .annotate(OwnHeaders, streamHeaders),
     HttpApiEndpoint.post("reloadCatalog", "/v1/models/reload", {
       success: ReloadRecord,
-      error: errors(...ofOperators, "CatalogRefused", "Draining"),
+      error: errors(...ofOperators, ...ofJson, "CatalogRefused", "Draining"),
     }),
     HttpApiEndpoint.get("gpuStatus", "/v1/gpu/status", {
       success: GpuStatusRecord,

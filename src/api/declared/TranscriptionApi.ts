@@ -85,7 +85,7 @@ export class TranscriptionGroup extends HttpApiGroup.make("Transcription")
     HttpApiEndpoint.delete("cancelTranscription", "/v1/audio/transcriptions", {
       query: jobQuery,
       success: JobCancelled,
-      error: errors(...ofJobs),
+      error: errors(...ofJobs, "BodyTooLarge"),
     }).middleware(QueryCheck),
   )
   .middleware(Authentication) {}

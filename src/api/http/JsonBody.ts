@@ -3,10 +3,14 @@
 import { ByteSize, Effect, Schema, SchemaIssue } from "effect"
 import { HttpIncomingMessage, type HttpServerRequest } from "effect/http"
 import type { HttpServerError } from "effect/http/HttpServerError"
+import { maxJsonBytes, type Parsed } from "#domain/json/JsonLimits.ts"
+import { JsonReader, type KeepsBytes } from "#domain/json/JsonReader.ts"
+import { parseJson, smallBytes } from "#domain/json/JsonText.ts"
 import { BodyTooLarge, InvalidRequest } from "#domain/wire/Errors.ts"
-import { isQuick, maxJsonBytes, type Parsed, parseJson } from "#domain/wire/JsonText.ts"
 import { isObject } from "#domain/wire/text/Fields.ts"
-import { parseLarge } from "./LargeJson.ts"
+import { decodeInlinePictures, keepsPictures } from "#domain/wire/text/Pictures.ts"
+import { inSlices } from "#http/InSlices.ts"
+import { TextFrame } from "#http/SocketFrames.ts"
 
 /**
  * Items of one list together with those of all lists inside its items: decoding costs up to 2 µs an item (measured). Prompts with
@@ -21,7 +25,7 @@ const searchedLevels = 3
 const innerItems = (list: ReadonlyArray<unknown>): number => {
   let sum = 0
   for (const item of list) {
-    if (!isObject(item)) continue
+    if (!isObject(item) || item instanceof Uint8Array) continue
     for (const key of Object.keys(item)) {
       const inner = item[key]
       if (Array.isArray(inner)) sum += inner.length
@@ -32,7 +36,8 @@ const innerItems = (list: ReadonlyArray<unknown>): number => {
 
 /** The path of the first list that is too long to be decoded on the event loop. */
 const longList = (body: unknown, path = "", levels = searchedLevels): string | undefined => {
-  if (!isObject(body)) return undefined
+  // Bytes stand for a long text.
+  if (!isObject(body) || body instanceof Uint8Array) return undefined
   for (const key of Object.keys(body)) {
     const value = body[key]
     const field = path === "" ? key : `${path}.${key}`
@@ -108,37 +113,66 @@ export const bodyBytes = (
     Effect.map((buffer) => new Uint8Array(buffer)),
   )
 
-/** Largest body that the event loop parses itself: 1 ms if the text is not ASCII (measured). */
-const largestInPlace = 256 * 1024
+/**
+ * Reads and drops the body of a request that takes none, before anything is done: some clients send one, e.g. `{}`. Above the limit of
+ * JSON bodies it is refused like any other.
+ */
+export const withoutBody =
+  (request: HttpServerRequest.HttpServerRequest) =>
+  <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E | InvalidRequest | BodyTooLarge, R> =>
+    Effect.andThen(bodyBytes(request), work)
 
 const text = new TextDecoder()
-const utf8 = new TextEncoder()
 
-/** A value that has come in pieces is decoded in a tick of its own. */
-const parseAside = (bytes: Uint8Array, pictures: boolean): Effect.Effect<Parsed, BodyTooLarge> =>
-  Effect.tap(parseLarge(bytes, pictures), () => Effect.sleep(0))
+const tooLarge = new BodyTooLarge({ limitBytes: maxJsonBytes, besidesPictures: true })
+
+/** Reads a large text in slices. What stays bytes does not count as its size. */
+const readLarge = (bytes: Uint8Array, keeps?: KeepsBytes): Effect.Effect<Parsed, BodyTooLarge> =>
+  Effect.suspend(() => {
+    const reader = new JsonReader(bytes, keeps)
+    return Effect.flatMap(
+      inSlices((isOver) => reader.read(isOver)),
+      // No prompt is as long.
+      (parsed) =>
+        bytes.length - reader.keptBytes > maxJsonBytes ? Effect.fail(tooLarge) : Effect.succeed(parsed),
+    )
+  })
+
+const readWithInline = (bytes: Uint8Array): Effect.Effect<Parsed, BodyTooLarge> =>
+  Effect.tap(readLarge(bytes, keepsPictures), (parsed) =>
+    "problem" in parsed ? Effect.void : inSlices(decodeInlinePictures(parsed.value)),
+  )
 
 /** With `pictures`, bytes may stand for the `data:` URLs of its messages, see PictureUrl of the schemas. */
 const parseBytes = (bytes: Uint8Array, pictures: boolean): Effect.Effect<Parsed, BodyTooLarge> =>
-  Effect.suspend(() => {
-    if (bytes.length > largestInPlace) return parseAside(bytes, pictures)
-    const json = text.decode(bytes)
-    return isQuick(json) ? Effect.succeed(parseJson(json)) : parseAside(bytes, pictures)
-  })
+  bytes.length <= smallBytes
+    ? Effect.sync(() => parseJson(text.decode(bytes)))
+    : pictures
+      ? readWithInline(bytes)
+      : readLarge(bytes)
 
-/** The value of a frame of a WebSocket, which may be as large as a body and may hold pictures. */
-export const parseFrame = (frame: string): Effect.Effect<unknown, InvalidRequest | BodyTooLarge> =>
-  Effect.suspend(
-    (): Effect.Effect<Parsed, BodyTooLarge> =>
-      frame.length <= largestInPlace && isQuick(frame)
-        ? Effect.succeed(parseJson(frame))
-        : parseAside(utf8.encode(frame), true),
-  ).pipe(
-    Effect.flatMap((parsed) =>
-      "problem" in parsed
-        ? Effect.fail(new InvalidRequest({ field: "body", problem: parsed.problem }))
-        : Effect.succeed(parsed.value),
-    ),
+const valueOf = (parsed: Parsed): Effect.Effect<unknown, InvalidRequest> =>
+  "problem" in parsed
+    ? Effect.fail(new InvalidRequest({ field: "body", problem: parsed.problem }))
+    : Effect.succeed(parsed.value)
+
+/** The value of a text frame of a WebSocket, which may be as large as a body and may hold pictures. */
+export const parseFrame = (
+  frame: string | TextFrame,
+): Effect.Effect<unknown, InvalidRequest | BodyTooLarge> =>
+  Effect.flatMap(
+    frame instanceof TextFrame ? readWithInline(frame) : Effect.sync(() => parseJson(frame)),
+    valueOf,
+  )
+
+/** The value of a text frame. Long texts that `keeps` names stay bytes. */
+export const parseEvent = (
+  frame: string | TextFrame,
+  keeps: KeepsBytes,
+): Effect.Effect<unknown, InvalidRequest | BodyTooLarge> =>
+  Effect.flatMap(
+    frame instanceof TextFrame ? readLarge(frame, keeps) : Effect.sync(() => parseJson(frame)),
+    valueOf,
   )
 
 /** The body of a request that may have pictures, and its size. */

@@ -6,8 +6,10 @@ import { TokenBucket } from "#domain/access/TokenBucket.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import { InvalidRequest } from "#domain/wire/Errors.ts"
 import { maxEventIdCharacters } from "#domain/wire/events/RealtimeEvents.ts"
+import { keepsAudio, maxEventBytes } from "#domain/wire/RealtimeProtocol.ts"
 import { isObject } from "#domain/wire/text/Fields.ts"
-import { parseFrame } from "../http/JsonBody.ts"
+import { CutFrame, type MessageSize, TextFrame } from "#http/SocketFrames.ts"
+import { parseEvent } from "../http/JsonBody.ts"
 import type { SocketPace } from "./AudioIntake.ts"
 import type { Tell } from "./RealtimeItems.ts"
 import type { SocketShare } from "./SocketShare.ts"
@@ -36,9 +38,18 @@ const tooMany = {
 const searched = 2_048
 const eventIdPattern = new RegExp(`"event_id"\\s*:\\s*"([^"\\\\]{1,${maxEventIdCharacters}})"`)
 
-/** The id of an event that is too large to be read now; null if it is not near its beginning or its end. */
-const unreadId = (frame: string): string | null =>
-  (eventIdPattern.exec(frame.slice(0, searched)) ?? eventIdPattern.exec(frame.slice(-searched)))?.[1] ?? null
+type Event = string | TextFrame
+
+/** The first characters of an event, or the last ones where `from` is negative. */
+const part = (event: Event, from: number, to?: number): string =>
+  typeof event === "string" ? event.slice(from, to) : new TextDecoder().decode(event.subarray(from, to))
+
+const beginning = (event: Event): string => part(event, 0, searched)
+const ending = (event: Event): string => part(event, -searched)
+
+/** The id of an event that is not read, for example because it is too large; null if it is not near its beginning or its end. */
+const unreadId = (event: Event): string | null =>
+  (eventIdPattern.exec(beginning(event)) ?? eventIdPattern.exec(ending(event)))?.[1] ?? null
 
 const eventIdOf = (event: unknown): string | null => {
   const id = isObject(event) ? event.event_id : undefined
@@ -60,15 +71,21 @@ const isSocketError = <E>(error: E | SocketError): error is SocketError =>
   isObject(error) && error._tag === "SocketError"
 
 /** Whether an event's bytes are to be paid once it is known how much of it is audio. */
-const looksLikeAudio = (frame: string): boolean =>
-  frame.slice(0, searched).includes("input_audio_buffer.append") ||
-  frame.slice(-searched).includes("input_audio_buffer.append")
+const looksLikeAudio = (event: Event): boolean =>
+  beginning(event).includes("input_audio_buffer.append") ||
+  ending(event).includes("input_audio_buffer.append")
 
 /** Audio in an event, which is bounded as audio. What stands around it is not. */
 const audioCharacters = (event: unknown): number => {
   const isAudio = isObject(event) && event.type === "input_audio_buffer.append"
-  return isAudio && typeof event.audio === "string" ? event.audio.length : 0
+  const { audio } = isAudio ? event : {}
+  return typeof audio === "string" || audio instanceof Uint8Array ? audio.length : 0
 }
+
+/** Of a realtime socket's messages: a larger event is refused by an error event. */
+export const eventSize: MessageSize = { mostBytes: maxEventBytes, cuts: true }
+
+const tooLarge = new InvalidRequest({ field: "event", problem: `is larger than ${maxEventBytes} bytes` })
 
 export class EventReader<E, R> {
   private readonly terms: EventTerms<E, R>
@@ -78,12 +95,14 @@ export class EventReader<E, R> {
   }
 
   /** Handles one event of the client. What it costs. */
-  readonly take = (frame: string | Uint8Array): Effect.Effect<number, SocketError, R> =>
-    typeof frame === "string"
+  readonly take = (frame: string | Uint8Array): Effect.Effect<number, SocketError, R> => {
+    if (frame instanceof CutFrame) return this.refuse(tooLarge, unreadId(frame))
+    return typeof frame === "string" || frame instanceof TextFrame
       ? this.takeText(frame)
       : this.refuse(new InvalidRequest({ field: "event", problem: "must be a text frame" }), null)
+  }
 
-  private takeText(frame: string): Effect.Effect<number, SocketError, R> {
+  private takeText(frame: Event): Effect.Effect<number, SocketError, R> {
     return Effect.catchIf(
       this.terms.share.hold("event", frame.length, this.read(frame)),
       (error): error is InvalidRequest => error._tag === "InvalidRequest",
@@ -91,12 +110,12 @@ export class EventReader<E, R> {
     )
   }
 
-  private read(frame: string): Effect.Effect<number, SocketError, R> {
+  private read(frame: Event): Effect.Effect<number, SocketError, R> {
     return Effect.gen({ self: this }, function* (this: EventReader<E, R>) {
       const { carryOut, share } = this.terms
       const paid = looksLikeAudio(frame) ? 0 : frame.length
       yield* share.pay(paid)
-      const parsed = yield* Effect.result(parseFrame(frame))
+      const parsed = yield* Effect.result(parseEvent(frame, keepsAudio))
       if (parsed._tag === "Failure") {
         yield* share.pay(frame.length - paid)
         const { failure } = parsed

@@ -21,6 +21,8 @@ import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import { InvalidRequest, type RateLimited } from "#domain/wire/Errors.ts"
 import type { EdgeError } from "#domain/wire/Failures.ts"
+import type { AudioText } from "#domain/wire/RealtimeProtocol.ts"
+import { inSlices } from "#http/InSlices.ts"
 import type { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { resamplingWork, type SocketPace, sliceSeconds } from "./AudioIntake.ts"
 import { EchoDoubt } from "./EchoDoubt.ts"
@@ -29,8 +31,8 @@ import type { RealtimeItems, Tell } from "./RealtimeItems.ts"
 /** Most items without a transcript. A guess: more of them arrive only from a client that sends faster than speech. */
 const maxWaiting = 16
 
-/** Characters of a long event that are checked in one tick: 256 KiB take 0.5 ms. */
-const checkedChars = 256 * 1024
+/** Characters of a long event that are checked at a time: 0.1 ms. */
+const checkedChars = 64 * 1024
 
 const base64 = /^[A-Za-z0-9+/]*$/
 const base64End = /^[A-Za-z0-9+/]*={0,2}$/
@@ -38,17 +40,28 @@ const base64End = /^[A-Za-z0-9+/]*={0,2}$/
 /** How audio comes in. */
 export type AudioForm = "pcm" | G711
 
-/** Whether an event's audio is whole samples in base64; of a long one, a part in each tick. */
-const checkAudio = (audio: string, form: AudioForm): Effect.Effect<void, InvalidRequest> =>
+/** A part of an event's audio. */
+const partOf = (audio: AudioText, from: number, to: number): string =>
+  typeof audio === "string"
+    ? audio.slice(from, to)
+    : Buffer.from(audio.buffer, audio.byteOffset, audio.byteLength).toString("latin1", from, to)
+
+/** Whether an event's audio is whole samples in base64; a long one is checked in slices. */
+const checkAudio = (audio: AudioText, form: AudioForm): Effect.Effect<void, InvalidRequest> =>
   Effect.gen(function* () {
-    const last = Math.max(0, audio.length - checkedChars)
-    let isBase64 = audio.length % 4 === 0
-    for (let at = 0; isBase64 && at < last; at += checkedChars) {
-      isBase64 = base64.test(audio.slice(at, Math.min(last, at + checkedChars)))
-      yield* Effect.yieldNow
+    const { length } = audio
+    const last = Math.max(0, length - checkedChars)
+    let at = 0
+    const check = (isOver: () => boolean): boolean | undefined => {
+      for (; at < last; at += checkedChars) {
+        if (!base64.test(partOf(audio, at, Math.min(last, at + checkedChars)))) return false
+        if (isOver()) return undefined
+      }
+      return base64End.test(partOf(audio, last, length))
     }
-    isBase64 &&= base64End.test(audio.slice(last))
-    const sizeBytes = (audio.length / 4) * 3 - (audio.endsWith("==") ? 2 : audio.endsWith("=") ? 1 : 0)
+    const isBase64 = length % 4 === 0 && (last === 0 ? check(() => false) : yield* inSlices(check))
+    const end = partOf(audio, Math.max(0, length - 2), length)
+    const sizeBytes = (length / 4) * 3 - (end === "==" ? 2 : end.endsWith("=") ? 1 : 0)
     if (isBase64 && (form !== "pcm" || sizeBytes % 2 === 0)) return
     const what = form === "pcm" ? "16-bit PCM" : "G.711"
     return yield* new InvalidRequest({ field: "audio", problem: `must be ${what} in base64` })
@@ -192,14 +205,14 @@ export class Hearing {
   /** Takes an event's audio, in slices, each when the pace allows it. How much it is, milliseconds. */
   readonly hear = Effect.fnUntraced(
     { self: this },
-    function* (this: Hearing, audio: string, form: AudioForm) {
+    function* (this: Hearing, audio: AudioText, form: AudioForm) {
       yield* checkAudio(audio, form)
       const bytesPerSecond = form === "pcm" ? this.rateHz * BYTES_PER_SAMPLE : this.rateHz
       // Eight characters are six bytes: whole samples.
       const sliceChars = Math.floor((bytesPerSecond * sliceSeconds) / 6) * 8
       let count = 0
       for (let at = 0; at < audio.length; at += sliceChars) {
-        const samples = samplesOf(audio.slice(at, at + sliceChars), form)
+        const samples = samplesOf(partOf(audio, at, Math.min(audio.length, at + sliceChars)), form)
         const seconds = samplesToSeconds(samples.length, this.rateHz)
         const took = yield* this.terms.pace.take(seconds, this.turns === undefined ? resamplingWork : 1)
         yield* this.hearSome(samples, took)

@@ -12,6 +12,7 @@ import { costOf } from "#domain/models/Money.ts"
 import { audioUsage } from "#domain/models/Usage.ts"
 import { InvalidRequest, ModelNotLoaded, type PaymentRequired } from "#domain/wire/Errors.ts"
 import { CurrentRequest } from "#http/RequestContext.ts"
+import { type MessageSize, SocketMessageSize } from "#http/SocketFrames.ts"
 import { findModel } from "#services/ModelLookup.ts"
 import { checkLanguage } from "#services/TranscriptionRun.ts"
 import type { Principal } from "#store/accounts/Accounts.ts"
@@ -48,11 +49,12 @@ export const identifyLive = Effect.fnUntraced(function* (request: Request, url: 
 })
 
 /** Answers the handshake. A client that offers subprotocols expects one of them back: the key only if there is no other. */
-export const upgradeLive = (request: Request): Effect.Effect<Socket> => {
+/** `size`: of its messages, where it is not the listener's. */
+export const upgradeLive = (request: Request, size?: MessageSize): Effect.Effect<Socket> => {
   const offered = protocolsOf(request)
   const protocol = offered.find((one) => !one.startsWith(keyProtocol)) ?? offered[0]
   const headers = protocol === undefined ? {} : { "sec-websocket-protocol": protocol }
-  return Effect.orDie(request.upgradeWith({ headers }))
+  return Effect.orDie(request.upgradeWith({ headers })).pipe(Effect.provideService(SocketMessageSize, size))
 }
 
 /** The model of a session: the named one, or the node's first that transcribes. */

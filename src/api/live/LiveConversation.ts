@@ -12,6 +12,7 @@ import { monotonicMsOf } from "#domain/queues/Monotonic.ts"
 import { Signal } from "#domain/queues/Signal.ts"
 import { StopFrame } from "#domain/wire/events/TranscriptEvents.ts"
 import { detailOf } from "#http/ErrorBody.ts"
+import { TextFrame } from "#http/SocketFrames.ts"
 import { reportFailure } from "#services/AnswerFailures.ts"
 import type { CredentialEnd } from "../access/CredentialEnd.ts"
 import { decodeJson } from "../http/JsonBody.ts"
@@ -100,13 +101,15 @@ const bytesPerSecond = samplesToBytes(LISTEN_RATE_HZ)
 /** The same where speech is detected in them. */
 const detectedBytes = bytesPerSecond * sliceSeconds
 
+const notStop = failure('frame: must be {"type":"stop"}', 1003, "unknown message")
+
 const takeText = (session: LiveSession<LiveError>, frame: string): Effect.Effect<Ending | undefined> =>
   Effect.match(decodeText(frame), {
     onSuccess: () => {
       session.stop("stop")
       return undefined
     },
-    onFailure: () => failure('frame: must be {"type":"stop"}', 1003, "unknown message"),
+    onFailure: () => notStop,
   })
 
 /** Detected speech in a session's audio: the reader puts audio in, a fiber of its own sends events. */
@@ -145,6 +148,7 @@ const read = (
     for (;;) {
       for (const frame of yield* reader.pull) {
         if (session.hasEnded) continue
+        if (frame instanceof TextFrame) return notStop
         const ending = typeof frame === "string" ? yield* takeText(session, frame) : flawOf(session, frame)
         if (ending !== undefined) return ending
         if (typeof frame === "string") continue

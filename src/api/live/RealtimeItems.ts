@@ -3,7 +3,6 @@
 import { Cause, Effect, Fiber, type Scope } from "effect"
 import type { SocketError } from "effect/socket/Socket"
 import { type LiveSession, limitSeconds } from "#actors/live/LiveSession.ts"
-import type { PreviewTimes } from "#actors/live/PreviewPlan.ts"
 import type { LiveError, SessionLease } from "#actors/live/SessionLease.ts"
 import {
   BYTES_PER_SAMPLE,
@@ -13,6 +12,7 @@ import {
   samplesToSeconds,
 } from "#domain/audio/Audio.ts"
 import type { FinalResult, LiveHypothesis } from "#domain/audio/LiveTranscript.ts"
+import type { PreviewTimes } from "#domain/audio/PreviewPlan.ts"
 import type { Pause } from "#domain/audio/TurnDetector.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import type { Holding } from "#domain/queues/MemoryBudget.ts"

@@ -6,9 +6,9 @@ import { Cause, Effect, Exit, Schema, Scope } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { CloseEvent, type SocketError, type Writer } from "effect/socket/Socket"
 import { Drain } from "#actors/Drain.ts"
-import { idleMs } from "#actors/live/LiveSession.ts"
 import { LiveSessions } from "#actors/live/LiveSessions.ts"
 import type { SessionLease } from "#actors/live/SessionLease.ts"
+import { idleMs } from "#domain/audio/Listening.ts"
 import { expectsTurns } from "#domain/models/ModelNames.ts"
 import { InvalidRequest } from "#domain/wire/Errors.ts"
 import type { EdgeError } from "#domain/wire/Failures.ts"
@@ -25,7 +25,7 @@ import { RateLimit } from "../access/RateLimit.ts"
 import { invalidRequestOf } from "../http/JsonBody.ts"
 import { type SessionTrace, traceSession } from "../tracing/SessionTrace.ts"
 import { AudioIntake } from "./AudioIntake.ts"
-import { EventReader } from "./EventReader.ts"
+import { EventReader, eventSize } from "./EventReader.ts"
 import type { LiveServices, Seat } from "./Hearing.ts"
 import { identifyLive, liveModel, upgradeLive } from "./LiveAdmission.ts"
 import { RealtimeItems, type Tell } from "./RealtimeItems.ts"
@@ -125,7 +125,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
   const settings = { ...initial, model: seat.entry.id }
   let trace: SessionTrace | undefined
   yield* Effect.gen(function* () {
-    const connection = yield* upgradeLive(request)
+    const connection = yield* upgradeLive(request, eventSize)
     const reader = yield* connection.reader
     const writer = yield* connection.writer
     trace = yield* traceSession("realtime transcription", (ended) => ({

@@ -2,8 +2,11 @@
 import { Clock, Effect, Option, Schema } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { Drain } from "#actors/Drain.ts"
+import { Device } from "#actors/device/Device.ts"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import type { ModelStatus } from "#actors/model/ModelStatus.ts"
+import { NodeTree } from "#actors/NodeTree.ts"
+import { lostUnder } from "#actors/TreeNode.ts"
 import { NodeIdentity } from "#http/NodeIdentity.ts"
 import { CurrentRequest } from "#http/RequestContext.ts"
 import { StoreIsThere } from "#store/sql/StoreNode.ts"
@@ -31,19 +34,31 @@ export const HealthRecord = Schema.Struct({
       failures: Schema.Record(Schema.String, Schema.String),
       draining: Schema.Boolean,
       store: Schema.Boolean,
+      /** Parts of the node that have given up, by their place in the tree: the last crash, and what follows. */
+      gave_up: Schema.Record(Schema.String, Schema.String),
     }),
   ),
 })
 
+export interface NodeState {
+  readonly models: ReadonlyArray<ModelStatus>
+  readonly draining: boolean
+  readonly storeIsThere: boolean
+  /** Whether nothing can be loaded any more. */
+  readonly hostIsLost: boolean
+  /** Whether a part of the node has given up. */
+  readonly hasLost: boolean
+}
+
 /**
- * Unhealthy: draining, or every model has failed, so no request can be served. Degraded: some model has failed, or the
- * database that nodes share is unreachable: running work continues, requests that need an account are answered 503.
- * A model that has not been requested yet is not a failure.
+ * Unhealthy: draining, or every model has failed or cannot be loaded, so no request can be served. Degraded: some model has failed, or a
+ * part of the node has given up, or the database that nodes share is unreachable: running work continues, requests that need an
+ * account are answered 503. A model that has not been requested yet is not a failure.
  */
-export const healthOf = (statuses: ReadonlyArray<ModelStatus>, draining: boolean, storeIsThere: boolean) => {
-  const failed = statuses.filter((status) => status === "failed").length
-  if (draining || (failed > 0 && failed === statuses.length)) return "unhealthy"
-  return failed > 0 || !storeIsThere ? "degraded" : "healthy"
+export const healthOf = ({ draining, hasLost, hostIsLost, models, storeIsThere }: NodeState) => {
+  const cannotServe = (status: ModelStatus) => status === "failed" || (hostIsLost && status !== "loaded")
+  if (draining || (models.length > 0 && models.every(cannotServe))) return "unhealthy"
+  return hasLost || !storeIsThere || models.includes("failed") ? "degraded" : "healthy"
 }
 
 /** ISO 8601 without a zone suffix, in UTC, as the record wants it. */
@@ -69,15 +84,25 @@ export const health = Effect.fnUntraced(function* (request: HttpServerRequest.Ht
   const views = (yield* ModelRegistry).all()
   const draining = (yield* Drain).isClosed()
   const store = (yield* StoreIsThere)()
-  const status = healthOf(
-    views.map((view) => view.status),
+  const lost = lostUnder((yield* NodeTree).root)
+  const status = healthOf({
+    models: views.map((view) => view.status),
     draining,
-    store,
-  )
-  const details = (yield* isOperator(request)) ? { failures: failuresOf(views), draining, store } : undefined
+    storeIsThere: store,
+    hostIsLost: (yield* Device).isLost(),
+    hasLost: lost.length > 0,
+  })
+  const details = (yield* isOperator(request))
+    ? {
+        failures: failuresOf(views),
+        draining,
+        store,
+        gave_up: Object.fromEntries(lost.map(({ path, reason, outcome }) => [path, `${reason}; ${outcome}`])),
+      }
+    : undefined
   if (status === "unhealthy") {
     const notes = yield* CurrentRequest
-    notes.failure = draining ? "the node is draining" : "every model has failed"
+    notes.failure = draining ? "the node is draining" : "every model has failed or cannot be loaded"
   }
   const { name, version } = yield* NodeIdentity
   const record: typeof HealthRecord.Type = {

@@ -23,6 +23,14 @@ export interface TreeRecord {
     readonly sessions?: number
     readonly requests?: number
   }
+  readonly gave_up: ReadonlyArray<{
+    readonly name: string
+    readonly seconds_ago: number
+    readonly restarts: number
+    readonly reason: string
+    readonly outcome: string
+    readonly recovered: boolean
+  }>
   readonly children_total: number
   readonly children: ReadonlyArray<TreeRecord>
 }
@@ -43,6 +51,17 @@ export const TreeRecord = Schema.Struct({
     sessions: Schema.optionalKey(Schema.Int),
     requests: Schema.optionalKey(Schema.Int),
   }),
+  /** Children that gave up: the last crash, what this node did, and whether one of that name runs again. At most 8. */
+  gave_up: Schema.Array(
+    Schema.Struct({
+      name: Schema.String,
+      seconds_ago: Schema.Finite,
+      restarts: Schema.Int,
+      reason: Schema.String,
+      outcome: Schema.String,
+      recovered: Schema.Boolean,
+    }),
+  ),
   /** Also those that `children` leaves out. */
   children_total: Schema.Int,
   children: Schema.Array(Schema.suspend((): Schema.Codec<TreeRecord> => TreeRecord)),
@@ -54,17 +73,20 @@ export const NodeTreeRecord = Schema.Struct({
   tree: TreeRecord,
 })
 
+const tenths = (ms: number): number => Math.round(ms / 100) / 10
+
 const recordOf = (reading: TreeReading): TreeRecord => {
-  const { ageMs, childCount, children, holds, kind, mailbox, name, restarts, state } = reading
+  const { ageMs, childCount, children, gaveUp, holds, kind, mailbox, name, restarts, state } = reading
   const { memoryBytes, ...counts } = holds
   return {
     name,
     kind,
     state,
-    age_seconds: Math.round(ageMs / 100) / 10,
+    age_seconds: tenths(ageMs),
     restarts,
     mailbox: mailbox ?? null,
     holds: { ...(memoryBytes === undefined ? {} : { memory_bytes: memoryBytes }), ...counts },
+    gave_up: gaveUp.map(({ agoMs, ...one }) => ({ ...one, seconds_ago: tenths(agoMs) })),
     children_total: childCount,
     children: children.map(recordOf),
   }

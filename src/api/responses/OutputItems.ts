@@ -1,7 +1,7 @@
 // The output items of a Responses reply, made from an engine's deltas in their order: an item for each run of thoughts, for
 // each run of text, and for each call. At most one item is open; it is the last one.
+import type { Reader } from "#engines/protocol/Reader.ts"
 import type { DeltaDetail, GenerateFinish, TextDelta } from "#engines/protocol/Text.ts"
-import type { DeltaReader } from "#services/Generation.ts"
 import { chatLogprob } from "../text/Logprobs.ts"
 
 type Status = "in_progress" | "completed" | "incomplete"
@@ -45,7 +45,7 @@ export interface ItemListener {
 
 const none: ReadonlyArray<string> = []
 
-export class OutputItems implements DeltaReader {
+export class OutputItems implements Reader<TextDelta> {
   readonly items: Array<Item> = []
   private open: Item | undefined
   private readonly newId: () => string

@@ -94,9 +94,11 @@ const writtenReply = Effect.fnUntraced(function* (
   // Opened while the engine computes the first piece: a codec has to be set up as well.
   const encoder = yield* openEncoder(model, format, (bytes, samples) => onBytes(bytes, samples))
   const encoderFull = yield* encoderGate(encoder, hold("encoder"))
-  synthesis.read((samples, words) => {
-    frames?.heard(words)
-    if (!encoder.push(samples)) encoderFull()
+  synthesis.read({
+    take: ({ samples, words }) => {
+      frames?.heard(words)
+      if (!encoder.push(samples)) encoderFull()
+    },
   })
   yield* synthesis.audible
   return sinkResponse(
@@ -169,9 +171,11 @@ const wholeBody = Effect.fnUntraced(function* (
   const full = yield* encoderGate(encoder, (busy) =>
     busy ? synthesis.flow.pause() : synthesis.flow.resume(),
   )
-  synthesis.read((samples, words) => {
-    frames?.heard(words)
-    if (!encoder.push(samples)) full()
+  synthesis.read({
+    take: ({ samples, words }) => {
+      frames?.heard(words)
+      if (!encoder.push(samples)) full()
+    },
   })
   const encoded = Effect.catchTag(encoder.failed, "CodecFailed", ({ reason }) =>
     Effect.fail(new SynthesisFailed({ model, detail: reason })),

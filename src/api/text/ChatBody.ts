@@ -2,10 +2,10 @@
 import { Context, Effect, type Schema, type Scope } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
+import { maxJsonBytes } from "#domain/json/JsonLimits.ts"
 import { seesPictures } from "#domain/models/ModelEntry.ts"
 import { MemoryBudget } from "#domain/queues/MemoryBudget.ts"
 import { type BodyTooLarge, type InvalidRequest, MemoryPressure } from "#domain/wire/Errors.ts"
-import { maxJsonBytes } from "#domain/wire/JsonText.ts"
 import { Caller } from "#services/Caller.ts"
 import { type ReadBody, readWithPictures } from "../http/JsonBody.ts"
 

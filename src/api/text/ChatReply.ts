@@ -1,10 +1,10 @@
 // A chat reply that is sent whole: collects the deltas of all replies and writes the record (protocol 7.2).
 import { Context } from "effect"
 import type { ChatFinish, ChatRequest, TokenUsage } from "#domain/wire/Chat.ts"
+import type { Reader } from "#engines/protocol/Reader.ts"
 import type { DeltaDetail, GenerateFinish, TextDelta } from "#engines/protocol/Text.ts"
 import { NewId } from "#http/Ids.ts"
 import type { BegunChat } from "#services/chat/Chat.ts"
-import type { DeltaReader } from "#services/Generation.ts"
 import { chatLogprob } from "./Logprobs.ts"
 import { type Head, headIn } from "./TextHead.ts"
 
@@ -72,7 +72,7 @@ const messageOf = ({ calls, content, reasoning }: Collected, usesFunctions: bool
   }
 }
 
-export class ChatReply implements DeltaReader {
+export class ChatReply implements Reader<TextDelta> {
   private readonly terms: ChatReplyTerms
   private readonly replies: ReadonlyArray<Collected>
 

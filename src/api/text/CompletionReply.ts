@@ -1,7 +1,7 @@
 // The choices of a text completion: whole (protocol 7.4), and as the chunks of a stream or of the completions socket.
 import type { TokenUsage } from "#domain/wire/Chat.ts"
+import type { Reader } from "#engines/protocol/Reader.ts"
 import type { DeltaDetail, GenerateFinish, TextDelta } from "#engines/protocol/Text.ts"
-import type { DeltaReader } from "#services/Generation.ts"
 import { type TokenLists, TokenOffsets } from "./Logprobs.ts"
 import type { Head } from "./TextHead.ts"
 
@@ -62,7 +62,7 @@ interface Collected {
 const inner = (list: ReadonlyArray<unknown>): string => JSON.stringify(list).slice(1, -1)
 
 /** Collects the deltas of all replies and writes the record. */
-export class CompletionReply implements DeltaReader {
+export class CompletionReply implements Reader<TextDelta> {
   private readonly replies: ReadonlyArray<Collected>
   private readonly logprobs: boolean
   private readonly offsets = new TokenOffsets()

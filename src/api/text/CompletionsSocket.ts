@@ -12,6 +12,7 @@ import { isObject } from "#domain/wire/text/Fields.ts"
 import { detailOf } from "#http/ErrorBody.ts"
 import { NewId } from "#http/Ids.ts"
 import { nowMs } from "#http/RequestContext.ts"
+import { TextFrame } from "#http/SocketFrames.ts"
 import { Accounts, type Principal } from "#store/accounts/Accounts.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { credentialOf, identify } from "../access/Authentication.ts"
@@ -67,7 +68,7 @@ const serve = Effect.fnUntraced(function* (
 
   const onFrame = (frame: string | Uint8Array) =>
     Effect.gen(function* () {
-      if (typeof frame !== "string") {
+      if (typeof frame !== "string" && !(frame instanceof TextFrame)) {
         return yield* new InvalidRequest({ field: "frame", problem: "must be a text frame" })
       }
       const body = yield* parseFrame(frame)

@@ -2,13 +2,13 @@
 // the text; back-pressure, ends and failures are handled here.
 import { Effect } from "effect"
 import type { HttpServerResponse } from "effect/http"
-import type { Flow } from "#actors/engine/EngineRequest.ts"
 import type { EdgeError } from "#domain/wire/Failures.ts"
 import type { DeltaDetail, GenerateEnd, TextDelta } from "#engines/protocol/Engine.ts"
+import type { Flow, Reader } from "#engines/protocol/Reader.ts"
 import { streamError } from "#http/ErrorBody.ts"
 import { CurrentRequest } from "#http/RequestContext.ts"
 import { type Sink, sinkResponse } from "#http/SinkBody.ts"
-import type { DeltaReader, Generation } from "#services/Generation.ts"
+import type { Generation } from "#services/Generation.ts"
 
 /** One event. Safe for any text inside: JSON escapes CR and LF, the only characters with a meaning in an event stream. */
 export const event = (data: unknown): string => `data: ${JSON.stringify(data)}\n\n`
@@ -102,8 +102,8 @@ const headers = {
   "x-accel-buffering": "no",
 }
 
-/** Writes deltas as events, and pauses their generation while the socket is full. A class for the reason of RunListener (ModelRun). */
-class TextEvents implements DeltaReader {
+/** Writes deltas as events, and pauses their generation while the socket is full. A class for the reason of MeteredReader (ModelRun). */
+class TextEvents implements Reader<TextDelta> {
   private readonly sink: Sink
   private frame: TextOnly
   private paused = false

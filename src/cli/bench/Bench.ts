@@ -12,14 +12,15 @@ import type { Kind, Plan, Plans } from "#harness/Plan.ts"
 import { run } from "#harness/Run.ts"
 import { describeMachine } from "#harness/report/Machine.ts"
 import { pageOf } from "#harness/report/Page.ts"
-import { type Result, resultForm, resultVersion } from "#harness/report/Result.ts"
-import { linesOf } from "#harness/report/Table.ts"
+import { reportText } from "#harness/report/Report.ts"
+import { figureIn, type Result, resultForm, resultText, resultVersion } from "#harness/report/Result.ts"
+import { allRequests } from "#harness/report/Summarize.ts"
 import { nodeDecoder } from "../roles/NodeDecoder.ts"
 import { AlreadyReported } from "../shared/CommandLine.ts"
 import { interrupted, localFailure, nodeAccess, scopeHint } from "../shared/NodeClient.ts"
 import { printJson } from "../shared/Output.ts"
 import { progressLine } from "../shared/ProgressLine.ts"
-import { commit, version } from "../shared/Version.ts"
+import { commit } from "../shared/Version.ts"
 import { compare } from "./BenchCompare.ts"
 import { suiteFlags } from "./BenchFlags.ts"
 import {
@@ -108,30 +109,33 @@ const bench = Effect.fnUntraced(function* <R, E>(
     const reported = yield* attempt((signal) => selfReport(target, signal))
     const prepared = yield* prepare(reported)
     const machine = describeMachine(new Date())
+    const startedMs = performance.now()
     const plan: Plan = { suite, target, ...prepared, ...loads }
     const notice = limitNotice(reported, plan)
     if (notice !== undefined) progress.say(notice)
-    const measured = yield* attempt((signal) => run({ plan, signal, onProgress: progress.show }))
+    const sections = yield* attempt((signal) => run({ plan, signal, onProgress: progress.show }))
     return {
       form: resultForm,
       version: resultVersion,
       suite,
-      tool: { name: "edgewise", version, commit: commit() },
+      revision: commit(),
       machine,
-      target: { url: target.base, reported: { ...reported } },
       settings: settingsOf(plan),
-      ...measured,
+      target: { url: target.base, reported: { ...reported } },
+      elapsedSeconds: Math.round((performance.now() - startedMs) / 1000),
+      sections,
     } satisfies Result
   })
   const result = yield* Effect.scoped(Effect.raceFirst(work, interrupted)).pipe(
     Effect.ensuring(Effect.sync(closeConnections)),
   )
-  if (Option.isSome(options.out)) yield* writeOut(options.out.value, `${JSON.stringify(result)}\n`)
+  if (Option.isSome(options.out)) yield* writeOut(options.out.value, resultText(result))
   if (Option.isSome(options.html)) yield* writeOut(options.html.value, pageOf(result))
   if (options.json) yield* printJson(result)
-  else for (const line of linesOf(result)) yield* Console.log(line)
-  const counted = result.points.reduce((sum, point) => sum + point.requests, 0)
-  const failed = result.points.reduce((sum, point) => sum + point.failed, 0)
+  else yield* Console.log(reportText(result))
+  const sum = (name: string) =>
+    result.sections.reduce((total, section) => total + (figureIn(section, allRequests, name)?.median ?? 0), 0)
+  const [counted, failed] = [sum("requests"), sum("failed")]
   if (counted > failed) return
   yield* Console.error(
     counted === 0

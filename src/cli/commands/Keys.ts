@@ -1,10 +1,12 @@
 // `edgewise keys`: makes, lists and revokes API keys. Works on the store, also while a node runs on it.
+
 import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
+import { table } from "#domain/process/Columns.ts"
 import { accountNameRule, isAccountName } from "#store/accounts/AccountName.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { storeLayerFromEnvironment } from "#store/Store.ts"
-import { isoTime, jsonFlag, orgFlag, printJson, table } from "../shared/Output.ts"
+import { isoTime, jsonFlag, orgFlag, printJson } from "../shared/Output.ts"
 
 const create = Command.make(
   "create",

@@ -1,4 +1,4 @@
-// `edgewise orgs`: organizations and their credits. Works on the store, also while a node runs on it.
+// `edgewise orgs`: organizations and their credits; their deletion is in DeleteFromOrg. Works on the store, also while a node runs on it.
 import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { formatUsd, parseUsd } from "#domain/models/Money.ts"
@@ -8,6 +8,7 @@ import { Accounts, type Org } from "#store/accounts/Accounts.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { storeLayerFromEnvironment } from "#store/Store.ts"
 import { isoTime, jsonFlag, printJson } from "../shared/Output.ts"
+import { deletionCommands } from "./DeleteFromOrg.ts"
 import { usageDocument, usageTable } from "./Usage.ts"
 
 const nameArgument = Argument.String("NAME").pipe(
@@ -85,5 +86,5 @@ const show = Command.make(
 
 export const orgs = Command.make("orgs").pipe(
   Command.withDescription("Organizations and their credits"),
-  Command.withSubcommands([create, credit, show]),
+  Command.withSubcommands([create, credit, show, ...deletionCommands]),
 )

@@ -1,10 +1,12 @@
 // `edgewise tree`: the supervision tree of a running node, drawn as text.
+
 import { Console, Effect } from "effect"
 import { Command } from "effect/cli"
 import { NodeTreeRecord, type TreeRecord } from "#api/operations/NodeTree.ts"
+import { table } from "#domain/process/Columns.ts"
 import { operatorAccess, operatorFlags } from "../shared/NodeClient.ts"
 import { getText, replyReader } from "../shared/NodeReplies.ts"
-import { jsonFlag, printJson, table } from "../shared/Output.ts"
+import { jsonFlag, printJson } from "../shared/Output.ts"
 
 const readTree = replyReader(NodeTreeRecord)
 
@@ -49,9 +51,21 @@ const rowsOf = (node: TreeRecord, branch = "", below = ""): ReadonlyArray<Readon
   ]
 }
 
-/** The drawing of a tree. */
-export const drawTree = (tree: TreeRecord): string =>
-  table(["name", "kind", "state", "age", "restarts", "mailbox", "holds"], rowsOf(tree))
+/** A line for each part that has given up, under the name of its parent. */
+const gaveUpLines = ({ children, gave_up, name }: TreeRecord): ReadonlyArray<string> => [
+  ...gave_up.map(
+    ({ name: part, reason, recovered, restarts, seconds_ago, outcome }) =>
+      `${part} (${name}) gave up ${ageOf(seconds_ago)} ago after ${counted(restarts, "restart")}: ${reason}; ` +
+      (recovered ? "it runs again" : outcome),
+  ),
+  ...children.flatMap(gaveUpLines),
+]
+
+/** The drawing of a tree, and what has given up in it. */
+export const drawTree = (tree: TreeRecord): string => {
+  const drawing = table(["name", "kind", "state", "age", "restarts", "mailbox", "holds"], rowsOf(tree))
+  return [drawing, ...gaveUpLines(tree)].join("\n")
+}
 
 export const tree = Command.make(
   "tree",

@@ -1,12 +1,14 @@
 // `edgewise usage`: metered usage and its price, as a table, one JSON document or CSV. Only reads the store.
+
 import { Console, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import { formatUsd } from "#domain/models/Money.ts"
 import { type ModelUsage, totalMicroDollars, type UsageReceipt } from "#domain/models/Usage.ts"
+import { table } from "#domain/process/Columns.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { storeLayerFromEnvironment } from "#store/Store.ts"
-import { isoTime, jsonFlag, orgFlag, printJson, table, wrongUsage } from "../shared/Output.ts"
+import { isoTime, jsonFlag, orgFlag, printJson, wrongUsage } from "../shared/Output.ts"
 
 const seconds = (ms: number): number => ms / 1000
 
@@ -117,6 +119,10 @@ export const usage = Command.make(
       Flag.withDescription("One line per priced answer, with the id of its X-Receipt-Id, newest first"),
       Flag.withDefault(false),
     ),
+    deleted: Flag.Boolean("deleted").pipe(
+      Flag.withDescription("Sums of all organizations that were deleted, together"),
+      Flag.withDefault(false),
+    ),
     limit: Flag.Int("limit").pipe(
       Flag.filter(
         (value) => value >= 1 && value <= maxReceipts,
@@ -127,9 +133,21 @@ export const usage = Command.make(
       Flag.withDefault(defaultReceipts),
     ),
   },
-  Effect.fn(function* ({ org, since, json, csv, receipts, limit }) {
+  Effect.fn(function* ({ org, since, json, csv, receipts, limit, deleted }) {
     if (json && csv) {
       return yield* wrongUsage(["usage"], "--json and --csv exclude each other")
+    }
+    if (deleted) {
+      if (Option.isSome(org) || Option.isSome(since) || receipts) {
+        return yield* wrongUsage(["usage"], "--deleted excludes --org, --since and --receipts")
+      }
+      const sums = yield* (yield* UsageLedger).deletedUsage
+      const total = formatUsd(totalMicroDollars(sums))
+      const about = { org: null, since: null }
+      return yield* printUsage({ head: heading, rows: usageDocument(sums), name: "usage", total }, about, {
+        json,
+        csv,
+      })
     }
     const accounts = yield* Accounts
     const { id, name } = yield* Option.match(org, {

@@ -5,6 +5,7 @@ import { Clock, Effect } from "effect"
 import type { Config } from "#config/Settings.ts"
 import type { Deployment } from "#domain/models/Deployment.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
+import { rounded } from "#harness/report/Figure.ts"
 import type { ProgressLine } from "../shared/ProgressLine.ts"
 import { version } from "../shared/Version.ts"
 import { loadClient } from "./load/LoadClient.ts"
@@ -13,14 +14,7 @@ import { surroundings } from "./machine/Surroundings.ts"
 import { emptyReport, measureModel, unloaded } from "./measure/MeasureModel.ts"
 import { groupsOf } from "./measure/Plan.ts"
 import { type PrivateNode, privateNode } from "./measure/PrivateNode.ts"
-import {
-  type Document,
-  type Machine,
-  type Memory,
-  type ModelReport,
-  rounded,
-  schemaName,
-} from "./report/Document.ts"
+import { type Document, type Machine, type Memory, type ModelReport, schemaName } from "./report/Document.ts"
 import { limitsOf } from "./report/Limits.ts"
 
 export interface Asked {

@@ -7,6 +7,7 @@ import { indexOfEntry, withEntry } from "#weights/edit/CatalogText.ts"
 import { CatalogUnchanged, editCatalog } from "#weights/edit/CatalogWrite.ts"
 import { type Comments, entryLines } from "#weights/edit/EntryText.ts"
 import { bytesOf } from "#weights/found/FoundModel.ts"
+import { restrictsUse } from "#weights/found/Licences.ts"
 import { NotUsable } from "#weights/found/Repository.ts"
 import { locate } from "#weights/ModelFiles.ts"
 import { readModels, writtenCatalog } from "#weights/NodeCatalog.ts"
@@ -17,7 +18,15 @@ import { textsOf } from "../shared/SettingFlags.ts"
 import { catalogFlags } from "./CatalogFlags.ts"
 import { withDevice } from "./MachineMemory.ts"
 import { noticeOfNode } from "./NodeNotice.ts"
-import { decodedEntry, fits, planned, type Written, withSums } from "./PlannedModel.ts"
+import {
+  decodedEntry,
+  fits,
+  licenceOf,
+  planned,
+  requireAccepted,
+  type Written,
+  withSums,
+} from "./PlannedModel.ts"
 import { lineOf, megabytes, pullEntry, pullSettingsOf, recordOf } from "./PullHere.ts"
 
 const sourcesOf = (files: Readonly<Record<string, { readonly source: string }>>): string =>
@@ -36,6 +45,11 @@ const insert =
       ? Effect.fail(new CatalogUnchanged({ path, problem: "has no list of models" }))
       : Effect.succeed(after)
   }
+
+const licenceLine = (licence: string | undefined): string =>
+  licence === undefined
+    ? "licence: its publisher names none"
+    : `licence: ${licence}${restrictsUse(licence) ? ", which restricts what the model may be used for" : ""}`
 
 export const addModel = Command.make(
   "add",
@@ -72,11 +86,15 @@ export const addModel = Command.make(
       Flag.withDescription("Write the entry without its files; `models pull` gets them"),
       Flag.withDefault(false),
     ),
+    accept: Flag.Boolean("accept").pipe(
+      Flag.withDescription("Accept the model's licence, where it restricts what the model may be used for"),
+      Flag.withDefault(false),
+    ),
     json: jsonFlag,
     ...catalogFlags,
     ...operatorFlags,
   },
-  Effect.fn(function* ({ as, catalog, dataDir, dryRun, file, id, json, key, noPull, source, url }) {
+  Effect.fn(function* ({ accept, as, catalog, dataDir, dryRun, file, id, json, key, noPull, source, url }) {
     const config = yield* load(textsOf({ catalog, dataDir }))
     const path = writtenCatalog(config)
     const aliases = Option.isSome(as) ? [as.value] : []
@@ -87,6 +105,9 @@ export const addModel = Command.make(
       source,
     })
     const { comments, entry, notes } = plan
+    const licence = licenceOf(plan.source)
+    const isRestricted = restrictsUse(licence)
+    yield* requireAccepted(plan.source, accept || dryRun)
     const sizeBytes = bytesOf(entry.files)
     const decoded = yield* decodedEntry(entry)
     yield* withDevice(config, fits(decoded, sizeBytes))
@@ -94,9 +115,19 @@ export const addModel = Command.make(
     const isThere = before !== undefined && sourcesOf(before.entry.files) === sourcesOf(entry.files)
     if (!isThere) yield* editCatalog(config, { edit: insert(path, entry, comments), keep: false })
     if (dryRun) {
-      if (json) return yield* printJson({ id: entry.id, catalog: path, size_bytes: sizeBytes, entry, notes })
+      if (json)
+        return yield* printJson({
+          id: entry.id,
+          catalog: path,
+          size_bytes: sizeBytes,
+          licence: licence ?? null,
+          restricts_use: isRestricted,
+          entry,
+          notes,
+        })
       for (const line of entryLines(entry, comments)) yield* Console.log(line)
       for (const note of notes) yield* Console.log(`note: ${note}`)
+      yield* Console.log(licenceLine(licence))
       return yield* Console.log(`${megabytes(sizeBytes)}; nothing was pulled, ${path} was not changed`)
     }
     const wanted = isThere ? before.entry : decoded
@@ -125,6 +156,8 @@ export const addModel = Command.make(
         id: entry.id,
         catalog: path,
         size_bytes: sizeBytes,
+        licence: licence ?? null,
+        restricts_use: isRestricted,
         entry: final,
         files,
         notes,
@@ -135,6 +168,7 @@ export const addModel = Command.make(
     for (const record of files) yield* Console.log(lineOf(record))
     yield* Console.log(`${entry.id}: ${plan.found.summary}`)
     for (const note of notes) yield* Console.log(`note: ${note}`)
+    yield* Console.log(licenceLine(licence))
     yield* Console.log(isThere ? `${path} has it already` : `written to ${path}`)
     if (noPull) yield* Console.log(`it is not pulled: edgewise models pull ${entry.id}`)
     yield* Console.log(notice.line)

@@ -1,5 +1,6 @@
 // `edgewise models check`: whether models would load here, without loading them: their files (there, complete, of the right kind, with
 // the right sum) and the memory that a node would claim for them.
+
 import { Console, Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { Device, hostBytesOf } from "#actors/device/Device.ts"
@@ -11,6 +12,7 @@ import type { Deployment } from "#domain/models/Deployment.ts"
 import { isDeployedIn, type ModelEntry } from "#domain/models/ModelEntry.ts"
 import { suggestion } from "#domain/models/NearestName.ts"
 import { isOnProcessor } from "#domain/models/Placement.ts"
+import { table } from "#domain/process/Columns.ts"
 import { checkGguf } from "#weights/formats/GgufCheck.ts"
 import { bytesOf } from "#weights/found/FoundModel.ts"
 import { locate } from "#weights/ModelFiles.ts"
@@ -25,7 +27,7 @@ import { sumProblems } from "#weights/PulledSums.ts"
 import { weightsDir } from "#weights/Weights.ts"
 import { AlreadyReported } from "../shared/CommandLine.ts"
 import { localFailure } from "../shared/NodeClient.ts"
-import { jsonFlag, printJson, table } from "../shared/Output.ts"
+import { jsonFlag, printJson } from "../shared/Output.ts"
 import { textsOf } from "../shared/SettingFlags.ts"
 import { catalogFlags } from "./CatalogFlags.ts"
 import { withDevice } from "./MachineMemory.ts"
@@ -45,7 +47,7 @@ const megabytes = (bytes: number): string => String(Math.ceil(bytes / 1024 ** 2)
 const numberOf = (value: unknown, fallback: number): number => (typeof value === "number" ? value : fallback)
 
 /** Defaults as those of the adapter. */
-const contextBytesOf = ({ entry, files }: Deployment): Effect.Effect<number | undefined> =>
+export const contextBytesOf = ({ entry, files }: Deployment): Effect.Effect<number | undefined> =>
   entry.adapter !== "llama-gguf" || files.weights === undefined
     ? Effect.succeed(undefined)
     : Effect.promise(() => checkGguf(files.weights ?? "").catch(() => undefined)).pipe(

@@ -1,7 +1,9 @@
 // `edgewise models load`, `unload` and `status`, and the load states that `models list` shows beside the catalog. All of it
 // uses the node's HTTP interface: loading and unloading are for operators, the states for any key.
+
 import { Console, Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
+import { table } from "#domain/process/Columns.ts"
 import { describeThreads, describeTrial, ThreadChoice } from "#domain/threads/ThreadChoice.ts"
 import { modelArgument } from "../shared/ModelOptions.ts"
 import {
@@ -12,7 +14,7 @@ import {
   operatorFlags,
 } from "../shared/NodeClient.ts"
 import { getText, postForText, replyReader } from "../shared/NodeReplies.ts"
-import { jsonFlag, printJson, table, wrongUsage } from "../shared/Output.ts"
+import { jsonFlag, printJson, wrongUsage } from "../shared/Output.ts"
 
 /** A running node replies to this at once; `models list` should not wait longer. A guess. */
 const statusTimeoutMs = 2_000

@@ -1,14 +1,16 @@
 // `edgewise models list`: the models that the catalog deploys in this region, with the place and size of their weights.
 // If a node runs and a key is available, also the load states there.
+
 import { Console, Effect } from "effect"
 import { Command } from "effect/cli"
 import { load } from "#config/Config.ts"
 import { partKinds } from "#domain/conversation/ConversationEntry.ts"
 import { isDeployedIn } from "#domain/models/ModelEntry.ts"
+import { table } from "#domain/process/Columns.ts"
 import { deployments } from "#weights/ModelFiles.ts"
 import { originOf, readEntries } from "#weights/NodeCatalog.ts"
 import { operatorFlags } from "../shared/NodeClient.ts"
-import { jsonFlag, printJson, table } from "../shared/Output.ts"
+import { jsonFlag, printJson } from "../shared/Output.ts"
 import { textsOf } from "../shared/SettingFlags.ts"
 import { addModel } from "./AddModel.ts"
 import { catalogFlags } from "./CatalogFlags.ts"

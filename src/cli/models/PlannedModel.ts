@@ -8,6 +8,7 @@ import { decodeStrictly } from "#store/files/SchemaMistakes.ts"
 import type { Comments } from "#weights/edit/EntryText.ts"
 import { findModel } from "#weights/found/FindModel.ts"
 import type { FoundModel } from "#weights/found/FoundModel.ts"
+import { restrictsUse } from "#weights/found/Licences.ts"
 import { NotUsable } from "#weights/found/Repository.ts"
 import type { PulledFile } from "#weights/PullModel.ts"
 import { withDevice } from "./MachineMemory.ts"
@@ -60,9 +61,21 @@ const writtenEntry = (
   ...(transcription === undefined ? {} : { transcription }),
 })
 
+/** The licence that the publisher names, or that of the preset. */
+export const licenceOf = ({ preset, repository }: WeightsSource): string | undefined =>
+  repository.licence ?? preset?.licence
+
+/** Fails if the licence restricts the use of the model and was not accepted. */
+export const requireAccepted = (source: WeightsSource, accept: boolean): Effect.Effect<void, NotUsable> => {
+  const licence = licenceOf(source)
+  if (accept || !restrictsUse(licence)) return Effect.void
+  const problem = `its licence (${licence}) restricts what the model may be used for: read it at the publisher's (${source.repository.source}), then repeat the command with --accept`
+  return Effect.fail(new NotUsable({ source: source.name, problem }))
+}
+
 const commentsOf = (found: FoundModel, source: WeightsSource, notes: ReadonlyArray<string>): Comments => {
   const { repository } = source
-  const licence = repository.licence ?? source.preset?.licence
+  const licence = licenceOf(source)
   const from = `${found.summary}. From ${repository.source}${licence === undefined ? "" : `, licence ${licence}`}.`
   return {
     "": [from, ...notes.map((note) => `${note[0]?.toUpperCase() ?? ""}${note.slice(1)}.`)].join(" "),

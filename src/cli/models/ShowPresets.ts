@@ -1,13 +1,16 @@
 // `edgewise models presets`: the models that `models add NAME` knows.
+
 import { Console, Effect } from "effect"
 import { Command } from "effect/cli"
 import { Device } from "#actors/device/Device.ts"
 import { processBytes } from "#actors/model/MemoryClaim.ts"
 import { load } from "#config/Config.ts"
+import { table } from "#domain/process/Columns.ts"
 import { adapterFacts } from "#engines/AdapterFacts.ts"
+import { restrictsUse } from "#weights/found/Licences.ts"
 import { isVerified, type Preset } from "#weights/presets/Preset.ts"
 import { presets as all } from "#weights/presets/Presets.ts"
-import { jsonFlag, printJson, table } from "../shared/Output.ts"
+import { jsonFlag, printJson } from "../shared/Output.ts"
 import { withDevice } from "./MachineMemory.ts"
 
 /** What a node claims for the model, without the contexts of its requests. */
@@ -40,6 +43,7 @@ export const showPresets = Command.make(
         memory_bytes: memoryOf(preset),
         fits_here: fits(preset),
         licence: preset.licence,
+        restricts_use: restrictsUse(preset.licence),
         verified: isVerified(preset),
       }))
       return yield* printJson({ presets: listed })
@@ -62,11 +66,12 @@ export const showPresets = Command.make(
       megabytes(preset.sizeBytes),
       megabytes(memoryOf(preset)),
       fits(preset) ? "fits" : "too large",
-      preset.licence,
+      `${preset.licence}${restrictsUse(preset.licence) ? " *" : ""}`,
       preset.repository,
       isVerified(preset) ? "verified" : "unverified",
     ])
     yield* Console.log(table(heading, rows))
+    yield* Console.log("*: restricts what the model may be used for; `models add` wants --accept")
     yield* Console.log(
       "unverified: not compared with public records of the files; the first `models add` reports what the hub declares",
     )

@@ -4,7 +4,6 @@ import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { Drain } from "#actors/Drain.ts"
 import { Device } from "#actors/device/Device.ts"
-import { MemoryPressureLevel } from "#actors/device/MemoryPressureLevel.ts"
 import { NvidiaSmi } from "#actors/device/NvidiaSmi.ts"
 import { LiveSessions } from "#actors/live/LiveSessions.ts"
 import { memoryWatch } from "#actors/model/MemoryWatch.ts"
@@ -32,7 +31,7 @@ import { ModelPulls } from "#api/operations/ModelPulls.ts"
 import { Repository } from "#api/operations/Models.ts"
 import { knownPaths as routerPaths } from "#api/RouterRoutes.ts"
 import { CodecPool } from "#audio/codecs/CodecPool.ts"
-import { Decoder } from "#audio/Decoder.ts"
+import { DEFAULT_LIMITS, Decoder } from "#audio/Decoder.ts"
 import { VoiceUrl } from "#audio/VoiceUrl.ts"
 import { catalogRegions } from "#config/Config.ts"
 import { hubSettings, isHubOffline, visibleGpus } from "#config/OtherVariables.ts"
@@ -53,6 +52,7 @@ import { SpeechAdmission } from "#services/SpeechAdmission.ts"
 import { ringFolder } from "#services/TranscriptionAudio.ts"
 import { UploadDir } from "#services/TranscriptionUpload.ts"
 import { keepOperatorToken } from "#store/accounts/OperatorToken.ts"
+import { storeUpkeep } from "#store/deletion/StoreUpkeep.ts"
 import { compiledCode } from "#store/files/CompileCacheFolder.ts"
 import { edgeLock } from "#store/files/DataDir.ts"
 import { processHome } from "#store/files/ProcessFolder.ts"
@@ -60,6 +60,7 @@ import type { StoreUnavailable } from "#store/files/StoreErrors.ts"
 import { keptThreads } from "#store/files/ThreadFile.ts"
 import { type Store, storeLayer } from "#store/Store.ts"
 import { SigningKeys } from "#store/signing/SigningKeys.ts"
+import { Retention } from "#store/sql/Retention.ts"
 import * as TransportServer from "#transport/server/TransportServer.ts"
 import type { TransportSettings } from "#transport/TransportSettings.ts"
 import { deployedConversations, deployments, locate } from "#weights/ModelFiles.ts"
@@ -78,6 +79,8 @@ const routerConfig = {
   ignoreDuplicateSlashes: false,
   maxParamLength: Number.POSITIVE_INFINITY,
 }
+
+const hourMs = 3_600_000
 
 const uploadFolder = (config: Config): string => join(config.dataDir, "uploads")
 
@@ -119,12 +122,23 @@ const edge = (config: Config, settings: Partial<TransportSettings>, observer: No
  */
 export type NodeStore = Layer.Layer<Store | SigningKeys, StoreUnavailable>
 
-export const nodeStore = ({ databaseUrl, dataDir, roles, signingKeyDays }: Config): NodeStore => {
+export const nodeStore = (config: Config): NodeStore => {
+  const { databaseUrl, dataDir, roles, signingKeyDays } = config
   const keys = { makesKeys: roles.includes("auth"), rotateEveryMs: signingKeyDays * 24 * 60 * 60 * 1000 }
   const signing = databaseUrl === "" ? SigningKeys.layer({ dataDir, ...keys }) : SigningKeys.sharedLayer(keys)
-  const store = signing.pipe(Layer.provideMerge(storeLayer({ dataDir, databaseUrl })))
-  return part("store", Specifications.part("store"), store)
+  const store = signing.pipe(
+    Layer.provideMerge(storeLayer({ dataDir, databaseUrl })),
+    Layer.provideMerge(Layer.succeed(Retention, retentionOf(config))),
+  )
+  return part("store", Specifications.part("the store goes on without it", "store"), store)
 }
+
+/** How long the store keeps things, from the settings in hours and days. */
+const retentionOf = ({ answerHours, jobHours, receiptDays }: Config): Retention => ({
+  answerMs: answerHours * hourMs,
+  jobMs: jobHours * hourMs,
+  receiptMs: receiptDays === 0 ? undefined : receiptDays * 24 * hourMs,
+})
 
 const sessions = ({ authJwksUrl }: Config) =>
   sessionVerifier.pipe(
@@ -195,15 +209,32 @@ export const nodeLayer = (
         Effect.all({ deployments: deployedNow(config), conversations: conversationsNow(config) }),
       ),
     ),
-    Layer.provideMerge(part("transcription jobs", Specifications.part(), TranscriptionJobs.layer)),
-    Layer.provideMerge(part("conversations", Specifications.part(), ConversationSessions.layer)),
+    Layer.provideMerge(storeUpkeep),
+    Layer.provideMerge(
+      part(
+        "transcription jobs",
+        Specifications.part("jobs that were accepted wait, and new ones are refused"),
+        TranscriptionJobs.layer,
+      ),
+    ),
+    Layer.provideMerge(
+      part("conversations", Specifications.part("the others go on"), ConversationSessions.layer),
+    ),
     Layer.provideMerge(SecretSessions.layer),
-    Layer.provideMerge(part("live sessions", Specifications.part(), LiveSessions.layer)),
-    Layer.provideMerge(part("memory", Specifications.part(), memoryWatch({ evicts: config.evictIdle }))),
+    Layer.provideMerge(
+      part("live sessions", Specifications.part("idle sessions are not closed"), LiveSessions.layer),
+    ),
+    Layer.provideMerge(
+      part(
+        "memory",
+        Specifications.part("the level of memory pressure stays as it is"),
+        memoryWatch({ evicts: config.evictIdle }),
+      ),
+    ),
     Layer.provideMerge(
       part(
         "models",
-        Specifications.part(),
+        Specifications.part("the model's requests are answered 503, the others go on"),
         ModelRegistry.layer(deployed, {
           idleUnloadMs: config.idleUnloadSeconds * 1000,
           evicts: config.evictIdle,
@@ -214,18 +245,23 @@ export const nodeLayer = (
     Layer.provideMerge(
       part(
         "devices",
-        Specifications.part(),
+        Specifications.part("nothing can be loaded on it; loaded models go on"),
         Device.layer({
           budgetBytes: config.memoryMb === 0 ? undefined : config.memoryMb * 1024 * 1024,
           visible: visibleGpus(),
         }),
       ),
     ),
-    Layer.provideMerge(Layer.mergeAll(MemoryPressureLevel.layer, NvidiaSmi.layer())),
+    Layer.provideMerge(NvidiaSmi.layer()),
     Layer.provideMerge(
       Layer.mergeAll(
         CodecPool.layer(),
-        Decoder.layer({ program: Effect.map(nodeDecoder(config), ({ program }) => program) }),
+        Decoder.layer({
+          program: Effect.map(nodeDecoder(config), ({ program }) => program),
+          ...(config.audioHours === 0
+            ? {}
+            : { limits: { ...DEFAULT_LIMITS, maxSeconds: config.audioHours * 3_600 } }),
+        }),
         VoiceUrl.layer(),
         PictureUrl.layer({ plainHttp: config.httpPictures }),
         Drain.layer,

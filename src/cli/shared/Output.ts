@@ -1,4 +1,4 @@
-// Shared output and options of the commands: JSON documents, tables, times, text from elsewhere, `--json`, `--org`, and the
+// Shared output and options of the commands: JSON documents, times, text from elsewhere, `--json`, `--org`, and the
 // refusal of options that exclude each other.
 import { Console, DateTime } from "effect"
 import { CliError, Flag } from "effect/cli"
@@ -25,16 +25,6 @@ export const orgFlag = Flag.String("org").pipe(
   Flag.withMetavar("NAME"),
   Flag.withDescription("Organization"),
 )
-
-/** Formats rows in columns under a heading; numbers are right-aligned. */
-export const table = (heading: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<string>>): string => {
-  const lines = [heading, ...rows]
-  const widths = heading.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)))
-  const isNumber = heading.map((_, column) => rows.every((row) => /^-?[\d.]+$/.test(row[column] ?? "")))
-  const cell = (text: string, column: number) =>
-    rows.length > 0 && isNumber[column] ? text.padStart(widths[column]!) : text.padEnd(widths[column]!)
-  return lines.map((line) => line.map(cell).join("  ").trimEnd()).join("\n")
-}
 
 export const isoTime = (ms: number): string => DateTime.formatIso(DateTime.makeUnsafe(ms))
 

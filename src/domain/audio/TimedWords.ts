@@ -78,8 +78,21 @@ export class WordTimes {
   /** Those that were found, in their order; `end` of the last one may still grow. */
   readonly found: Array<WrittenWord> = []
 
-  constructor(text: string) {
-    this.tokens = tokensOf(text)
+  constructor(text: string | WordTimes) {
+    if (typeof text === "string") {
+      this.tokens = tokensOf(text)
+      return
+    }
+    this.tokens = text.tokens
+    this.next = text.next
+    this.found = text.found.map((word) => ({ ...word }))
+  }
+
+  /** A copy to which these words were added. */
+  with(words: ReadonlyArray<SpokenWord>): WordTimes {
+    const copy = new WordTimes(this)
+    copy.push(words)
+    return copy
   }
 
   /** The next words that were spoken. */

@@ -20,34 +20,39 @@ const cutOf = (text: string, mark: RegExp, atLeast: number): number | undefined 
   return undefined
 }
 
+const longCut = (text: string): number | undefined => {
+  if (text.length <= mostCharacters) return undefined
+  const space = text.lastIndexOf(" ", mostCharacters)
+  return space > 0 ? space + 1 : mostCharacters
+}
+
+/** Text that waits for the end of its piece. It is never changed: more text makes a new one. */
 export class Clauses {
-  private waiting = ""
-  private isFirst = true
+  private readonly waiting: string
+  private readonly isFirst: boolean
+
+  constructor(waiting = "", isFirst = true) {
+    this.waiting = waiting
+    this.isFirst = isFirst
+  }
 
   /** Text of the answer; the pieces that it completes. */
-  push(text: string): ReadonlyArray<string> {
-    this.waiting += text
+  push(text: string): { readonly clauses: Clauses; readonly pieces: ReadonlyArray<string> } {
+    let waiting = this.waiting + text
+    let isFirst = this.isFirst
     const pieces: Array<string> = []
     for (;;) {
-      const mark = this.isFirst ? clauseEnd : sentenceEnd
-      const cut = cutOf(this.waiting, mark, this.isFirst ? firstCharacters : 1) ?? this.longCut()
-      if (cut === undefined) return pieces
-      pieces.push(this.waiting.slice(0, cut))
-      this.waiting = this.waiting.slice(cut)
-      this.isFirst = false
+      const mark = isFirst ? clauseEnd : sentenceEnd
+      const cut = cutOf(waiting, mark, isFirst ? firstCharacters : 1) ?? longCut(waiting)
+      if (cut === undefined) return { clauses: new Clauses(waiting, isFirst), pieces }
+      pieces.push(waiting.slice(0, cut))
+      waiting = waiting.slice(cut)
+      isFirst = false
     }
   }
 
-  /** The answer is complete: what is left of it. */
-  end(): string {
-    const { waiting } = this
-    this.waiting = ""
-    return waiting
-  }
-
-  private longCut(): number | undefined {
-    if (this.waiting.length <= mostCharacters) return undefined
-    const space = this.waiting.lastIndexOf(" ", mostCharacters)
-    return space > 0 ? space + 1 : mostCharacters
+  /** What is left where the answer is complete. */
+  get rest(): string {
+    return this.waiting
   }
 }

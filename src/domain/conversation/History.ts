@@ -3,7 +3,7 @@ import { Holding, MemoryBudget } from "../queues/MemoryBudget.ts"
 import { InvalidRequest } from "../wire/Errors.ts"
 import { memoryOf } from "../wire/Json.ts"
 import { noMemory } from "../wire/RealtimeProtocol.ts"
-import type { Item } from "./Items.ts"
+import { answerItem, type Item } from "./Items.ts"
 import type { SpokenText } from "./SpokenText.ts"
 
 /** Most items. A guess: two hours of turns of ten seconds, with a call each, are fewer. */
@@ -26,7 +26,7 @@ interface Entry {
   /** What is counted of it. */
   bytes: number
   /** Of an answer that was spoken. */
-  readonly spoken?: SpokenText
+  spoken: SpokenText | undefined
 }
 
 /** Memory of something that is not in the conversation any more and that an answer may still read. */
@@ -106,22 +106,42 @@ export class History {
       return refusal("item", `would make the conversation larger than ${maxItemBytes} bytes: delete items`)
     else if (!this.holding.take(bytes)) return noMemory("item", this.holding)
     this.version++
-    this.entries.splice(at, 0, spoken === undefined ? { item, bytes } : { item, bytes, spoken })
+    this.entries.splice(at, 0, { item, bytes, spoken })
     this.bytes += bytes
     return this.entries[at - 1]?.item.id ?? null
   }
 
-  /** The item with this id is now this. An item that has been deleted stays deleted. */
-  replace(item: Item): void {
+  /** The item with this id is now this, and so is what was spoken of it. An item that has been deleted stays deleted. */
+  replace(item: Item, spoken = this.spoken(item.id)): void {
     const entry = this.entry(item.id)
     if (entry === undefined) return
     this.version++
-    const bytes = bytesOf(item, entry.spoken)
+    const bytes = bytesOf(item, spoken)
     this.bytes += bytes
     this.holding.keep(bytes)
     this.drop(entry.bytes)
     entry.item = item
+    entry.spoken = spoken
     entry.bytes = bytes
+  }
+
+  /** Keeps the words that were heard in the first samples of an answer. */
+  keepHeard(id: string, samples: number, spoken = this.spoken(id)): void {
+    const item = this.item(id)
+    if (spoken === undefined || item?.type !== "message") return
+    const transcript = spoken.heard(samples)
+    const status = transcript === spoken.text ? item.status : "incomplete"
+    this.replace(answerItem(id, status, [{ type: "output_audio", transcript }]), spoken)
+  }
+
+  /**
+   * A client says that it has played the first samples of an answer: keeps their words. A position beyond the answer's end, or beyond that
+   * of an earlier cut, is that end. Gives the samples that are left; undefined where there is no such answer.
+   */
+  truncate(id: string, samples: number): number | undefined {
+    const spoken = this.spoken(id)?.cut(samples)
+    if (spoken !== undefined) this.keepHeard(id, spoken.end, spoken)
+    return spoken?.end
   }
 
   /** False if there is no such item. */
@@ -134,8 +154,10 @@ export class History {
     return true
   }
 
-  /** Why it gives no more answers: it has grown beyond its spare bytes, or the node's are used up. Undefined if it does. */
+  /** Why it gives no more answers: it has as many items as it may, or has grown beyond its spare bytes, or the node's are used up. Undefined if it does. */
   get overflow(): InvalidRequest | undefined {
+    if (this.entries.length >= maxItems)
+      return refusal("conversation", `has ${maxItems} items: delete some before the next answer`)
     const most = maxItemBytes + spareItemBytes
     if (this.bytes > most)
       return refusal(

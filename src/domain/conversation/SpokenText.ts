@@ -1,17 +1,19 @@
 // Which words of a spoken answer had been heard at a position of its audio. The text was spoken in pieces. Where the voice tells when
 // each word is heard, that counts; elsewhere a word of a piece is placed by its share of the characters, which is exact to about a
-// word. Pure.
+// word. A record is never changed: what is added makes a new one.
 import { type SpokenWord, WordTimes } from "../audio/TimedWords.ts"
 
 interface Piece {
   readonly text: string
   /** Samples of the pieces before. */
   readonly start: number
-  samples: number
+  readonly samples: number
+  /** Samples that were made of it, and will not be added. */
+  readonly unsent: number
   /** In samples of the piece. */
   readonly times: WordTimes
   /** Characters that were told as captions. */
-  told: number
+  readonly told: number
 }
 
 /** Words whose place in the audio is known. */
@@ -39,8 +41,8 @@ const wordsUpTo = (text: string, share: number): string => {
 }
 
 /** The words of a piece of which at least half lies in its first `samples`. */
-const heardOf = ({ samples: all, text, times: { found } }: Piece, samples: number): string => {
-  if (found.length === 0) return wordsUpTo(text, samples / all)
+const heardOf = ({ samples: all, text, times: { found }, unsent }: Piece, samples: number): string => {
+  if (found.length === 0) return wordsUpTo(text, samples / (all + unsent))
   let end = 0
   for (const word of found) {
     if ((word.start + word.end) / 2 > samples) break
@@ -49,15 +51,31 @@ const heardOf = ({ samples: all, text, times: { found } }: Piece, samples: numbe
   return text.slice(0, end)
 }
 
+/** The text with what was added, and the captions that are known by that. */
+export interface Added {
+  readonly spoken: SpokenText
+  readonly captions: ReadonlyArray<Caption>
+}
+
 export class SpokenText {
   /** Where it begins in the audio of the whole conversation, samples. */
   readonly startsAt: number
-  private readonly pieces: Array<Piece> = []
-  /** The fewest samples of which a client has said that no more were played. */
-  private end = Number.POSITIVE_INFINITY
+  /** So many of its samples count as played at most: a client has said so. */
+  readonly end: number
+  private readonly pieces: ReadonlyArray<Piece>
+  /** Whether all audio of the newest piece was added, or will be. */
+  private readonly isWhole: boolean
 
-  constructor(startsAt: number) {
+  constructor(
+    startsAt: number,
+    pieces: ReadonlyArray<Piece> = [],
+    end = Number.POSITIVE_INFINITY,
+    isWhole = true,
+  ) {
     this.startsAt = startsAt
+    this.pieces = pieces
+    this.end = end
+    this.isWhole = isWhole
   }
 
   /** Samples of all pieces so far. */
@@ -76,54 +94,61 @@ export class SpokenText {
   }
 
   /** The next piece begins. Its audio follows. */
-  begin(text: string): void {
-    this.pieces.push({ text, start: this.samples, samples: 0, times: new WordTimes(text), told: 0 })
+  begin(text: string): SpokenText {
+    const piece = { text, start: this.samples, samples: 0, unsent: 0, times: new WordTimes(text), told: 0 }
+    return new SpokenText(this.startsAt, [...this.pieces, piece], this.end)
   }
 
   /**
    * Audio of the newest piece, with the words of which the voice told that they begin with it; their samples count from the piece's
-   * first. Returns what is known now; all of the piece at once if the voice tells nothing.
+   * first. With it comes what is known now; all of the piece at once if the voice tells nothing.
    */
-  add(samples: number, words: ReadonlyArray<SpokenWord> = []): ReadonlyArray<Caption> {
+  add(samples: number, words: ReadonlyArray<SpokenWord> = []): Added {
     const last = this.pieces.at(-1)
-    if (last === undefined) return []
-    const isFirst = last.samples === 0
-    last.samples += samples
-    const known = last.times.found.length
-    last.times.push(words)
-    const { found } = last.times
-    if (isFirst && found.length === 0) return this.rest()
-    return found.slice(known).flatMap((word) => {
+    if (last === undefined) return { spoken: this, captions: [] }
+    const times = words.length === 0 ? last.times : last.times.with(words)
+    const longer = { ...last, samples: last.samples + samples, times }
+    if (last.samples === 0 && times.found.length === 0) return this.withLast(longer).rest()
+    let { told } = last
+    const captions = times.found.slice(last.times.found.length).flatMap((word) => {
       const space = /\S/.exec(last.text.slice(word.to))?.index ?? last.text.length - word.to
       const to = word.to + space
-      if (to <= last.told) return []
-      const text = last.text.slice(last.told, to)
-      last.told = to
+      if (to <= told) return []
+      const text = last.text.slice(told, to)
+      told = to
       return [{ text, start: last.start + word.start }]
     })
+    return { spoken: this.withLast({ ...longer, told }), captions }
   }
 
   /** What is left of the newest piece, which begins where its audio ends, or at its beginning if it has no words with times. */
-  rest(): ReadonlyArray<Caption> {
+  rest(): Added {
     const last = this.pieces.at(-1)
-    if (last === undefined || last.told >= last.text.length) return []
+    if (last === undefined || last.told >= last.text.length) return { spoken: this, captions: [] }
     const text = last.text.slice(last.told)
     const start = last.times.found.length === 0 ? last.start : this.samples
-    last.told = last.text.length
-    return [{ text, start }]
+    return { spoken: this.withLast({ ...last, told: last.text.length }), captions: [{ text, start }] }
   }
 
-  /**
-   * The client has played no more than the first `samples`. Returns how many count as played: a later report that says more brings
-   * nothing back.
-   */
-  cut(samples: number): number {
-    this.end = Math.min(this.end, this.samples, samples)
-    return this.end
+  private withLast(piece: Piece): SpokenText {
+    return new SpokenText(this.startsAt, [...this.pieces.slice(0, -1), piece], this.end, this.isWhole)
+  }
+
+  /** No more audio of the newest piece follows, though there is more of it: so many samples are known. */
+  broken(unsent = 0): SpokenText {
+    const last = this.pieces.at(-1)
+    const pieces = last === undefined ? [] : [...this.pieces.slice(0, -1), { ...last, unsent }]
+    return new SpokenText(this.startsAt, pieces, this.end, false)
+  }
+
+  /** The client has played no more than the first `samples`: a later report that says more brings nothing back. */
+  cut(samples: number): SpokenText {
+    const end = Math.min(this.end, this.samples, samples)
+    return new SpokenText(this.startsAt, this.pieces, end, this.isWhole)
   }
 
   /** The words heard in the first `samples`. `isWhole`: all of the newest piece's audio has been added. */
-  heard(samples: number, isWhole = true): string {
+  heard(samples: number, isWhole = this.isWhole): string {
     let heard = ""
     for (const [index, piece] of this.pieces.entries()) {
       const inPiece = samples - piece.start

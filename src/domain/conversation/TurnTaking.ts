@@ -3,10 +3,51 @@
 // carries out the commands of each before the next.
 //
 // The user's speech becomes turns. A turn that a silence has ended is answered as soon as no turn is being transcribed any more, unless an
-// answer is active then; `response.create` asks for an answer too. At most one answer of the conversation is active at a time. Speech of the user stops it
-// where the rules say so, and then only the words of it that were played are kept. While a silence may still be a pause, the answer is
-// prepared: the words so far are taken for the whole turn, and the answer to them is made, but neither sent nor charged before it is
-// released. Answers beside the conversation (`conversation: "none"`) join no history, and speech of the user does not stop them.
+// answer is active then; `response.create` asks for an answer too. At most one answer of the conversation is active at a time. Answers beside
+// the conversation (`conversation: "none"`) join no history, speech of the user does not stop them, and four may be active.
+//
+// What a client sees, state by state. What of an answer is sent, kept and charged is decided by AnswerGiving beside this file; it is told
+// here too, so that this page is enough.
+//
+// No answer is active.
+//   The user speaks: no silence is awaited any more. If speech of the last answer is still being played, only its words that were played by
+//     now are kept (where speech interrupts).
+//   A turn ends: it is answered when it and all before it are transcribed. One without words is not answered, nor is one where the session
+//     does not create answers, nor one that would wait behind eight others.
+//   A silence lasts in a turn: an answer is prepared, if all turns before are transcribed and the history is not full.
+//   `response.create`: the answer begins when all turns are transcribed. A full history refuses it, and no answer to a turn begins then:
+//     an `error` event says so.
+//   `response.cancel`: refused, no answer is active. `conversation.item.truncate` of an answer that has ended: its words up to there are kept; a later
+//     cut brings nothing back. If it was the last answer spoken, nothing of it counts as played from now on.
+//   A silence after an answer lasts as long as the session says: an empty turn joins the history and is answered.
+//   A call of a function waits for its output: its answer is over, so `response.done` was sent, and speech of the user cuts nothing and sends
+//     nothing more of it. The turn is answered when it ends; the model then reads the call without an output. The output that the client adds later
+//     joins the history at its end, and its `response.create` meets the answer to the turn, or comes after it.
+//
+// An answer is prepared. Nothing of it was sent, kept or charged.
+//   The user goes on, or other words are transcribed: it is dropped.
+//   The turn ends with the words, the history and the settings that it was made for: it is released. `response.created` and all that is
+//     written so far are sent at once, and from then on it is an answer like any other. Otherwise, or if it has failed, it is dropped, and the answer is made anew.
+//   `response.create`, also beside the conversation: it is dropped, and the answer that was asked for begins when all turns are transcribed.
+//
+// An answer is being written.
+//   The user speaks, and speech interrupts: the model and the voice stop, no audio and no text is sent any more, the client counts as
+//     playing nothing, each open item ends (`incomplete`, with the words that were played), and `response.done` says `cancelled`, `turn_detected`. A call that is being
+//     written ends as `incomplete`, without the end of its arguments; one that is complete stays. Turns that waited for an answer get none.
+//   The user speaks, and speech does not interrupt: the turn joins the history and is not answered.
+//   `response.create`: refused, an answer is active; beside the conversation it begins, if fewer than four have.
+//   `response.cancel`: the same as speech that interrupts, but it says `client_cancelled`, and what was sent still counts as being played.
+//   `conversation.item.truncate` of the item that is being spoken: the answer is cancelled like this first, and its last events are sent; then the words
+//     up to the position are kept, or up to the end of what was sent, and `conversation.item.truncated` says which. Of an earlier answer: only the history changes.
+//
+// All is written, and speech is still to be sent ("draining"). The same, but for `response.create`: the rest of the speech is sent at once, the answer
+// completes, and the next one begins.
+//
+// What is charged of an answer that is cut: the prompt and the tokens that the model has written by then, and the speech that was sent. It is the
+// same for one that fails. Of one that was prepared and dropped nothing is charged.
+//
+// Bounds: eight turns that wait for an answer, four answers beside the conversation, one that is prepared, reading ahead four times and
+// then every ten seconds. The history bounds its items and their bytes by itself (History), and AnswerGiving the audio that waits.
 import type { AnswerCause } from "./AnswerTimes.ts"
 
 /** Answers beside the conversation at a time. A guess. */
@@ -14,6 +55,9 @@ export const mostBeside = 4
 
 /** The most turns that may wait for an answer; a turn beyond that gets none. A guess. */
 export const mostTurnsDue = 8
+
+/** How often a conversation reads ahead. A guess: instructions come once, and a turn has a few lasting pieces of text. */
+export const readAheads = { burst: 4, perSecond: 0.1 }
 
 /** Numbers an answer within its conversation. */
 export type AnswerKey = number
@@ -32,7 +76,7 @@ export interface Rules {
 }
 
 /** What an event is about that the state does not know, at the moment of the event. */
-export interface Facts {
+export interface Facts<E> {
   readonly nowMs: number
   /** How often the history has changed. */
   readonly version: number
@@ -41,6 +85,8 @@ export interface Facts {
   /** The active answer: "writing", it is being written; "draining", all is written and speech is to be sent; "over", its last event was sent. */
   readonly answer: "writing" | "draining" | "over"
   readonly preparedHasFailed: boolean
+  /** Why no answer can begin: the history is full. */
+  readonly overflow: E | undefined
 }
 
 /** `O`: the options of `response.create`. `E`: why something failed. */
@@ -177,6 +223,9 @@ export interface State<O> {
   /** The silence that is awaited. */
   readonly timer: number | undefined
   readonly nextNumber: number
+  /** How much might be read ahead at `readAtMs`, when that was done last. */
+  readonly leftReads: number
+  readonly readAtMs: number
 }
 
 export const silent = <O>(rules: Rules): State<O> => ({
@@ -191,6 +240,8 @@ export const silent = <O>(rules: Rules): State<O> => ({
   lastSpoken: undefined,
   timer: undefined,
   nextNumber: 1,
+  leftReads: readAheads.burst,
+  readAtMs: 0,
 })
 
 /** A turn joins the history without its transcript, which follows: so often the history changes. */
@@ -204,9 +255,9 @@ const isBlank = (text: string | undefined): boolean => text === undefined || tex
 class Decision<O, E> {
   state: State<O>
   readonly commands: Array<Command<O, E>> = []
-  private readonly facts: Facts
+  private readonly facts: Facts<E>
 
-  constructor(state: State<O>, facts: Facts) {
+  constructor(state: State<O>, facts: Facts<E>) {
     this.state = state
     this.facts = facts
   }
@@ -226,7 +277,7 @@ class Decision<O, E> {
         return this.transcribed(event.itemId, event.text)
       case "words last":
         if (this.state.rules.creates && !this.isAnswering)
-          this.do({ do: "read ahead", turn: { itemId: event.itemId, text: event.text } })
+          this.readAhead({ itemId: event.itemId, text: event.text })
         return
       case "foreseen":
         return this.foresee(event.itemId, event.text)
@@ -238,7 +289,7 @@ class Decision<O, E> {
         return this.truncate(event.ask, event.itemId, event.endMs)
       case "rules changed":
         this.become({ rules: event.rules, revision: this.state.revision + 1 })
-        return this.do({ do: "read ahead", turn: undefined })
+        return this.readAhead(undefined)
       case "began":
         return this.began(event.key)
       case "did not begin":
@@ -254,7 +305,8 @@ class Decision<O, E> {
         if (this.state.timer !== event.timer || this.isAnswering) return
         this.become({ timer: undefined })
         this.do({ do: "take silence" })
-        return this.start(undefined, undefined, this.cause())
+        if (!this.isFull(undefined)) this.start(undefined, undefined, this.cause())
+        return
     }
   }
 
@@ -335,6 +387,16 @@ class Decision<O, E> {
     this.nextAnswer()
   }
 
+  /** Beyond its allowance nothing is read ahead, and an answer begins later. */
+  private readAhead(turn: Turn | undefined): void {
+    const { nowMs } = this.facts
+    const { leftReads, readAtMs } = this.state
+    const left = Math.min(readAheads.burst, leftReads + ((nowMs - readAtMs) / 1000) * readAheads.perSecond)
+    if (left < 1) return
+    this.become({ leftReads: left - 1, readAtMs: nowMs })
+    this.do({ do: "read ahead", turn })
+  }
+
   // ------------------------------------------------------------ answers that are prepared
 
   private foresee(itemId: string, text: string | undefined): void {
@@ -345,6 +407,7 @@ class Decision<O, E> {
     this.discard()
     if (foreseen === undefined || isBlank(text) || !rules.creates || this.isAnswering || unheard.size > 0)
       return
+    if (this.facts.overflow !== undefined) return
     const key = this.number()
     this.become({ prepared: { ...foreseen, key, revision: this.state.revision, version } })
     this.do({ do: "prepare", key, ...foreseen })
@@ -389,7 +452,7 @@ class Decision<O, E> {
         // All turns are transcribed first.
         if (first.text === undefined || unheard.size > 0) return
         this.become({ due: others })
-        if (!this.isAnswering) return this.answerTurn(first, first.text)
+        if (!this.isAnswering && this.answerTurn(first, first.text)) return
         continue
       }
       if (!first.isBeside && answer !== undefined && this.isAnswering) {
@@ -405,6 +468,7 @@ class Decision<O, E> {
       if (unheard.size > 0) return
       this.become({ due: others })
       this.discard()
+      if (this.isFull(first.ask)) continue
       if (!first.isBeside) return this.start(first.ask, first.options, first.cause)
       const key = this.number()
       this.become({ beside: new Map(beside).set(key, first.ask) })
@@ -412,24 +476,36 @@ class Decision<O, E> {
     }
   }
 
+  /** False where no answer can begin. */
   private answerTurn(
     { cause, itemId }: { readonly cause: AnswerCause; readonly itemId: string },
     text: string,
-  ): void {
+  ): boolean {
     const { prepared } = this.state
     const turn = { itemId, text }
     if (prepared === undefined || !this.stands(prepared, turn, this.facts.version)) {
       this.discard()
-      return this.start(undefined, undefined, cause)
+      if (this.isFull(undefined)) return false
+      this.start(undefined, undefined, cause)
+      return true
     }
     const { key } = prepared
     this.become({ prepared: undefined })
     this.begins(key, undefined, cause)
     this.do({ do: "release", key, cause })
+    return true
   }
 
   private begins(key: AnswerKey, ask: Ask | undefined, cause: AnswerCause): void {
     this.become({ answer: { key, cause, ask, itemId: undefined } })
+  }
+
+  /** The history is full: says so to what has asked for an answer. */
+  private isFull(ask: Ask | undefined): boolean {
+    const { overflow } = this.facts
+    if (overflow === undefined) return false
+    this.do({ do: "fail", ask, error: overflow })
+    return true
   }
 
   private start(ask: Ask | undefined, options: O | undefined, cause: AnswerCause): void {
@@ -456,8 +532,9 @@ class Decision<O, E> {
     if (answer?.key === key) {
       this.become({ answer: undefined })
       // What was prepared is of no use: the answer is made anew.
-      if (error === undefined) return this.start(undefined, undefined, answer.cause)
-      this.do({ do: "fail", ask: answer.ask, error })
+      const why = error ?? this.facts.overflow
+      if (why === undefined) return this.start(undefined, undefined, answer.cause)
+      this.do({ do: "fail", ask: answer.ask, error: why })
     } else if (beside.has(key)) {
       const others = new Map(beside)
       others.delete(key)
@@ -512,7 +589,7 @@ class Decision<O, E> {
 export const decide = <O, E>(
   state: State<O>,
   event: Event<O, E>,
-  facts: Facts,
+  facts: Facts<E>,
 ): readonly [State<O>, ReadonlyArray<Command<O, E>>] => {
   const decision = new Decision<O, E>(state, facts)
   decision.event(event)

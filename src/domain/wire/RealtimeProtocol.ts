@@ -2,6 +2,7 @@
 // session. Schemas and pure functions. Accepts both spellings, `session.update` and the older
 // `transcription_session.update`.
 import { Schema } from "effect"
+import type { KeepsBytes } from "../json/JsonReader.ts"
 import type { PunctuationChoice } from "../language/Punctuated.ts"
 import { expectsTurns } from "../models/ModelNames.ts"
 import { InvalidRequest } from "./Errors.ts"
@@ -54,7 +55,21 @@ export const TranscriptionSessionUpdate = Schema.Struct({
   }),
 })
 
-export const Append = Schema.Struct({ audio: Schema.String })
+/** Most bytes of a client's event: 15 MiB of audio in base64, which is OpenAI's limit for one, and what stands around it. */
+export const maxEventBytes = 15 * 1024 * 1024 + 4_096
+
+/** Audio in base64: a text, or its bytes where it is long. */
+export type AudioText = string | Uint8Array
+
+/** The audio of `Append` is not copied to a text. */
+export const keepsAudio: KeepsBytes = (path) => path.length === 1 && path[0] === "audio"
+
+export const Append = Schema.Struct({
+  audio: Schema.declare(
+    (value): value is AudioText => typeof value === "string" || value instanceof Uint8Array,
+    { message: "must be a text" },
+  ),
+})
 
 /** How a session processes audio. */
 export interface RealtimeSettings {

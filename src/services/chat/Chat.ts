@@ -2,10 +2,10 @@
 // share: its messages, tools and bounds as the engine takes them, and errors in the request's own names.
 import { Effect } from "effect"
 import type { ModelHandle } from "#actors/model/ModelHandle.ts"
+import { maxJsonBytes } from "#domain/json/JsonLimits.ts"
 import { type ChatRequest, thinkingTokens } from "#domain/wire/Chat.ts"
 import { BodyTooLarge, InvalidRequest, PromptTooLong } from "#domain/wire/Errors.ts"
 import type { EdgeError } from "#domain/wire/Failures.ts"
-import { maxJsonBytes } from "#domain/wire/JsonText.ts"
 import type { GenerateRequest, MessageEndTerms } from "#engines/protocol/Text.ts"
 import { nowMs } from "#http/RequestContext.ts"
 import type { Principal } from "#store/accounts/Accounts.ts"

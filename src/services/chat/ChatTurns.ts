@@ -1,7 +1,8 @@
 // The messages of a chat request as turns of an engine. Pure. Calls and their results are matched here, so that every
 // result names its call, and every call has an id and arguments that are an object.
+
+import { countParts, parseJson } from "#domain/json/JsonText.ts"
 import { InvalidRequest } from "#domain/wire/Errors.ts"
-import { countParts, parseJson } from "#domain/wire/JsonText.ts"
 import { isObject } from "#domain/wire/text/Fields.ts"
 import type { ChatMessage } from "#domain/wire/text/Messages.ts"
 import type { RequestedPicture } from "#domain/wire/text/Pictures.ts"

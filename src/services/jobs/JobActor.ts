@@ -90,16 +90,17 @@ export const startJob = (world: JobWorld, job: Job, kept: Kept): Effect.Effect<J
       name: `job ${job.id}`,
       terms: Specifications.job,
       capacity: mailbox,
-      initial: Effect.gen(function* () {
-        const fiber = yield* traced.pipe(
-          Effect.scoped,
-          Effect.provideContext(services),
-          Effect.exit,
-          Effect.map((exit) => void ref.tell(new SliceEnded(exit))),
-          Effect.forkScoped,
-        )
-        return { slice: fiber }
-      }),
+      initial: () =>
+        Effect.gen(function* () {
+          const fiber = yield* traced.pipe(
+            Effect.scoped,
+            Effect.provideContext(services),
+            Effect.exit,
+            Effect.map((exit) => void ref.tell(new SliceEnded(exit))),
+            Effect.forkScoped,
+          )
+          return { slice: fiber }
+        }),
       handle: {
         SliceEnded: (state, { exit }) =>
           Effect.map(orLost(settle(exit)), () => {

@@ -1,7 +1,7 @@
 // Takes jobs from the queue and starts an actor for each, at most two at a time. The organization whose last job was taken
 // longest ago is next.
 import { Effect, Exit, Latch, Scope } from "effect"
-import type { ChildSpec } from "#actors/Child.ts"
+import { type ChildSpec, startChild } from "#actors/Child.ts"
 import type { Drain } from "#actors/Drain.ts"
 import * as Specifications from "#actors/Specifications.ts"
 import { CurrentParent, type Parent } from "#actors/TreeNode.ts"
@@ -27,9 +27,8 @@ const storeRetryMs = 1_000
 const rememberedOrgs = 10_000
 
 export interface JobDispatcher {
-  /** Parent of the running jobs' actors. It comes before `dispatcher` in a rest-for-one supervisor. */
+  /** Parent of the dispatcher and of the running jobs' actors. */
   readonly inWork: ChildSpec<never, never, never>
-  readonly dispatcher: ChildSpec<never, never, never>
   /** Makes the dispatcher read the queue now. */
   readonly wake: () => void
   /** Ends a job that was cancelled, or given up by another node. */
@@ -123,9 +122,15 @@ export const makeDispatcher = (world: JobWorld, drain: Drain["Service"]): JobDis
     ),
   )
 
+  const dispatcher: ChildSpec<never, never, never> = {
+    ...Specifications.worker,
+    name: "dispatcher",
+    run: ({ ready }) => Effect.andThen(Effect.sync(ready), Effect.forever(dispatch)),
+  }
+
   return {
     inWork: {
-      ...Specifications.group,
+      ...Specifications.jobsInWork,
       name: "jobs in work",
       run: (self) =>
         Effect.gen(function* () {
@@ -134,14 +139,10 @@ export const makeDispatcher = (world: JobWorld, drain: Drain["Service"]): JobDis
             parent = undefined
           })
           yield* Effect.addFinalizer(() => close)
+          yield* startChild(dispatcher)
           self.ready()
           return yield* Effect.never
         }),
-    },
-    dispatcher: {
-      ...Specifications.worker,
-      name: "dispatcher",
-      run: ({ ready }) => Effect.andThen(Effect.sync(ready), Effect.forever(dispatch)),
     },
     wake: () => work.openUnsafe(),
     end,

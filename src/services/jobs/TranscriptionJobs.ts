@@ -1,13 +1,11 @@
 // The service for transcription jobs: submit, find, cancel. An accepted job survives a restart of the node and runs again after
 // a crash. It is charged once, and its upload is removed when it ends. The layer also starts the actors and workers that run the
-// jobs, under a rest-for-one supervisor.
+// jobs.
 import { Context, Effect, Layer } from "effect"
 import { startChild } from "#actors/Child.ts"
 import { Drain } from "#actors/Drain.ts"
-import { admitBatch } from "#actors/device/MemoryPressureLevel.ts"
+import { admitBatch } from "#actors/device/Admission.ts"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
-import * as Specifications from "#actors/Specifications.ts"
-import { supervisor } from "#actors/Supervisor.ts"
 import type { Decoder } from "#audio/Decoder.ts"
 import {
   AtCapacity,
@@ -24,6 +22,7 @@ import { StoreSync, syncFile } from "#store/files/Durable.ts"
 import type { Job, NewJob } from "#store/ledger/JobRows.ts"
 import { Jobs } from "#store/ledger/Jobs.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
+import { Compaction } from "#store/sql/Compaction.ts"
 import { UploadDir } from "../TranscriptionUpload.ts"
 import { makeDispatcher } from "./JobDispatcher.ts"
 import type { JobWorld } from "./JobEnd.ts"
@@ -48,7 +47,7 @@ export class TranscriptionJobs extends Context.Service<
     readonly submit: (job: NewJob) => Effect.Effect<string, AtCapacity | Draining | PaymentRequired>
     /** A job of the organization. Fails alike for an unknown job and for one of another organization. */
     readonly find: (orgId: string, jobId: string) => Effect.Effect<Job, JobNotFound>
-    /** Cancels the job if it has not ended; returns its status afterwards. */
+    /** Cancels the job if it has not ended, else removes it with its transcript; returns its last status. */
     readonly cancel: (orgId: string, jobId: string) => Effect.Effect<JobStatus, JobNotFound>
   }
 >()("edgewise/api/TranscriptionJobs") {
@@ -61,6 +60,7 @@ export class TranscriptionJobs extends Context.Service<
 const make = Effect.gen(function* () {
   const jobs = yield* Jobs
   const syncStore = yield* StoreSync
+  const { emptyLogSoon } = yield* Compaction
   const drain = yield* Drain
   const ledger = yield* UsageLedger
   const meters = yield* CurrentNodeMeters
@@ -69,15 +69,10 @@ const make = Effect.gen(function* () {
   const world: JobWorld = { jobs, ledger, registry, meters, services, kept: new Map(), lost: new Set() }
 
   yield* recoverJobs(jobs, yield* UploadDir)
-  const { dispatcher, end, inWork, wake } = makeDispatcher(world, drain)
-  const workers = yield* startChild(
-    supervisor({
-      name: "job supervisor",
-      terms: Specifications.group,
-      strategy: "rest-for-one",
-      children: [failLostJobs(jobs), purgeJobs(jobs), inWork, dispatcher],
-    }),
-  )
+  const { end, inWork, wake } = makeDispatcher(world, drain)
+  yield* startChild(failLostJobs(jobs))
+  yield* startChild(purgeJobs(jobs))
+  const workers = yield* startChild(inWork)
   yield* workers.ready
 
   const find = (orgId: string, jobId: string) =>
@@ -90,16 +85,21 @@ const make = Effect.gen(function* () {
     Effect.flatMap(jobs.isUnpaid(orgId), (unpaid) =>
       unpaid ? Effect.fail(new PaymentRequired()) : Effect.void,
     )
+  /** Jobs that nothing would process are not accepted. */
+  const lost = (model: string): Effect.Effect<void, AtCapacity> =>
+    workers.node.state === "gave up" ? Effect.fail(full(model)) : Effect.void
   const full = (model: string) => new AtCapacity({ model, retryAfterMs: fullRetryMs })
 
   return TranscriptionJobs.of({
     admit: Effect.fnUntraced(function* (orgId, model) {
       yield* admitBatch
+      yield* lost(model)
       yield* paid(orgId)
       if (!(yield* jobs.hasCapacity(orgId))) return yield* full(model)
     }),
     submit: (job) =>
       Effect.gen(function* () {
+        yield* lost(job.model)
         yield* paid(job.orgId)
         yield* Effect.promise(() => syncFile(job.uploadPath))
         const id = yield* jobs.accept(inTraceOf(yield* CurrentRequest, job, meters))
@@ -111,7 +111,11 @@ const make = Effect.gen(function* () {
     find,
     cancel: Effect.fnUntraced(function* (orgId, jobId) {
       const job = yield* find(orgId, jobId)
-      if (!(yield* jobs.change(jobId, "cancel"))) return (yield* find(orgId, jobId)).status
+      if (!(yield* jobs.change(jobId, "cancel"))) {
+        const { status } = yield* find(orgId, jobId)
+        if (yield* jobs.remove(jobId)) emptyLogSoon()
+        return status
+      }
       // A job of another node is ended by that node, which reads the cancellation from the store.
       if (job.isHere) yield* end(job)
       return "cancelled"

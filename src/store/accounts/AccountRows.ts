@@ -4,6 +4,7 @@ import { randomBytes } from "node:crypto"
 import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { base62 } from "#domain/access/ApiKey.ts"
+import { databaseNow } from "../sql/StoreNode.ts"
 
 export type Scope = "read-write" | "superadmin"
 
@@ -211,11 +212,103 @@ export const makeAccountRows = Effect.gen(function* () {
     return row && { digest: row.digest, revokedAtMs: row.revoked_at_ms }
   })
 
+  /** Those of the keys that are revoked or deleted. */
   const revokedAmong = (keyIds: ReadonlyArray<string>) =>
     Effect.map(
       sql<{ readonly id: string }>`
-        SELECT id FROM api_keys WHERE revoked_at_ms IS NOT NULL AND ${sql.in("id", keyIds)}`,
-      (rows) => rows.map((row) => row.id),
+        SELECT id FROM api_keys WHERE revoked_at_ms IS NULL AND ${sql.in("id", keyIds)}`,
+      (rows) => {
+        const live = new Set(rows.map((row) => row.id))
+        return keyIds.filter((id) => !live.has(id))
+      },
+    )
+
+  /** The user of that name. */
+  const findUser = (orgId: string, name: string) =>
+    Effect.map(
+      sql<{ readonly id: string }>`SELECT id FROM users WHERE org_id = ${orgId} AND name = ${name}`,
+      ([row]) => row?.id,
+    )
+
+  /**
+   * Begins the deletion of an organization, or of one user of it: its keys are revoked, its name and the names of its users are
+   * replaced by their ids, and nothing is written for it any more. Returns its keys.
+   */
+  const beginDeletion = Effect.fnUntraced(function* (orgId: string, userId?: string) {
+    const nowMs = yield* Clock.currentTimeMillis
+    const ofUsers = userId === undefined ? sql`org_id = ${orgId}` : sql`id = ${userId}`
+    const ofKeys = userId === undefined ? sql`org_id = ${orgId}` : sql`user_id = ${userId}`
+    yield* sql`
+      INSERT INTO deletions (id, org_id, at_ms, complete) VALUES (${userId ?? orgId}, ${orgId}, ${nowMs}, 0)
+      ON CONFLICT (id) DO NOTHING`
+    if (userId === undefined) yield* sql`UPDATE orgs SET name = id WHERE id = ${orgId}`
+    yield* sql`UPDATE users SET name = id WHERE ${ofUsers}`
+    yield* sql`
+      INSERT INTO deletions (id, org_id, at_ms, complete)
+      SELECT id, org_id, ${nowMs}, 1 FROM api_keys WHERE ${ofKeys} ON CONFLICT (id) DO NOTHING`
+    return yield* sql<{ readonly id: string; readonly digest: string; readonly development: number }>`
+      UPDATE api_keys SET revoked_at_ms = COALESCE(revoked_at_ms, ${nowMs}), prefix = ''
+      WHERE ${ofKeys} RETURNING id, digest, development`
+  })
+
+  /** Ends it: its keys, its users and itself. Returns how many of each there were. */
+  const endDeletion = Effect.fnUntraced(function* (orgId: string, userId?: string) {
+    const ofUsers = userId === undefined ? sql`org_id = ${orgId}` : sql`id = ${userId}`
+    const ofKeys = userId === undefined ? sql`org_id = ${orgId}` : sql`user_id = ${userId}`
+    const keys = yield* sql`DELETE FROM api_keys WHERE ${ofKeys} RETURNING id`
+    const users = yield* sql`DELETE FROM users WHERE ${ofUsers} RETURNING id`
+    if (userId === undefined) yield* sql`DELETE FROM orgs WHERE id = ${orgId}`
+    return { keys: keys.length, users: users.length }
+  })
+
+  const completeDeletion = (id: string) => sql`UPDATE deletions SET complete = 1 WHERE id = ${id}`
+
+  /** Deletions of organizations and users since then, milliseconds since 1970; all that are not complete, whenever they began. */
+  const deletionsSince = (sinceMs: number) =>
+    Effect.map(
+      sql<{
+        readonly id: string
+        readonly org_id: string
+        readonly at_ms: number
+        readonly complete: number
+      }>`
+        SELECT id, org_id, at_ms, complete FROM deletions
+        WHERE (complete = 0 OR at_ms >= ${sinceMs}) AND id NOT LIKE 'key%'`,
+      (rows) =>
+        rows.map((row) => ({
+          orgId: row.org_id,
+          userId: row.id === row.org_id ? undefined : row.id,
+          atMs: Number(row.at_ms),
+          complete: row.complete === 1,
+        })),
+    )
+
+  /** Drops the records of complete deletions before then. */
+  const forgetDeletions = (beforeMs: number) =>
+    sql`DELETE FROM deletions WHERE complete = 1 AND at_ms < ${beforeMs}`
+
+  const orgIds = Effect.map(sql<{ readonly id: string }>`SELECT id FROM orgs`, (rows) =>
+    rows.map(({ id }) => id),
+  )
+
+  /** Nodes on a shared store that have been seen in the last `withinMs`. */
+  const liveNodes = (withinMs: number) =>
+    sql.onDialectOrElse({
+      pg: () =>
+        Effect.map(
+          sql<{ readonly id: string }>`
+            SELECT id FROM nodes WHERE seen_at_ms > ${sql.literal(databaseNow)} - ${withinMs}::BIGINT`,
+          (rows) => rows.map(({ id }) => id),
+        ),
+      // The one node, which has no name.
+      orElse: () => Effect.succeed([""]),
+    })
+
+  /** Client secrets of these keys. Returns their number. */
+  const deleteSecrets = (keyIds: ReadonlyArray<string>) =>
+    Effect.map(
+      sql`DELETE FROM client_secrets WHERE ${sql.in("key_id", keyIds)} RETURNING digest`,
+      (rows) => rows.length,
     )
 
   return {
@@ -233,6 +326,15 @@ export const makeAccountRows = Effect.gen(function* () {
     keysOf,
     revoke,
     revokedAmong,
+    findUser,
+    beginDeletion,
+    endDeletion,
+    deleteSecrets,
+    completeDeletion,
+    deletionsSince,
+    forgetDeletions,
+    orgIds,
+    liveNodes,
   }
 })
 

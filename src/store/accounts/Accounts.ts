@@ -88,6 +88,10 @@ export class Accounts extends Context.Service<
     /** The same without registering: only marks a key that exists. */
     readonly markDevelopmentKey: (apiKey: string) => Admin<Org | undefined>
     readonly listKeys: (org: string) => Admin<ReadonlyArray<KeyInfo>, OrgNotFound>
+    /** Drops what is cached of keys that were deleted, and ends what runs with them. */
+    readonly forgetKeys: (
+      keys: ReadonlyArray<{ readonly id: string; readonly digest: string }>,
+    ) => Effect.Effect<void>
     /** The time of revocation: now, or earlier if the key was revoked before. */
     readonly revokeKey: (keyId: string) => Admin<{ readonly revokedAtMs: number }, KeyNotFound>
   }
@@ -232,6 +236,14 @@ const make = Effect.gen(function* () {
     listKeys: Effect.fn("Accounts.listKeys")(function* (org) {
       return yield* rows.keysOf((yield* needOrg(org)).id)
     }, orUnavailable),
+
+    forgetKeys: Effect.fnUntraced(function* (keys) {
+      for (const { digest, id } of keys) {
+        known.delete(digest)
+        known.delete(id)
+        yield* revocations.notify(id)
+      }
+    }),
 
     revokeKey: Effect.fn("Accounts.revokeKey")(function* (keyId) {
       const revoked = (yield* rows.revoke(keyId)) ?? (yield* new KeyNotFound({ keyId }))

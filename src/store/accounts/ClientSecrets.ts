@@ -7,6 +7,7 @@ import type { SqlError } from "effect/sql/SqlError"
 import { digestOf, keyBytes } from "#domain/access/ApiKey.ts"
 import { clientSecretFrom, isClientSecret } from "#domain/access/ClientSecret.ts"
 import { notWorking, type StoreUnavailable } from "../files/StoreErrors.ts"
+import { isKept } from "../sql/DeletedIds.ts"
 import { makeAccountRows, type Principal } from "./AccountRows.ts"
 
 /** Secrets of an organization that are valid at a time. A guess: 100 a minute, the default rate, for most of an hour. */
@@ -85,7 +86,8 @@ const make = Effect.gen(function* () {
     const value = clientSecretFrom(randomBytes(keyBytes))
     yield* sql`
       INSERT INTO client_secrets (digest, key_id, org_id, terms, expires_at_ms)
-      VALUES (${digestOf(secret, value)}, ${principal.keyId}, ${principal.orgId}, ${terms}, ${expiresAtMs})`
+      SELECT ${digestOf(secret, value)}, ${principal.keyId}, ${principal.orgId}, ${terms}, ${expiresAtMs}
+      WHERE ${isKept(sql, [principal.orgId, principal.keyId])}`
     return { value }
   })
 

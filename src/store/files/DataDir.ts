@@ -47,9 +47,15 @@ export const databaseFileProblem = (dir: string): string | undefined => {
   }
 }
 
+/** The folder of a restore that has not ended: nothing else may use the directory while it is there. */
+export const unfinishedRestore = "restore.partial"
+
 const made = (dataDir: string): string => {
   const dir = resolve(dataDir)
   makeDir(dir)
+  if (existsSync(join(dir, unfinishedRestore)) && !existsSync(join(dir, databaseName))) {
+    throw new Error("holds an unfinished restore; run `edgewise restore` again, or empty it")
+  }
   return dir
 }
 
@@ -89,6 +95,15 @@ export const edgeLock = (dataDir: string): Effect.Effect<void, StoreUnavailable,
 /** The data directory, created if missing, of a node whose database is elsewhere. */
 export const dataDirectory = (dataDir: string): Effect.Effect<string, StoreUnavailable> =>
   Effect.try({ try: () => made(dataDir), catch: unavailable(dataDir) })
+
+/** The data directory, which must exist: for commands that only read it, or take something out of it. */
+export const existingDataDirectory = (dataDir: string): Effect.Effect<string, StoreUnavailable> =>
+  Effect.suspend(() => {
+    const dir = resolve(dataDir)
+    return existsSync(join(dir, databaseName))
+      ? Effect.succeed(dir)
+      : Effect.fail(new StoreUnavailable({ place: dir, problem: `holds no ${databaseName}` }))
+  })
 
 /**
  * Creates the directory if missing, writes a small file into it and removes that file. Fails where a node would fail.

@@ -72,6 +72,25 @@ export class KeyNotFound extends Schema.TaggedError<KeyNotFound>()("KeyNotFound"
   }
 }
 
+export class UserNotFound extends Schema.TaggedError<UserNotFound>()("UserNotFound", {
+  org: Schema.String,
+  user: Schema.String,
+}) {
+  override get message() {
+    return `organization ${this.org} has no user ${this.user}`
+  }
+}
+
+/** No job of that id in the organization. */
+export class NoSuchJob extends Schema.TaggedError<NoSuchJob>()("NoSuchJob", {
+  org: Schema.String,
+  job: Schema.String,
+}) {
+  override get message() {
+    return `organization ${this.org} has no job ${JSON.stringify(this.job)}`
+  }
+}
+
 /** A credit that is not positive, or that would lift the balance over the largest amount of Money. */
 export class InvalidCredit extends Schema.TaggedError<InvalidCredit>()("InvalidCredit", {
   microDollars: Schema.Finite,

@@ -2,6 +2,7 @@
 // event loop in between.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
+import { isKept } from "../sql/DeletedIds.ts"
 
 /** Bytes of a body in one statement: 0.3 ms of the event loop (median, busy test machine). */
 const partBytes = 256 * 1024
@@ -105,26 +106,30 @@ export const makeAnswerRows = Effect.gen(function* () {
       return found
     }),
 
-    /** False if a row with this id exists. */
+    /** False if a row with this id exists, or if its organization or user was deleted. */
     insert: Effect.fnUntraced(function* (
-      { id, orgId }: { readonly id: string; readonly orgId: string },
+      { id, orgId, userId }: { readonly id: string; readonly orgId: string; readonly userId: string },
       answer: StoredAnswer,
       atMs: number,
     ) {
       const bytes = answer.body ?? new Uint8Array(0)
       const parts = Math.ceil(bytes.length / partBytes)
       const inserted = yield* sql`
-        INSERT INTO answers (id, org_id, digest, status, headers, receipt_id, parts, size_bytes, kept, complete,
-                             created_at_ms)
-        VALUES (${id}, ${orgId}, ${answer.digest}, ${answer.status}, ${JSON.stringify(answer.headers)},
-                ${answer.receiptId ?? null}, ${parts}, ${bytes.length}, ${answer.body === undefined ? 0 : 1}, 0,
-                ${atMs})
+        INSERT INTO answers (id, org_id, user_id, digest, status, headers, receipt_id, parts, size_bytes, kept,
+                             complete, created_at_ms)
+        SELECT ${id}, ${orgId}, ${userId}, ${answer.digest}, ${answer.status}, ${JSON.stringify(answer.headers)},
+               ${answer.receiptId ?? null}, ${parts}, ${bytes.length}, ${answer.body === undefined ? 0 : 1}, 0,
+               ${atMs}
+        WHERE ${isKept(sql, [orgId, userId])}
         ON CONFLICT (id) DO NOTHING RETURNING id`
       if (inserted.length === 0) return false
       for (let part = 0; part < parts; part++) {
         if (part > 0) yield* tick
         const piece = bytes.subarray(part * partBytes, (part + 1) * partBytes)
-        yield* sql`INSERT INTO answer_parts (answer_id, part, bytes) VALUES (${id}, ${part}, ${piece})`
+        // The answer may have been deleted since the part before.
+        yield* sql`
+          INSERT INTO answer_parts (answer_id, part, bytes)
+          SELECT answers.id, ${part}, ${piece} FROM answers WHERE answers.id = ${id}`
       }
       yield* sql`UPDATE answers SET complete = 1 WHERE id = ${id}`
       return true
@@ -144,6 +149,16 @@ export const makeAnswerRows = Effect.gen(function* () {
         sql<SizeRow>`
           SELECT id, org_id, size_bytes, parts FROM answers WHERE org_id = ${orgId}
           ORDER BY created_at_ms LIMIT ${atMost}`,
+        (rows) => rows.map(sizeOf),
+      ),
+
+    /** Answers of the organization; those of the user alone, and those of no known user, if one is given. */
+    of: (orgId: string, userId: string | undefined, atMost: number) =>
+      Effect.map(
+        sql<SizeRow>`
+          SELECT id, org_id, size_bytes, parts FROM answers
+          WHERE org_id = ${orgId} AND ${userId === undefined ? sql`1 = 1` : sql`user_id IN (${userId}, '')`}
+          LIMIT ${atMost}`,
         (rows) => rows.map(sizeOf),
       ),
 

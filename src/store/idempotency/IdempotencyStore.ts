@@ -5,14 +5,12 @@
 // answer is a new request, as after a day.
 import { Context, Effect, Layer, Semaphore } from "effect"
 import type { SqlClient } from "effect/sql"
+import { Retention } from "../sql/Retention.ts"
 import { makeStoreClock } from "../sql/StoreClock.ts"
 import { makeIdempotencyLocks } from "./IdempotencyLocks.ts"
 import { type AnswerSize, makeAnswerRows, type StoredAnswer } from "./IdempotencyRows.ts"
 
 export type { StoredAnswer } from "./IdempotencyRows.ts"
-
-/** 24 hours (protocol 5.5). */
-export const answerLifeMs = 24 * 60 * 60 * 1000
 
 export interface AnswerBounds {
   /** A larger body is not kept; only the fact that there was an answer. */
@@ -40,6 +38,7 @@ export interface AnswerId {
   /** Digest of user and key; the key cannot be derived from it. */
   readonly id: string
   readonly orgId: string
+  readonly userId: string
 }
 
 export class IdempotencyStore extends Context.Service<
@@ -55,6 +54,8 @@ export class IdempotencyStore extends Context.Service<
      */
     readonly claim: (id: AnswerId, digest: string) => Effect.Effect<string | undefined>
     readonly release: (id: AnswerId) => Effect.Effect<void>
+    /** Removes all answers of an organization, or of one user of it. Returns their number. */
+    readonly removeOf: (orgId: string, userId?: string) => Effect.Effect<number>
     /** Removes expired answers, a few at a time. Runs periodically. */
     readonly purge: Effect.Effect<void>
     /** Number and bytes of the answers kept. */
@@ -80,6 +81,7 @@ const make = Effect.gen(function* () {
   const now = yield* makeStoreClock
   const { claim, purge: purgeClaims, release } = yield* makeIdempotencyLocks(now)
   const bounds = yield* AnswerBounds
+  const { answerMs } = yield* Retention
   /** Removing and counting are serialized; finding and keeping do not wait for them. */
   const tidying = yield* Semaphore.make(1)
   /**
@@ -143,7 +145,7 @@ const make = Effect.gen(function* () {
     yield* shrink(orgs, () => (isOver(all, allAnswers, allBytes) ? largest() : undefined))
   })
 
-  const since = Effect.map(now, (nowMs) => nowMs - answerLifeMs)
+  const since = Effect.map(now, (nowMs) => nowMs - answerMs)
 
   return IdempotencyStore.of({
     has: ({ id }) => Effect.orDie(Effect.flatMap(since, (sinceMs) => rows.has(id, sinceMs))),
@@ -158,7 +160,7 @@ const make = Effect.gen(function* () {
       const counted = totals ?? (yield* tidying.withPermit(count))
       const stale = yield* rows.sizeOf(answerId.id)
       // An expired answer, or an incomplete one of a process that died while writing it.
-      if (stale !== undefined && !(yield* rows.has(answerId.id, nowMs - answerLifeMs))) {
+      if (stale !== undefined && !(yield* rows.has(answerId.id, nowMs - answerMs))) {
         yield* remove(counted, stale)
       }
       if (!(yield* rows.insert(answerId, kept, nowMs))) return
@@ -168,6 +170,17 @@ const make = Effect.gen(function* () {
 
     claim: ({ id }, digest) => claim(id, digest),
     release: ({ id }) => release(id),
+
+    removeOf: (orgId, userId) =>
+      Effect.gen(function* () {
+        const counted = totals ?? (yield* count)
+        for (let removed = 0; ; ) {
+          const some = yield* rows.of(orgId, userId, removedAtOnce)
+          if (some.length === 0) return removed
+          for (const answer of some) yield* remove(counted, answer)
+          removed += some.length
+        }
+      }).pipe(tidying.withPermit, Effect.orDie),
 
     purge: Effect.gen(function* () {
       const counted = yield* count

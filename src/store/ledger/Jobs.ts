@@ -1,13 +1,15 @@
-// Transcription jobs in the database: accepted, taken by a worker, ended, and deleted a day later (protocol 9.6). Every
+// Transcription jobs in the database: accepted, taken by a worker, ended, and deleted a day later (protocol 9.6) or on request. Every
 // change checks the state that it starts from, so of two concurrent changes (a cancel and a completion) one wins. With
 // a shared store each node processes the jobs whose uploads lie on its own disk; all nodes can read and cancel any job.
 import { randomBytes } from "node:crypto"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { isFinished, type JobEvent, type JobStatus, nextJobStatus } from "#domain/wire/JobStatus.ts"
+import { isKept } from "../sql/DeletedIds.ts"
+import { Retention } from "../sql/Retention.ts"
 import { makeStoreClock, type StoreClock } from "../sql/StoreClock.ts"
 import { databaseNow, lostMs, StoreNode } from "../sql/StoreNode.ts"
-import { type Job, type JobChange, type JobRow, jobOf, type NewJob } from "./JobRows.ts"
+import { type Job, type JobChange, type JobOptions, type JobRow, jobOf, type NewJob } from "./JobRows.ts"
 
 /**
  * Unfinished jobs on a node at most, each with an upload of up to 100 MB on its disk: per organization, so that one
@@ -24,8 +26,35 @@ const lostNote = "The node that had the upload has not come back within an hour"
 /** The note of a job while its organization cannot pay for more of it. */
 export const unpaidNote = "paused: the organization has no credit left"
 
-/** 24 hours (protocol 9.6). */
-const keptMs = 24 * 3600 * 1000
+/** What is left of the options of a job whose deletion waits for its node. */
+const noOptions: JobOptions = {
+  language: null,
+  prompt: "",
+  temperature: 0,
+  punctuation: null,
+  format: "json",
+  granularities: [],
+}
+
+/** `ended_elsewhere` of a job whose node removes its upload and then its row. */
+const toRemove = 2
+
+/** Rows of ended jobs removed in one statement; a transcript of hours has a megabyte. */
+const removedAtOnce = 4
+
+/** Which jobs of an organization are deleted: all, those of some keys, or one. */
+export interface JobsOf {
+  readonly orgId: string
+  readonly keyIds?: ReadonlyArray<string>
+  readonly id?: string
+}
+
+/** A job whose upload waits for its node, or, where no node runs, for the caller. */
+export interface JobToRemove {
+  readonly id: string
+  readonly nodeId: string
+  readonly uploadPath: string
+}
 
 export class Jobs extends Context.Service<
   Jobs,
@@ -44,10 +73,20 @@ export class Jobs extends Context.Service<
     readonly take: (lastServed: (orgId: string) => number) => Effect.Effect<Job | undefined>
     /** True if a job of any other organization could be taken now. */
     readonly othersWait: (orgId: string) => Effect.Effect<boolean>
+    /** Removes the row of a job that has ended. False if there is none. */
+    readonly remove: (id: string) => Effect.Effect<boolean>
+    /**
+     * Deletes jobs. The texts of all go at once, and the rows of those that have ended. A job that has not ended is cancelled; its own
+     * node removes its upload and its row. Returns the number of jobs.
+     */
+    readonly deleteOf: (which: JobsOf) => Effect.Effect<number>
+    /** Jobs of the organization that `deleteOf` has left to their nodes. */
+    readonly toRemoveOf: (orgId: string) => Effect.Effect<ReadonlyArray<JobToRemove>>
     /** False if the job's state does not allow the event. */
     readonly change: (id: string, event: JobEvent, change?: JobChange) => Effect.Effect<boolean>
-    /** Jobs of this node that another node has ended and that were not passed to `forget`. */
+    /** Jobs of this node that another process has ended or deleted and that were not passed to `forget`. */
     readonly endedElsewhere: Effect.Effect<ReadonlyArray<Job>>
+    /** Also removes the row of a job that was deleted. */
     readonly forget: (id: string) => Effect.Effect<void>
     /**
      * Fails the jobs of nodes that have not been seen for an hour, because no other node has their uploads. Returns
@@ -60,7 +99,7 @@ export class Jobs extends Context.Service<
     readonly recover: Effect.Effect<number>
     /** Upload files that unfinished jobs still need. */
     readonly uploads: Effect.Effect<ReadonlySet<string>>
-    /** Deletes jobs that ended more than a day ago. */
+    /** Deletes jobs that ended longer ago than they are kept. */
     readonly purge: Effect.Effect<void>
   }
 >()("edgewise/store/Jobs") {
@@ -75,6 +114,7 @@ const make = Effect.gen(function* () {
   const node = yield* StoreNode
   const isShared = node !== ""
   const now = yield* makeStoreClock
+  const { jobMs } = yield* Retention
 
   const byId = (id: string) =>
     Effect.map(sql<JobRow>`SELECT * FROM transcription_jobs WHERE id = ${id}`, ([row]) =>
@@ -129,19 +169,13 @@ const make = Effect.gen(function* () {
         const nowMs = yield* now
         yield* acceptAlone
         if (!(yield* hasCapacity(job.orgId))) return undefined
-        yield* sql`INSERT INTO transcription_jobs ${sql.insert({
-          id,
-          org_id: job.orgId,
-          key_id: job.keyId,
-          model: job.model,
-          status: "accepted",
-          options: JSON.stringify(job.options),
-          upload_path: job.uploadPath,
-          node_id: node,
-          not_before_ms: 0,
-          accepted_at_ms: nowMs,
-        })}`
-        return id
+        const [accepted] = yield* sql<{ readonly id: string }>`
+          INSERT INTO transcription_jobs (id, org_id, key_id, model, status, options, upload_path, node_id,
+                                          not_before_ms, accepted_at_ms)
+          SELECT ${id}, ${job.orgId}, ${job.keyId}, ${job.model}, 'accepted', ${JSON.stringify(job.options)},
+                 ${job.uploadPath}, ${node}, 0, ${nowMs}
+          WHERE ${isKept(sql, [job.orgId, job.keyId])} RETURNING id`
+        return accepted?.id
       },
       sql.withTransaction,
       Effect.orDie,
@@ -165,6 +199,48 @@ const make = Effect.gen(function* () {
         Effect.orDie,
       ),
     find: (id) => Effect.orDie(byId(id)),
+    remove: (id) =>
+      sql`DELETE FROM transcription_jobs
+        WHERE id = ${id} AND status NOT IN ('accepted', 'processing') AND ended_elsewhere = 0 RETURNING id`.pipe(
+        Effect.map((rows) => rows.length > 0),
+        Effect.orDie,
+      ),
+    deleteOf: Effect.fnUntraced(function* (which) {
+      const nowMs = yield* now
+      const chosen = sql.and([
+        sql`org_id = ${which.orgId}`,
+        ...(which.keyIds === undefined ? [] : [sql.in("key_id", which.keyIds)]),
+        ...(which.id === undefined ? [] : [sql`id = ${which.id}`]),
+      ])
+      const left = yield* sql`
+        UPDATE transcription_jobs
+        SET status = 'cancelled', options = ${JSON.stringify(noOptions)}, note = NULL, transcript = NULL,
+            finished_at_ms = ${nowMs}, ended_elsewhere = ${toRemove}
+        WHERE status IN ('accepted', 'processing') AND ${chosen} RETURNING id`
+      // Ended by another node, and their own has not removed the upload yet.
+      const ending = yield* sql`
+        UPDATE transcription_jobs
+        SET options = ${JSON.stringify(noOptions)}, note = NULL, transcript = NULL, ended_elsewhere = ${toRemove}
+        WHERE ended_elsewhere = 1 AND ${chosen} RETURNING id`
+      for (let deleted = left.length + ending.length; ; ) {
+        const some = yield* sql`
+          DELETE FROM transcription_jobs WHERE id IN (
+            SELECT id FROM transcription_jobs WHERE ended_elsewhere = 0 AND ${chosen} LIMIT ${removedAtOnce})
+          RETURNING id`
+        deleted += some.length
+        if (some.length < removedAtOnce) return deleted
+        yield* Effect.sleep(0)
+      }
+    }, Effect.orDie),
+    toRemoveOf: (orgId) =>
+      sql<{ readonly id: string; readonly node_id: string; readonly upload_path: string }>`
+        SELECT id, node_id, upload_path FROM transcription_jobs
+        WHERE org_id = ${orgId} AND ended_elsewhere = ${toRemove}`.pipe(
+        Effect.map((rows) =>
+          rows.map((row) => ({ id: row.id, nodeId: row.node_id, uploadPath: row.upload_path })),
+        ),
+        Effect.orDie,
+      ),
     take: Effect.fnUntraced(function* (lastServed) {
       const nowMs = yield* now
       const waiting = yield* sql<{ readonly org_id: string; readonly first_ms: number }>`
@@ -184,16 +260,17 @@ const make = Effect.gen(function* () {
         : undefined
     }, Effect.orDie),
     change,
-    endedElsewhere: isShared
-      ? sql<JobRow>`
-          SELECT * FROM transcription_jobs WHERE ended_elsewhere = 1 AND node_id = ${node}
-          LIMIT ${endedAtOnce}`.pipe(
-          Effect.map((rows) => rows.map((row) => jobOf(row, node))),
-          Effect.orDie,
-        )
-      : Effect.succeed([]),
+    endedElsewhere: sql<JobRow>`
+      SELECT * FROM transcription_jobs WHERE ended_elsewhere > 0 AND node_id = ${node}
+      LIMIT ${endedAtOnce}`.pipe(
+      Effect.map((rows) => rows.map((row) => jobOf(row, node))),
+      Effect.orDie,
+    ),
     forget: (id) =>
-      Effect.orDie(Effect.asVoid(sql`UPDATE transcription_jobs SET ended_elsewhere = 0 WHERE id = ${id}`)),
+      Effect.andThen(
+        sql`DELETE FROM transcription_jobs WHERE id = ${id} AND ended_elsewhere = ${toRemove}`,
+        sql`UPDATE transcription_jobs SET ended_elsewhere = 0 WHERE id = ${id} AND ended_elsewhere = 1`,
+      ).pipe(Effect.asVoid, Effect.orDie),
     failLost: isShared
       ? Effect.flatMap(
           now,
@@ -222,7 +299,8 @@ const make = Effect.gen(function* () {
     ),
     purge: Effect.flatMap(
       now,
-      (nowMs) => sql`DELETE FROM transcription_jobs WHERE finished_at_ms < ${nowMs - keptMs}`,
+      (nowMs) =>
+        sql`DELETE FROM transcription_jobs WHERE finished_at_ms < ${nowMs - jobMs} AND ended_elsewhere <> ${toRemove}`,
     ).pipe(Effect.asVoid, Effect.orDie),
   })
 })

@@ -10,7 +10,7 @@ import { PaymentRequired } from "#domain/wire/Errors.ts"
 import type { Principal } from "../accounts/AccountRows.ts"
 import { notWorking, type StoreUnavailable } from "../files/StoreErrors.ts"
 import { type Balance, isIdle, newBalance, readBack, release, tryReserve } from "./Balance.ts"
-import { chargesByOrg, makeLedgerRows, type OrgBalance, type Receipt } from "./LedgerRows.ts"
+import { chargesByOrg, makeLedgerRows, type OrgBalance, type Receipt, type ReceiptsOf } from "./LedgerRows.ts"
 import { newReceiptId } from "./ReceiptId.ts"
 
 /** Longest time that a settled request waits for others to share its transaction. */
@@ -82,6 +82,10 @@ export class UsageLedger extends Context.Service<
       orgId: string,
       sinceMs: number,
     ) => Effect.Effect<ReadonlyArray<ModelUsage>, StoreUnavailable>
+    /** What deleted organizations used, all together, by model. */
+    readonly deletedUsage: Effect.Effect<ReadonlyArray<ModelUsage>, StoreUnavailable>
+    /** Replaces receipts by sums of their day, after all receipts so far were written. Returns their number. */
+    readonly summarize: (which: ReceiptsOf) => Effect.Effect<number, StoreUnavailable>
     /** An organization's balance in the database, after all receipts so far were written. */
     readonly balance: (orgId: string) => Effect.Effect<Omit<OrgBalance, "orgId">, StoreUnavailable>
     /** The receipt of that id, if it is the organization's: none or one. */
@@ -267,6 +271,9 @@ const make = Effect.gen(function* () {
 
     usage: (orgId, sinceMs) =>
       Effect.mapError(Effect.andThen(flushOnce, rows.usage(orgId, sinceMs)), notWorking),
+
+    deletedUsage: Effect.mapError(rows.deletedUsage, notWorking),
+    summarize: (which) => Effect.mapError(Effect.andThen(flushOnce, rows.summarize(which)), notWorking),
 
     balance: (orgId) =>
       Effect.mapError(

@@ -12,6 +12,7 @@ import nodes from "./4_nodes.ts"
 import developmentKey from "./5_development_key.ts"
 import clientSecrets from "./6_client_secrets.ts"
 import clientSecretSpending from "./7_client_secret_spending.ts"
+import deletions from "./8_deletions.ts"
 
 const migrations = {
   "1_accounts": accounts,
@@ -21,6 +22,7 @@ const migrations = {
   "5_development_key": developmentKey,
   "6_client_secrets": clientSecrets,
   "7_client_secret_spending": clientSecretSpending,
+  "8_deletions": deletions,
 }
 
 const run = Migrator.make({})({
@@ -32,7 +34,18 @@ const run = Migrator.make({})({
 const reasonOf = (error: Effect.Error<typeof run> | SqlError): unknown =>
   "cause" in error && error.cause instanceof Error ? error.cause : error
 
-const newest = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))
+/** The schema of this version: the number of its newest migration. */
+export const newestSchema = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))
+
+/** One line for each upgrade; none for a new store. */
+const reportUpgrade = (place: string, applied: ReadonlyArray<readonly [id: number, name: string]>) => {
+  const first = applied[0]?.[0] ?? 1
+  return first === 1
+    ? Effect.void
+    : Effect.logInfo("the store was upgraded").pipe(
+        Effect.annotateLogs({ place, from: first - 1, to: newestSchema }),
+      )
+}
 
 /** Refuses a database that a later version has changed, because this version would misread it. */
 const checkVersion = (place: string) =>
@@ -42,7 +55,7 @@ const checkVersion = (place: string) =>
       readonly version: number
     }>`SELECT MAX(migration_id) AS version FROM migrations`
     const version = Number(row?.version ?? 0)
-    if (version <= newest) return
+    if (version <= newestSchema) return
     const problem = `was changed by a later version of edgewise (schema ${version}); start that one, or use another database`
     return yield* new StoreUnavailable({ place, problem })
   })
@@ -50,7 +63,10 @@ const checkVersion = (place: string) =>
 /** `place` names the database in errors for the operator. */
 export const migrationsLayer = (place: string): Layer.Layer<never, StoreUnavailable, SqlClient.SqlClient> =>
   Layer.effectDiscard(
-    Effect.andThen(run, checkVersion(place)).pipe(
+    Effect.andThen(
+      Effect.flatMap(run, (applied) => reportUpgrade(place, applied)),
+      checkVersion(place),
+    ).pipe(
       Effect.mapError((error) =>
         error._tag === "StoreUnavailable"
           ? error

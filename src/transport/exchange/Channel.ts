@@ -115,8 +115,12 @@ export interface SocketChannel {
 /** Events of one WebSocket, which the library reports. */
 export interface SocketEvents {
   open(ws: SocketChannel): void
-  /** The bytes are valid during the call only. */
-  message(data: Uint8Array, isBinary: boolean): void
+  /** Bytes of the longest message that is taken. */
+  readonly mostBytes: number
+  /** The bytes are valid during the call only, unless they are `owned`: in memory that nothing else uses. */
+  message(data: Uint8Array, isBinary: boolean, owned?: boolean): void
+  /** A message that is larger than `mostBytes` was read and not kept; its first and its last bytes. */
+  tooLarge(first: Uint8Array, last: Uint8Array, isBinary: boolean): void
   /** What was sent has left, in part or all of it. */
   drain(): void
   /** `how`: where the library itself has cut it. */

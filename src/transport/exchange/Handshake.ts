@@ -2,6 +2,7 @@
 import { Cause, Effect, Exit, type Scope } from "effect"
 import type { Headers } from "effect/http"
 import * as Socket from "effect/socket/Socket"
+import type { MessageSize } from "#http/SocketFrames.ts"
 import type { Exchange } from "./Exchange.ts"
 import { LiveSocket } from "./LiveSocket.ts"
 import { writeListenerHeaders, writeRequestHeaders } from "./ReplyHead.ts"
@@ -14,10 +15,14 @@ const closeCode = (exit: Exit.Exit<unknown, unknown>): number =>
  * The exchange as a Socket, or undefined if it is no WebSocket request. The handshake is answered when the reader is
  * acquired; until then the handler can refuse with an ordinary response.
  */
-export const upgradeExchange = (exchange: Exchange, headers: Headers.Headers): Socket.Socket | undefined => {
+export const upgradeExchange = (
+  exchange: Exchange,
+  headers: Headers.Headers,
+  size: MessageSize | undefined,
+): Socket.Socket | undefined => {
   // uWS takes any request with a key for a handshake; one that does not name the protocol was not checked (Framing).
   if (!exchange.res.upgradable || exchange.headers.upgrade?.toLowerCase() !== "websocket") return undefined
-  const live = new LiveSocket(exchange)
+  const live = new LiveSocket(exchange, size)
   const reader: Effect.Effect<Socket.Reader, Socket.SocketError, Scope.Scope> = Effect.acquireRelease(
     Effect.andThen(
       ownTick(exchange),

@@ -4,6 +4,7 @@ import { Cause, Effect } from "effect"
 import { isReadonlyArrayNonEmpty, type NonEmptyReadonlyArray } from "effect/Array"
 import type { HttpServerError } from "effect/http/HttpServerError"
 import { PieceBudget, requestPieces } from "#domain/queues/PieceBudget.ts"
+import { joinedAtOnce } from "#http/JoinedBytes.ts"
 import { judgeBody } from "../BodyTimeouts.ts"
 import { nowMs, type Watched } from "../Deadlines.ts"
 import { BodyBuffer } from "./BodyBuffer.ts"
@@ -104,6 +105,7 @@ export class IncomingBody implements RequestBody, Watched {
   takeWhole(): Uint8Array | undefined {
     if (!this.ended || this.failure !== undefined || this.buffer.takeableBytes !== this.receivedBytes)
       return undefined
+    if (this.receivedBytes > joinedAtOnce) return undefined
     const whole = this.buffer.takeWhole()
     this.resume()
     return whole

@@ -7,6 +7,7 @@ import * as Socket from "effect/socket/Socket"
 import { TokenBucket } from "#domain/access/TokenBucket.ts"
 import type { Holding } from "#domain/queues/MemoryBudget.ts"
 import type { SocketEnd } from "#http/NodeMeters.ts"
+import { CutFrame, type MessageSize, TextFrame } from "#http/SocketFrames.ts"
 import { nowMs, type Watched } from "../Deadlines.ts"
 import type { SocketChannel, SocketEvents } from "./Channel.ts"
 import { sendableCode, shortReason } from "./CloseFrame.ts"
@@ -15,15 +16,17 @@ import type { ListenerState } from "./ListenerState.ts"
 
 type Frame = string | Uint8Array
 
-/** A message that is not read yet. A large text stands as its bytes, which are not in the heap, until it is read. */
+/** A message that is not read yet. */
 interface Unread {
   readonly frame: Frame
-  readonly isText: boolean
   readonly bytes: number
 }
 
-/** Larger texts are decoded when they are read. A guess: decoding smaller ones costs less than memory of their own. */
+/** Larger texts are handed over as their bytes (TextFrame), which are not in the heap. A guess: decoding smaller ones costs less. */
 const largeTextBytes = 16 * 1024
+
+/** Bytes that are left at either end of a message that is too large. */
+const cutBytes = 2_048
 
 const text = new TextDecoder()
 
@@ -46,6 +49,7 @@ export class LiveSocket implements SocketEvents, Watched {
   listedAt = -1
   private readonly exchange: Exchange
   private readonly listener: ListenerState
+  private readonly size: MessageSize
   private ws: SocketChannel | undefined
   private end: Socket.SocketError | undefined
   private inbound: Array<Unread> = []
@@ -72,9 +76,10 @@ export class LiveSocket implements SocketEvents, Watched {
   /** True if the handler knows that the socket has ended, because it was notified or ended it itself. */
   private endKnown = false
 
-  constructor(exchange: Exchange) {
+  constructor(exchange: Exchange, size?: MessageSize) {
     this.exchange = exchange
     this.listener = exchange.listener
+    this.size = size ?? { mostBytes: this.listener.settings.frameBytes, cuts: false }
     this.unread = this.listener.counters.unread.open(this)
   }
 
@@ -144,27 +149,38 @@ export class LiveSocket implements SocketEvents, Watched {
     if (early !== undefined) this.close(early.code, early.reason)
   }
 
-  message(data: Uint8Array, isBinary: boolean): void {
-    const { counters, settings } = this.listener
+  get mostBytes(): number {
+    return this.size.mostBytes
+  }
+
+  message(data: Uint8Array, isBinary: boolean, owned = false): void {
+    if (data.byteLength > this.size.mostBytes)
+      return this.tooLarge(data.subarray(0, cutBytes), data.subarray(-cutBytes), isBinary)
+    if (this.end === undefined) this.add(data.byteLength, () => framed(data, isBinary, owned))
+  }
+
+  tooLarge(first: Uint8Array, last: Uint8Array, isBinary: boolean): void {
     if (this.end !== undefined) return
-    if (data.byteLength > settings.frameBytes) {
-      return this.close(1009, `message larger than ${settings.frameBytes} bytes`)
-    }
-    const flood = this.floodOf(data.byteLength)
+    const { cuts, mostBytes } = this.size
+    if (isBinary || !cuts) return this.close(1009, `message larger than ${mostBytes} bytes`)
+    this.add(2 * cutBytes, () => CutFrame.from([...first, ...last]) as CutFrame)
+  }
+
+  /** Adds a message of so many bytes to those that wait. */
+  private add(bytes: number, frame: () => Frame): void {
+    const { counters, settings } = this.listener
+    const flood = this.floodOf(bytes)
     if (flood !== undefined) {
       counters.socketsFlooded++
       return this.close(1008, flood)
     }
     const isAwaited = this.puller !== undefined && this.inbound.length === 0
-    if (isAwaited) this.unread.keep(data.byteLength)
-    else if (!this.unread.take(data.byteLength)) {
+    if (isAwaited) this.unread.keep(bytes)
+    else if (!this.unread.take(bytes)) {
       counters.socketsOverrun++
       return this.close(1009, "messages come faster than they are read")
     }
-    // A copy: the library reuses the memory when this callback returns.
-    const isText = !isBinary
-    const frame = isText && data.byteLength <= largeTextBytes ? text.decode(data) : new Uint8Array(data)
-    this.inbound.push({ frame, isText, bytes: data.byteLength })
+    this.inbound.push({ frame: frame(), bytes })
     this.wakeReader()
     if (this.unread.bytes <= settings.inboundPauseBytes || this.paused) return
     this.paused = true
@@ -245,9 +261,7 @@ export class LiveSocket implements SocketEvents, Watched {
       this.ws?.resume()
     }
     const taken = this.inbound.splice(0, count)
-    return taken.map(({ frame, isText }) =>
-      isText && typeof frame !== "string" ? text.decode(frame) : frame,
-    ) as unknown as NonEmptyReadonlyArray<Frame>
+    return taken.map(({ frame }) => frame) as unknown as NonEmptyReadonlyArray<Frame>
   }
 
   /** True if a message was dropped. */
@@ -282,6 +296,13 @@ export class LiveSocket implements SocketEvents, Watched {
     // Iterates over a copy: a waiter that finds the socket full again is added again.
     for (const wake of [...this.drainWaiters]) wake()
   }
+}
+
+/** A copy, unless the bytes are owned: the library reuses their memory when its callback returns. */
+const framed = (data: Uint8Array, isBinary: boolean, owned: boolean): Frame => {
+  if (!isBinary && data.byteLength <= largeTextBytes) return text.decode(data)
+  const Form = isBinary ? Uint8Array : TextFrame
+  return owned ? new Form(data.buffer as ArrayBuffer, data.byteOffset, data.byteLength) : new Form(data)
 }
 
 /** Protocol 1.9: a generation's slot is free within 100 ms after its client has left. This is half of it. */

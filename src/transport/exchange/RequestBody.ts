@@ -25,7 +25,7 @@ export interface RequestBody {
   pull<E>(
     error: (failure: BodyFailure) => E,
   ): Effect.Effect<NonEmptyReadonlyArray<Uint8Array>, E | Cause.Done>
-  /** The whole body if it has arrived and nothing of it was read. Undefined otherwise. */
+  /** The whole body if it has arrived, nothing of it was read, and it can be joined in one tick. Undefined otherwise. */
   takeWhole(): Uint8Array | undefined
   /** Joins the chunks into one array. Their blocks may be reused afterwards. */
   join(chunks: ReadonlyArray<Uint8Array>): Uint8Array

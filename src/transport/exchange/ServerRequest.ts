@@ -4,7 +4,8 @@ import { Cause, Effect, Inspectable, type Option, type Schema, Stream } from "ef
 import { Cookies, Headers, HttpIncomingMessage, HttpServerRequest, Multipart, UrlParams } from "effect/http"
 import { HttpServerError, RequestParseError } from "effect/http/HttpServerError"
 import type * as Socket from "effect/socket/Socket"
-import { shared } from "#http/JoinedBytes.ts"
+import { joined, joinedAtOnce } from "#http/JoinedBytes.ts"
+import { SocketMessageSize } from "#http/SocketFrames.ts"
 import { BoundaryBudget, boundaryOf } from "../BoundaryBudget.ts"
 import { areSendable } from "../Status.ts"
 import type { Exchange } from "./Exchange.ts"
@@ -172,7 +173,7 @@ export class ServerRequest extends Inspectable.Class implements HttpServerReques
       Effect.flatMap((chunks) =>
         body.receivedBytes <= joinedAtOnce
           ? Effect.sync(() => body.join(chunks))
-          : Effect.tap(shared(chunks), () => Effect.sync(() => body.giveBack(chunks))),
+          : Effect.tap(joined(chunks), () => Effect.sync(() => body.giveBack(chunks))),
       ),
     )
   }
@@ -203,10 +204,10 @@ export class ServerRequest extends Inspectable.Class implements HttpServerReques
   upgradeWith(options: {
     readonly headers?: Headers.Input | undefined
   }): Effect.Effect<Socket.Socket, HttpServerError> {
-    return Effect.suspend(() => {
+    return Effect.withFiber((fiber) => {
       const headers = Headers.fromInput(options.headers)
       if (!areSendable(headers)) return Effect.die(new Error("an upgrade header cannot be sent"))
-      const socket = upgradeExchange(this.exchange, headers)
+      const socket = upgradeExchange(this.exchange, headers, fiber.getRef(SocketMessageSize))
       return socket === undefined
         ? Effect.fail(this.parseError("not a WebSocket request"))
         : Effect.succeed(socket)
@@ -228,9 +229,6 @@ export class ServerRequest extends Inspectable.Class implements HttpServerReques
 /** Parts of a multipart body if the handler sets no limit. A guess: more fields than any form has. */
 const defaultMaxParts = 1_000
 const tooManyParts = Effect.fail(Multipart.MultipartError.fromReason("TooManyParts"))
-
-/** Largest body that is joined in one tick: 4 ms. A guess from the time of 4 MB in JoinedBytes. */
-const joinedAtOnce = 8_000_000
 
 const noBytes = new Uint8Array(0)
 

@@ -2,29 +2,26 @@
 import type { IncomingMessage } from "node:http"
 import type { Socket } from "node:net"
 import { type WebSocket, WebSocketServer } from "ws"
+import { TextFrame } from "#http/SocketFrames.ts"
 import { nowMs, type Watched } from "../Deadlines.ts"
 import type { SocketChannel, SocketEvents } from "../exchange/Channel.ts"
 import type { ListenerState } from "../exchange/ListenerState.ts"
 import { DROPPED_FACTOR } from "../exchange/LiveSocket.ts"
-
-/**
- * `ws` refuses a message that announces more than its limit, with 1009 and without a reason. Our own limit says how much
- * is allowed; that of `ws` is this many times larger, as with uWebSockets.js.
- */
-const frameFactor = 4
+import { LargeMessages } from "./LargeMessages.ts"
 
 export class NodeSockets {
   private readonly listener: ListenerState
   private readonly server: WebSocketServer
 
   constructor(listener: ListenerState) {
-    const { frameBytes, lingerMs } = listener.settings
+    const { discardedFrameBytes, lingerMs } = listener.settings
     this.listener = listener
     const options = {
       noServer: true,
       clientTracking: false,
       perMessageDeflate: false,
-      maxPayload: frameBytes * frameFactor,
+      // `ws` refuses a message that announces more, with 1009 and without a reason.
+      maxPayload: discardedFrameBytes,
       // Pongs are sent below, where their number is bounded.
       autoPong: false,
       closeTimeout: lingerMs,
@@ -99,6 +96,7 @@ class NodeSocket implements SocketChannel, Watched {
     ws.on("message", (data, isBinary) => {
       if (!this.over) live.message(data as Buffer, isBinary)
     })
+    this.takeLargeMessages()
     ws.on("ping", (data) => this.ping(data))
     // An invalid frame. `ws` has sent a close frame, and waits for the answer of a client that does not follow the rules.
     ws.on("error", () => {
@@ -116,7 +114,7 @@ class NodeSocket implements SocketChannel, Watched {
   send(message: string | Uint8Array): boolean {
     // A writer that waits stays below half of this.
     if (this.ws.bufferedAmount > this.listener.settings.outboundBytes * DROPPED_FACTOR) return false
-    this.ws.send(message)
+    this.ws.send(message, { binary: typeof message !== "string" && !(message instanceof TextFrame) })
     return true
   }
 
@@ -172,6 +170,34 @@ class NodeSocket implements SocketChannel, Watched {
       this.pinged = true
       this.ws.ping()
     }
+  }
+
+  /** Reads what arrives before `ws` does. */
+  private takeLargeMessages(): void {
+    const { live, listener, socket, ws } = this
+    const [toWs] = socket.listeners("data") as Array<(chunk: Buffer) => void>
+    if (toWs === undefined) throw new Error("ws does not read its socket")
+    const messages = new LargeMessages({
+      mostBytes: live.mostBytes,
+      discardedBytes: listener.settings.discardedFrameBytes,
+      // After an invalid frame `ws` reads nothing more.
+      pass: (bytes) => {
+        if (this.cut !== "malformed") toWs.call(socket, bytes)
+      },
+      message: (bytes, isBinary) => {
+        if (!this.over) live.message(bytes, isBinary, true)
+      },
+      tooLarge: (first, last, isBinary) => {
+        if (!this.over) live.tooLarge(first, last, isBinary)
+      },
+      refuse: (code) => {
+        this.cut = "malformed"
+        ws.close(code)
+        this.ending(1006, "")
+      },
+    })
+    socket.off("data", toWs)
+    socket.on("data", (chunk: Buffer) => messages.read(chunk))
   }
 
   /** A client that reads no pongs gets no more of them, so that they do not pile up. */

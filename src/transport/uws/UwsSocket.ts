@@ -1,4 +1,5 @@
 // WebSockets of uWebSockets.js: the behaviour of all of a listener, and one as the channel that LiveSocket uses.
+import { TextFrame } from "#http/SocketFrames.ts"
 import type { SocketChannel, SocketEvents } from "../exchange/Channel.ts"
 import type { ListenerState } from "../exchange/ListenerState.ts"
 import { DROPPED_FACTOR } from "../exchange/LiveSocket.ts"
@@ -8,12 +9,6 @@ import type { HttpRequest, HttpResponse, TemplatedApp, UpgradeContext, WebSocket
 export interface UserData {
   readonly live: SocketEvents
 }
-
-/**
- * uWS drops a connection without a close frame as soon as a frame announces more than its limit. So our own limit
- * answers with 1009, and uWS's is this many times larger; it is also the most that one client can make uWS hold.
- */
-const UWS_FRAME_FACTOR = 4
 
 /** Result of uWS's `send`: 0 buffered, 1 sent, 2 dropped. */
 const DROPPED = 2
@@ -34,7 +29,7 @@ class UwsSocket implements SocketChannel {
   }
 
   send(message: string | Uint8Array): boolean {
-    return this.ws.send(message, typeof message !== "string") !== DROPPED
+    return this.ws.send(message, typeof message !== "string" && !(message instanceof TextFrame)) !== DROPPED
   }
 
   end(code: number, reason: string): void {
@@ -67,7 +62,9 @@ export const webSocketEvents = (
   const live = (ws: WebSocket<unknown>): SocketEvents => (ws.getUserData() as UserData).live
   const { counters, settings } = listener
   return {
-    maxPayloadLength: settings.frameBytes * UWS_FRAME_FACTOR,
+    // uWS drops a connection without a close frame as soon as a frame announces more; it is also the most that one client can
+    // make uWS hold.
+    maxPayloadLength: settings.discardedFrameBytes,
     // The buffered bytes are checked before a message is added, and writers wait at `outboundBytes`, so uWS drops only
     // messages of a writer that does not wait.
     maxBackpressure: settings.outboundBytes * DROPPED_FACTOR,

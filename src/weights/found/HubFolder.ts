@@ -141,17 +141,43 @@ export const listFolder = (hub: Hub, repo: string, revision: string): Effect.Eff
     }
   })
 
-/** The text of a small file, e.g. a configuration. */
-export const readSmall = (hub: Hub, file: HubFile): Effect.Effect<string, ListError> =>
-  Effect.map(
-    repeated(sourceOf(file), (signal) =>
-      collected(
-        { hub, url: resolveUrl(hub.endpoint, file), from: undefined, signal, silenceMs },
-        maxSmallBytes,
-      ),
+/** The bytes of a small file, e.g. a configuration. */
+export const readSmall = (hub: Hub, file: HubFile): Effect.Effect<Buffer, ListError> =>
+  repeated(sourceOf(file), (signal) =>
+    collected(
+      { hub, url: resolveUrl(hub.endpoint, file), from: undefined, signal, silenceMs },
+      maxSmallBytes,
     ),
-    (bytes) => bytes.toString("utf8"),
   )
+
+/** Longest wait for a first answer. A guess: a hub that is slower is of no use for gigabytes. */
+const probeMs = 15_000
+
+/** Fails at once, without further attempts, if the hub cannot be reached; any answer of it is enough. */
+export const probeHub = (hub: Hub): Effect.Effect<void, HubSilent> => {
+  const { host } = new URL(hub.endpoint)
+  const silent = (problem: string) => new HubSilent({ source: hub.endpoint, host, problem, attempts: 1 })
+  return Effect.tryPromise({
+    try: async (signal) => {
+      try {
+        const { body } = await ask({
+          hub,
+          url: `${hub.endpoint}/`,
+          from: undefined,
+          signal,
+          silenceMs: probeMs,
+        })
+        body.destroy()
+      } catch (cause) {
+        // It answered, if only with a refusal.
+        if (cause instanceof Refusal || (cause instanceof Transient && cause.message.startsWith("answered")))
+          return
+        throw cause
+      }
+    },
+    catch: (cause) => silent(cause instanceof Error ? cause.message : String(cause)),
+  })
+}
 
 /** Bytes of one request for a part of a file. A guess: a header of ten megabytes takes ten requests. */
 const pieceBytes = 1024 * 1024

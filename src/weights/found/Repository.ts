@@ -74,7 +74,7 @@ export const hubRepository = (hub: Hub, folder: HubFolder): Repository => {
     licence,
     files,
     sourceOf: (path) => sourceOf(at(path)),
-    readText: (path) => readSmall(hub, at(path)),
+    readText: (path) => Effect.map(readSmall(hub, at(path)), (bytes) => bytes.toString("utf8")),
     gguf: (file) => {
       const source = sourceOf(at(file.path))
       return file.sizeBytes === undefined

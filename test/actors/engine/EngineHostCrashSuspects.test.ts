@@ -23,7 +23,7 @@ const world = () => {
 
 const ask = (user: string, steps: Readonly<Record<string, unknown>>, onStart: () => void = () => {}) =>
   Effect.flatMap(ModelRegistry, (registry) =>
-    runText(registry, "a", requestOf(steps), { started: onStart, unit: () => {} }, { user }),
+    runText(registry, "a", requestOf(steps), { started: onStart, take: () => {} }, { user }),
   )
 
 it.live("is refused, and all other users are served by the next engine", () => {

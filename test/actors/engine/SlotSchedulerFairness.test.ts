@@ -25,7 +25,7 @@ it.live("serves other requests between two windows of a file, also those that ar
         registry,
         "a",
         requestOf(3),
-        { started: () => void order.push(user), unit: () => {} },
+        { started: () => void order.push(user), take: () => {} },
         { user, ...options },
       )
     const began = yield* Deferred.make<void>()
@@ -71,7 +71,7 @@ it.live("serves every user in rotation; the flooding user keeps what is left of 
           order.push(user)
           Deferred.doneUnsafe(first, Effect.void)
         },
-        unit: () => {},
+        take: () => {},
       }
       return Effect.forkChild(runText(registry, "a", requestOf(tokens), listener, { user }), {
         startImmediately: true,

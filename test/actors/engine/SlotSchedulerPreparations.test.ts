@@ -42,7 +42,7 @@ const stage = (slots: number, waitingLine = 64) => {
       Effect.forkChild(
         scheduler.run(
           request,
-          { started: () => {}, unit: () => {} },
+          { started: () => {}, take: () => {} },
           { user, organization: `org of ${user}` },
         ),
         { startImmediately: true },

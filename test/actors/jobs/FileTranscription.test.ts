@@ -39,12 +39,12 @@ const countingEngine = ({ closedSeconds, consumes }: Consumption) => {
     Effect.sync(() => {
       const asks = inMemory(request)
       const nth = asked.push(asks) - 1
-      listener.started({ language: "en" }, flow)
+      listener.started?.({ language: "en" }, flow)
       const wanted = consumes[nth % consumes.length]!
       // Engines consume the whole last window.
       const consumedSamples = asks.last ? asks.samples.length : Math.min(wanted, asks.samples.length)
       const end = consumedSamples / rateHz
-      listener.unit({
+      listener.take({
         start: 0,
         end,
         text: ` ${Math.round((asks.samples[0] ?? 0) * 1e6)}+${consumedSamples}`,
@@ -76,7 +76,7 @@ const multiWindowEngine = () => {
     Effect.sync(() => {
       const asks = inMemory(request)
       asked.push(asks)
-      listener.started({ language: "en" }, flow)
+      listener.started?.({ language: "en" }, flow)
       const { length } = asks.samples
       let consumedSamples = 0
       for (;;) {
@@ -84,7 +84,7 @@ const multiWindowEngine = () => {
         consumedSamples += Math.min(rateHz, length - consumedSamples)
         const rest = length - consumedSamples
         const more = asks.together === true && (asks.last ? rest > 0 : rest > rateHz)
-        listener.unit({
+        listener.take({
           start: 0,
           end: (consumedSamples - windowAt) / rateHz,
           text: ` ${Math.round((asks.samples[windowAt] ?? 0) * 1e6)}+${consumedSamples - windowAt}`,

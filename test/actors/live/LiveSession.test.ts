@@ -3,7 +3,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Result } from "effect"
 import type { Transcribe } from "#actors/live/IncrementalTranscriber.ts"
-import { nextWindow } from "#actors/live/LiveSession.ts"
+import { nextWindow } from "#domain/audio/Listening.ts"
 import type { TranscribeRequest } from "#engines/protocol/Engine.ts"
 import {
   bytesOf,

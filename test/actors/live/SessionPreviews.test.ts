@@ -4,7 +4,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import * as fc from "fast-check"
 import type { Transcribe } from "#actors/live/IncrementalTranscriber.ts"
-import { firstPreviewMs, PreviewPlan, type PreviewTimes, unheardMs } from "#actors/live/PreviewPlan.ts"
+import { firstPreviewMs, PreviewPlan, type PreviewTimes, unheardMs } from "#domain/audio/PreviewPlan.ts"
 import {
   bytesOf,
   fileAnswer,
@@ -61,14 +61,14 @@ describe("the plan of previews", () => {
         fc.integer({ min: 20, max: 3_000 }),
         fc.integer({ min: 0, max: 2_000 }),
         (endsAtMs, tookMs) => {
-          const plan = new PreviewPlan()
+          let plan = new PreviewPlan()
           const madeAt: Array<number> = []
           let busyUntilMs = 0
           for (let quietMs = 20; quietMs < endsAtMs; quietMs += 20) {
             if (quietMs < busyUntilMs || !plan.isDue({ quietMs, endsAtMs })) continue
             madeAt.push(quietMs)
             busyUntilMs = quietMs + tookMs
-            plan.made({ quietMs, tookMs })
+            plan = plan.made({ quietMs, tookMs })
           }
           expect(madeAt.length).toBeLessThanOrEqual(2)
           if (endsAtMs > firstPreviewMs + 40) expect([80, 100]).toContain(madeAt[0])

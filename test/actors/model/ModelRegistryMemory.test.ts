@@ -2,8 +2,8 @@
 // node whose memory becomes full. The engines run in this process.
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Schedule } from "effect"
+import { admitBatch, admitNew } from "#actors/device/Admission.ts"
 import { Device } from "#actors/device/Device.ts"
-import { admitBatch, admitNew, MemoryPressureLevel } from "#actors/device/MemoryPressureLevel.ts"
 import { EngineStarter } from "#actors/engine/EngineProcess.ts"
 import { memoryWatch } from "#actors/model/MemoryWatch.ts"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
@@ -29,7 +29,7 @@ const ask = (id: string, request = short, background = false) =>
       registry,
       id,
       request,
-      { started: () => {}, unit: () => {} },
+      { started: () => {}, take: () => {} },
       { urgency: background ? "background" : "interactive" },
     ),
   )
@@ -39,7 +39,7 @@ const begin = (id: string, background = false) =>
   Effect.gen(function* () {
     const registry = yield* ModelRegistry
     const started = yield* Deferred.make<void>()
-    const listener = { started: () => void Deferred.doneUnsafe(started, Effect.void), unit: () => {} }
+    const listener = { started: () => void Deferred.doneUnsafe(started, Effect.void), take: () => {} }
     const fiber = yield* Effect.forkChild(
       runText(registry, id, endless, listener, {
         urgency: background ? "background" : "interactive",
@@ -57,9 +57,7 @@ const until = (id: string, status: string) =>
 
 const inWorld = (
   world: FakeWorld,
-  body: (
-    engines: InProcessEngines,
-  ) => Effect.Effect<void, unknown, ModelRegistry | Device | MemoryPressureLevel>,
+  body: (engines: InProcessEngines) => Effect.Effect<void, unknown, ModelRegistry | Device>,
 ) => {
   const engines = inProcessEngines()
   return body(engines).pipe(
@@ -274,19 +272,19 @@ describe("memory pressure", () => {
   it.live("full: refuses new requests, continues running ones, lets background work wait", () =>
     inWorld(world, () =>
       Effect.gen(function* () {
-        const ladder = yield* MemoryPressureLevel
+        const device = yield* Device
         const registry = yield* ModelRegistry
         const { fiber, started } = yield* begin("a")
         yield* started
-        ladder.observe(0.96)
+        yield* device.observe(0.96)
         expect(yield* Effect.flip(ask("a"))).toMatchObject({ _tag: "MemoryPressure" })
         expect(yield* Effect.flip(admitNew)).toMatchObject({ _tag: "MemoryPressure" })
-        const listener = { started: () => {}, unit: () => {} }
+        const listener = { started: () => {}, take: () => {} }
         yield* runText(registry, "a", short, listener, { continues: true })
         const later = yield* begin("a", true)
         expect((yield* view("a")).host!.gauges()).toMatchObject({ open: 1, waiting: 1 })
         expect(fiber.pollUnsafe()).toBeUndefined()
-        ladder.observe(0.5)
+        yield* device.observe(0.5)
         yield* ask("a")
         yield* Fiber.interrupt(fiber)
         // No event concerns the model: the next heartbeat starts the waiting request.
@@ -299,14 +297,14 @@ describe("memory pressure", () => {
   it.live("busy: refuses batch work only", () =>
     inWorld(world, () =>
       Effect.gen(function* () {
-        const ladder = yield* MemoryPressureLevel
-        ladder.observe(0.93)
+        const device = yield* Device
+        yield* device.observe(0.93)
         yield* ask("a")
         yield* admitNew
         expect(yield* Effect.flip(admitBatch)).toMatchObject({ _tag: "MemoryPressure" })
-        ladder.observe(0.9)
+        yield* device.observe(0.9)
         expect(yield* Effect.flip(admitBatch)).toMatchObject({ _tag: "MemoryPressure" })
-        ladder.observe(0.88)
+        yield* device.observe(0.88)
         yield* admitBatch
       }),
     ),
@@ -324,12 +322,15 @@ describe("memory pressure", () => {
       usedBytes = 870 * mebibyte
       yield* until("a", "unloaded")
       yield* until("b", "unloaded")
-      expect((yield* MemoryPressureLevel).level()).toBe("lean")
+      expect((yield* Device).pressure().level).toBe("lean")
       expect((yield* view("pinned")).status).toBe("loaded")
       usedBytes = 100 * mebibyte
       yield* Effect.sync(() => 0).pipe(
-        Effect.andThen(MemoryPressureLevel),
-        Effect.repeat({ until: (ladder) => ladder.level() === "calm", schedule: Schedule.spaced(2) }),
+        Effect.andThen(Device),
+        Effect.repeat({
+          until: (device) => device.pressure().level === "calm",
+          schedule: Schedule.spaced(2),
+        }),
       )
       yield* ask("a")
     }).pipe(Effect.provide(watched), Effect.provideService(EngineStarter, engines.start))

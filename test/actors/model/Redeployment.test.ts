@@ -24,7 +24,7 @@ const ask = (id: string, steps: Readonly<Record<string, unknown>> = { tokens: 2 
   Effect.flatMap(ModelRegistry, (registry) =>
     runText(registry, id, requestOf(steps), {
       started: () => {},
-      unit: () => {},
+      take: () => {},
     }),
   )
 

@@ -3,6 +3,8 @@ import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { readResult } from "#harness/report/Result.ts"
+import { allRequests, clientPart } from "#harness/report/Summarize.ts"
+import { figuresIn } from "../../harness/report/SectionFigures.ts"
 import { paced, type ScriptedServer, scriptedServer } from "../../harness/ScriptedServer.ts"
 import { edgewise, edgewiseProcess } from "../../support/nodes/NodeProcess.ts"
 import { temporaryDir } from "../../support/process/TemporaryDir.ts"
@@ -45,14 +47,15 @@ it("measures a stock server without a key, and compares results", async () => {
   expect(asked).toBe("undefined")
   expect(ran.stdout).toContain("ttft")
   const result = readResult(readFileSync(out, "utf8"), out)
-  expect(result.points[0]!.failed).toBe(0)
-  expect(result.points[0]!.requests).toBeGreaterThan(15)
+  const all = figuresIn(result.sections[0], allRequests)
+  expect(all.failed!.median).toBe(0)
+  expect(all.requests!.median).toBeGreaterThan(15)
   expect(result.settings).toMatchObject({ text: { model: "qwen" } })
   expect(result.target).toMatchObject({
     url: server.url,
     reported: { models: ["kokoro", "whisper-1", "qwen"] },
   })
-  expect(result.points[0]!.client.cpu_ms_per_request).toBeGreaterThan(0)
+  expect(figuresIn(result.sections[0], clientPart)["processor time of a request"]!.median).toBeGreaterThan(0)
   const page = readFileSync(html, "utf8")
   expect(page).toContain("time to first token")
   // One file that fetches nothing.
@@ -64,7 +67,7 @@ it("measures a stock server without a key, and compares results", async () => {
     readonly ratios: ReadonlyArray<{ readonly differs: boolean; readonly ratio: { readonly value: number } }>
   }
   // A busy machine is named.
-  const others = differences.filter((each) => !each.startsWith("the client limited a point"))
+  const others = differences.filter((each) => !each.includes("the client limited this result"))
   expect([compared.status, others]).toEqual([0, []])
   expect(ratios.length).toBeGreaterThan(10)
   for (const { differs, ratio } of ratios) expect([ratio.value, differs]).toEqual([1, false])
@@ -75,7 +78,7 @@ it("prints one document with --json, and is 1 where every request failed", async
   expect(ran.status).toBe(1)
   expect(ran.stderr).toContain("the first speech request failed: status 404 (404)")
   const printed = await bench("text", "--target", server.url, ...short, "--requests", "3", "--json")
-  expect(JSON.parse(printed.stdout)).toMatchObject({ form: "edgewise-bench", version: 1 })
+  expect(JSON.parse(printed.stdout)).toMatchObject({ form: "edgewise-result", version: 1 })
 })
 
 describe("a server that limits requests", () => {
@@ -145,7 +148,7 @@ describe("one sentence, and exit status 2 for", () => {
     [
       "a comparison with something else",
       () => ["compare", noResult(), noResult()],
-      "is no result of edgewise bench",
+      "is no result: it has another form than edgewise-result",
     ],
   ])("%s", async (_, args, message) => {
     const ran = await mistaken(...args())

@@ -9,6 +9,7 @@ import { wavBytes } from "../../support/audio/AudioFiles.ts"
 import { clipBytes, clips } from "../../support/audio/SpeechClips.ts"
 import { wordErrorRate } from "../../support/audio/WordErrorRate.ts"
 import { transcribe } from "../../support/clients/TranscriptionClient.ts"
+import { isLong } from "../../support/groups/Runs.ts"
 import { edgewise, type NodeProcess, startProcess } from "../../support/nodes/NodeProcess.ts"
 import { startNode, type TestNode } from "../../support/nodes/TestNode.ts"
 import { dataUrl } from "../../support/pictures/PictureFiles.ts"
@@ -160,7 +161,10 @@ it("Kokoro: a folder of voices is pulled file by file, and what it says is under
   expect(wordErrorRate([{ reference: sentence, heard: text }])).toBeLessThan(0.5)
 })
 
-it("Cohere Transcribe: generated weights say what they were made to say", async () => {
+/** Families that differ from those above in their rows of the tables (Presets.test.ts): only in test:long. */
+const another = isLong ? it : it.skip
+
+another("Cohere Transcribe: generated weights say what they were made to say", async () => {
   const record = await added("cohere-transcribe")
   expect(record.entry.adapter).toBe("cohere-hf-onnx")
   const tone = Int16Array.from({ length: cohereSamples }, (_, i) => 8_000 * Math.sin(i / 9))
@@ -170,7 +174,7 @@ it("Cohere Transcribe: generated weights say what they were made to say", async 
   expect(await reply.json()).toMatchObject({ text: cohereText })
 })
 
-it("Chatterbox: the same audio as from a catalog written by hand, byte by byte", async () => {
+another("Chatterbox: the same audio as from a catalog written by hand, byte by byte", async () => {
   const record = await added("chatterbox")
   expect(record.entry.files.cangjie?.source).toContain("/Cangjie5_TC.json")
   const body = {
@@ -188,7 +192,7 @@ it("Chatterbox: the same audio as from a catalog written by hand, byte by byte",
   expect(mine?.equals(theirs ?? Buffer.alloc(0))).toBe(true)
 })
 
-it.each(["smolvlm-256m", "qwen3-vl-2b"])(
+another.each(["smolvlm-256m", "qwen3-vl-2b"])(
   "%s: the tower is found beside the text model, and pictures count",
   async (name) => {
     const record = await added(name)
@@ -210,7 +214,7 @@ it("a repository without a preset: a tower without a name, and a right answer ab
     expect(await chat(here(), model, about("What colour is the circle?"))).toBe("Red.")
 })
 
-it("embeddings: the same vector as from a catalog written by hand", async () => {
+another("embeddings: the same vector as from a catalog written by hand", async () => {
   const record = await added("qwen3-embedding-0.6b")
   expect(record.entry.adapter).toBe("llama-embedding")
   const vectors = await Promise.all(

@@ -112,6 +112,25 @@ describe("before anything is pulled", () => {
     )
   })
 
+  it("a licence that restricts the use, until it is accepted", async () => {
+    hub.behaviour.licence = "gemma"
+    refused(
+      await models(["add", `hf:${repo}`]),
+      `toy: its licence (gemma) restricts what the model may be used for: read it at the publisher's (hf:${repo})`,
+      "then repeat the command with --accept",
+    )
+    const dry = await models(["add", `hf:${repo}`, "--dry-run"])
+    expect(dry.stdout).toContain("\nlicence: gemma, which restricts what the model may be used for\n")
+    const { status, stdout } = await models(["add", `hf:${repo}`, "--accept", "--json"])
+    expect([status, JSON.parse(stdout)]).toMatchObject([0, { licence: "gemma", restricts_use: true }])
+  })
+
+  it("a free licence is printed", async () => {
+    const { status, stdout } = await models(["add", `hf:${repo}`])
+    expect(status).toBe(0)
+    expect(stdout).toContain("\nlicence: apache-2.0\n")
+  })
+
   it("a hub that sends no listing, and one that does not answer", async () => {
     hub.behaviour.listing = "<html>"
     refused(await models(["add", `hf:${repo}`]), "does not send a list of files")

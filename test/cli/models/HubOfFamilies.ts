@@ -19,7 +19,7 @@ const built = (path: string): string => {
 
 export const commit = "0123456789abcdef0123456789abcdef01234567"
 
-type Files = Record<string, Buffer>
+export type Files = Record<string, Buffer>
 
 const at = (repo: string, files: Readonly<Record<string, string>>): Files =>
   Object.fromEntries(
@@ -42,6 +42,29 @@ const whisperFiles = [
   "onnx/encoder_model.onnx",
   "onnx/decoder_model_merged.onnx",
 ]
+
+/** Built-in weights in the layouts and under the names of the presets `whisper-base`, `kokoro` and `qwen3-0.6b`. */
+export const builtInFamilies = (): Files => {
+  const voices = readdirSync(built("kokoro-demo/voices")).map((name) => [
+    `voices/${name}`,
+    built(`kokoro-demo/voices/${name}`),
+  ])
+  const kokoro = "onnx-community/Kokoro-82M-v1.0-ONNX"
+  return {
+    ...at("Qwen/Qwen3-0.6B-GGUF", { "Qwen3-0.6B-Q8_0.gguf": built("llama-demo/llama-demo-Q8_0.gguf") }),
+    ...text("Qwen/Qwen3-0.6B-GGUF", "README.md", "# Qwen3"),
+    ...at(
+      "onnx-community/whisper-base",
+      Object.fromEntries(whisperFiles.map((path) => [path, built(`${whisper}/${path}`)])),
+    ),
+    ...at(kokoro, {
+      "onnx/model.onnx": built("kokoro-demo/model.onnx"),
+      "tokenizer.json": built("kokoro-demo/tokenizer.json"),
+      ...Object.fromEntries(voices),
+    }),
+    ...text(kokoro, "config.json", JSON.stringify({ model_type: "style_text_to_speech_2" })),
+  }
+}
 
 /** Samples of the clip for which the generated Cohere weights say `cohereText`. */
 export const cohereSamples = 16_000
@@ -67,26 +90,10 @@ export const startHubOfFamilies = async (): Promise<HubOfFamilies> => {
   const smol = await writeVisionModel(join(folder, "smol"), "toy-idefics3")
   const qwen = await writeVisionModel(join(folder, "qwen"), "toy-qwen")
   const bert = await writeBert(folder)
-  const voices = readdirSync(built("kokoro-demo/voices")).map((name) => [
-    `voices/${name}`,
-    built(`kokoro-demo/voices/${name}`),
-  ])
-  const kokoro = "onnx-community/Kokoro-82M-v1.0-ONNX"
   const chatter = "onnx-community/chatterbox-multilingual-ONNX"
   const transcribe = "onnx-community/cohere-transcribe-03-2026-ONNX"
   const hub = await startHub({
-    ...at("Qwen/Qwen3-0.6B-GGUF", { "Qwen3-0.6B-Q8_0.gguf": built("llama-demo/llama-demo-Q8_0.gguf") }),
-    ...text("Qwen/Qwen3-0.6B-GGUF", "README.md", "# Qwen3"),
-    ...at(
-      "onnx-community/whisper-base",
-      Object.fromEntries(whisperFiles.map((path) => [path, built(`${whisper}/${path}`)])),
-    ),
-    ...at(kokoro, {
-      "onnx/model.onnx": built("kokoro-demo/model.onnx"),
-      "tokenizer.json": built("kokoro-demo/tokenizer.json"),
-      ...Object.fromEntries(voices),
-    }),
-    ...text(kokoro, "config.json", JSON.stringify({ model_type: "style_text_to_speech_2" })),
+    ...builtInFamilies(),
     ...at(chatter, {
       "onnx/speech_encoder.onnx": chatterbox.speechEncoder,
       "onnx/embed_tokens.onnx": chatterbox.embedTokens,

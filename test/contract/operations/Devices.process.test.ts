@@ -4,7 +4,7 @@ import { truncateSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { MemoryPressureLevel } from "#actors/device/MemoryPressureLevel.ts"
+import { Device } from "#actors/device/Device.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { script } from "../../support/nodes/FakeNode.ts"
 import { type FakeNvidiaSmi, fakeNvidiaSmi } from "../../support/nodes/FakeNvidiaSmi.ts"
@@ -153,20 +153,15 @@ describe("a node without much memory", () => {
   })
 
   it("refuses new work while its memory is nearly full, and finishes what has begun", async () => {
-    const ladder = await node.run(
-      Effect.map(Effect.serviceOption(MemoryPressureLevel), (found) => {
-        if (found._tag === "None") throw new Error("no ladder")
-        return found.value
-      }),
-    )
+    const observe = (share: number) => node.run(Effect.flatMap(Device, (device) => device.observe(share)))
     const running = await node.post(
       "/v1/chat/completions",
       chat("fake", script({ tokens: 40, tokenMs: 2, text: "x" }), { stream: true }),
     )
     // The memory watch reads once a second; this is between two readings.
-    ladder.observe(0.97)
+    await observe(0.97)
     const refused = await node.post("/v1/chat/completions", chat("fake"))
-    ladder.observe(0.1)
+    await observe(0.1)
     expect([refused.status, await refused.json()]).toEqual([
       503,
       { detail: "The node's memory is nearly full" },

@@ -29,6 +29,10 @@ const endpoints = [
   ["GET", "/v1/gpu/memory", undefined],
   ["POST", "/v1/gpu/purge", undefined],
   ["GET", "/v1/node/tree", undefined],
+  ["DELETE", "/v1/orgs?org=dev", undefined],
+  ["DELETE", "/v1/orgs/users?org=dev&user=default", undefined],
+  ["DELETE", "/v1/orgs/jobs?org=dev&job_id=x", undefined],
+  ["DELETE", "/v1/orgs/answers?org=dev", undefined],
 ] as const
 
 it.each(endpoints)("%s %s: 403 for a standard key, 401 for none", async (method, path, body) => {

@@ -1,17 +1,20 @@
-// JSON bodies over their limit are 413 on every endpoint that takes one, whatever the model, and the detail names the limit
-// (protocol 17.1). On both transports.
+// Bodies over their limit are 413 on every endpoint (protocol 17.1): JSON where it is taken, whatever the model, any body where none is
+// taken, and uploads; the detail names the limit. Nothing is done then. On both transports.
 import { Effect } from "effect"
 import { OpenApi } from "effect/http-api"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { EdgeApi } from "#api/declared/EdgeApi.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
+import { isLong } from "../../support/groups/Runs.ts"
 import { fakeModel } from "../../support/nodes/TestCatalog.ts"
 import { startNode, type TestNode } from "../../support/nodes/TestNode.ts"
 import { type ApiDocument, operationsOf } from "../../support/wire/ApiDocument.ts"
 
-const operations = operationsOf(OpenApi.fromApi(EdgeApi) as unknown as ApiDocument).filter(
-  ({ body }) => body?.contentType === "application/json",
-)
+const all = operationsOf(OpenApi.fromApi(EdgeApi) as unknown as ApiDocument)
+const operations = all.filter(({ body }) => body?.contentType === "application/json")
+
+/** Methods with which a client may send a body, and no body is taken. */
+const bodiless = all.filter(({ body, method }) => body === undefined && method.toUpperCase() !== "GET")
 
 /** The last one is not deployed. */
 const models = ["fake", "seeing", "absent"]
@@ -31,7 +34,8 @@ it("the document names the endpoints that take JSON", () => {
   )
 })
 
-describe.each(["uws", "node"])("with the transport %s", (transport) => {
+// The limit is in code that both share; RequestBodyLimits.process.test.ts is about the transports.
+describe.each(isLong ? ["uws", "node"] : ["uws"])("with the transport %s", (transport) => {
   let node: TestNode
   let operator: string
   beforeAll(async () => {
@@ -63,4 +67,26 @@ describe.each(["uws", "node"])("with the transport %s", (transport) => {
       expect(await send({ body, duplex: "half" } as RequestInit)).toEqual(refused)
     },
   )
+
+  it.each(bodiless.map(({ method, path }) => [method.toUpperCase(), path] as const))(
+    "%s %s, which takes no body",
+    async (method, path) => {
+      const headers = { authorization: `Bearer ${operator}` }
+      const url = path.includes("transcriptions") ? `${path}?job_id=job_transcription_0` : path
+      const large = await node.fetch(url, { method, headers, body: "x".repeat(limitBytes + 1) })
+      expect([large.status, await large.json()]).toEqual([
+        413,
+        { detail: `body: larger than ${limitBytes} bytes` },
+      ])
+      const small = await node.fetch(url, { method, headers, body: "{}" })
+      expect(small.status).toBe(path.includes("transcriptions") ? 404 : 200)
+    },
+  )
+
+  it("an upload, whatever its parts are", async () => {
+    const headers = { authorization: `Bearer ${operator}`, "content-type": "multipart/form-data; boundary=x" }
+    const body = Buffer.alloc(110_000_000, "x")
+    const response = await node.fetch("/v1/audio/transcriptions", { method: "POST", headers, body })
+    expect(response.status).toBe(413)
+  })
 })

@@ -3,7 +3,13 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { mp3Frames, mp3Recording } from "../../support/audio/Mp3Frames.ts"
 import { decodeOggOpus, parseOggOpus } from "../../support/audio/OggPages.ts"
 import { headerOf, jsonOf, type RawResponse } from "../../support/clients/RawHttp.ts"
-import { cloneModel, languages, presetModel, speak } from "../../support/nodes/SpeechNode.ts"
+import {
+  cloneModel,
+  languages,
+  presetModel,
+  speak,
+  speakWhenAdmitted,
+} from "../../support/nodes/SpeechNode.ts"
 import { eventually, startNode, type TestNode, untilIdle } from "../../support/nodes/TestNode.ts"
 
 let node: TestNode
@@ -19,7 +25,7 @@ const TEXT = "Please open the window. It is warm in here; the sun has been out a
 /** Replies are the same each time (checked below), so each is requested once. */
 const said = new Map<string, Promise<RawResponse>>()
 const fresh = (more: object): Promise<RawResponse> =>
-  speak(node, { model: "tts-82m", voice: "af_bella", input: TEXT, ...more })
+  speakWhenAdmitted(node, { model: "tts-82m", voice: "af_bella", input: TEXT, ...more })
 const say = (more: object): Promise<RawResponse> => {
   const key = JSON.stringify(more)
   const reply = said.get(key) ?? fresh(more)

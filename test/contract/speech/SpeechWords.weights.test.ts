@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { SpeechEvent } from "#domain/wire/events/SpeechEvents.ts"
 import { headerOf, jsonOf } from "../../support/clients/RawHttp.ts"
-import { cloneModel, presetModel, speak } from "../../support/nodes/SpeechNode.ts"
+import { cloneModel, presetModel, speakWhenAdmitted } from "../../support/nodes/SpeechNode.ts"
 import { startNode, type TestNode } from "../../support/nodes/TestNode.ts"
 
 let node: TestNode
@@ -15,7 +15,7 @@ const sse = { stream_format: "sse" }
 const words = { ...sse, timestamp_granularities: ["word"] }
 
 const say = (input: string, more: object) =>
-  speak(node, { model: "tts-82m", voice: "af_bella", input, ...more })
+  speakWhenAdmitted(node, { model: "tts-82m", voice: "af_bella", input, ...more })
 
 const eventsOf = (body: Buffer): ReadonlyArray<SpeechEvent> =>
   body

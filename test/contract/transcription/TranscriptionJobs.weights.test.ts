@@ -178,7 +178,7 @@ describe("DELETE", () => {
         status: 400,
         body: { job_id: id, status: "cancelled", detail: "The job was cancelled" },
       })
-      // A second cancel changes nothing.
+      // A second one removes the job, whose last status it answers.
       expect(await poll(target, id, "DELETE")).toEqual({
         status: 200,
         body: { job_id: id, status: "cancelled" },
@@ -194,14 +194,14 @@ describe("DELETE", () => {
     )
   })
 
-  it("leaves a finished job and its result alone", async () => {
+  it("removes a finished job with its result", async () => {
     const id = await submit(targetOf(node), short)
-    const done = await untilDone(targetOf(node), id)
+    expect((await untilDone(targetOf(node), id)).status).toBe(200)
     expect(await poll(targetOf(node), id, "DELETE")).toEqual({
       status: 200,
       body: { job_id: id, status: "completed" },
     })
-    expect(await poll(targetOf(node), id)).toEqual(done)
+    expect(await poll(targetOf(node), id)).toEqual({ status: 404, body: { detail: "Job not found" } })
   })
 
   it("charges a job that is cancelled between two slices for what was transcribed of it", async () => {

@@ -4,10 +4,13 @@ import fc from "fast-check"
 import { Clauses } from "#domain/conversation/Clauses.ts"
 
 const piecesOf = (chunks: ReadonlyArray<string>): ReadonlyArray<string> => {
-  const clauses = new Clauses()
-  const pieces = chunks.flatMap((chunk) => clauses.push(chunk))
-  const rest = clauses.end()
-  return rest === "" ? pieces : [...pieces, rest]
+  let clauses = new Clauses()
+  const pieces = chunks.flatMap((chunk) => {
+    const pushed = clauses.push(chunk)
+    clauses = pushed.clauses
+    return pushed.pieces
+  })
+  return clauses.rest === "" ? pieces : [...pieces, clauses.rest]
 }
 
 const text = fc.array(

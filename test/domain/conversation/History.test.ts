@@ -2,8 +2,9 @@
 import { expect, it } from "@effect/vitest"
 import fc from "fast-check"
 import { History, maxItems } from "#domain/conversation/History.ts"
-import { type Item, itemOf } from "#domain/conversation/Items.ts"
+import { answerItem, type Item, itemOf } from "#domain/conversation/Items.ts"
 import { defaultSettings, type SessionChange, withChange } from "#domain/conversation/Settings.ts"
+import { SpokenText } from "#domain/conversation/SpokenText.ts"
 import { InvalidRequest } from "#domain/wire/Errors.ts"
 
 const item = (id: string, text = "hello"): Item =>
@@ -62,6 +63,33 @@ it("are bounded in number and in memory", () => {
   // Deleting gives the space back.
   long.delete("i3")
   expect(long.add(item("more", text), "client")).toBe("i42")
+})
+
+it("with as many items as they may be take no answer", () => {
+  const history = new History()
+  for (let at = 0; at < maxItems; at++) {
+    expect(history.overflow).toBeUndefined()
+    history.add(item(`i${at}`), "client")
+  }
+  expect(history.overflow).toMatchObject({ field: "conversation" })
+  history.delete("i7")
+  expect(history.overflow).toBeUndefined()
+})
+
+it("keep the words of an answer that were played, and none of which no audio was sent", () => {
+  const history = new History()
+  const part = (transcript: string) => [{ type: "output_audio" as const, transcript }]
+  const begun = new SpokenText(0)
+  history.add(answerItem("a", "in_progress", []), "own", { spoken: begun })
+  // Half of its audio was sent when it was cut.
+  const { spoken } = begun.begin("one two three four").add(2_000)
+  history.replace(answerItem("a", "incomplete", part("one")), spoken.broken(2_000))
+  expect(history.truncate("a", 9_000)).toBe(2_000)
+  expect(history.item("a")).toMatchObject({ status: "incomplete", content: part("one two") })
+  expect(history.truncate("a", 1_000)).toBe(1_000)
+  expect(history.item("a")).toMatchObject({ content: part("one") })
+  expect(history.truncate("a", 1_500)).toBe(1_000)
+  expect(history.truncate("none", 1_000)).toBeUndefined()
 })
 
 it("an update changes what it names, null and empty values clear, the rest stays", () => {

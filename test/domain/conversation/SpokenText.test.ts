@@ -3,14 +3,41 @@ import { expect, it } from "@effect/vitest"
 import fc from "fast-check"
 import { SpokenText } from "#domain/conversation/SpokenText.ts"
 
+/** The newest record, to which the tests add. */
+class Speaking {
+  private record = new SpokenText(0)
+  begin(text: string) {
+    this.record = this.record.begin(text)
+  }
+  private added({ captions, spoken }: ReturnType<SpokenText["rest"]>) {
+    this.record = spoken
+    return captions
+  }
+  add(...audio: Parameters<SpokenText["add"]>) {
+    return this.added(this.record.add(...audio))
+  }
+  rest() {
+    return this.added(this.record.rest())
+  }
+  heard(...position: Parameters<SpokenText["heard"]>) {
+    return this.record.heard(...position)
+  }
+  get text() {
+    return this.record.text
+  }
+  get samples() {
+    return this.record.samples
+  }
+}
+
 const word = fc.stringMatching(/^[a-z]{1,9}[.,]?$/)
 const piece = fc.record({
   words: fc.array(word, { minLength: 1, maxLength: 8 }),
   samples: fc.integer({ min: 1, max: 50_000 }),
 })
 
-const spokenOf = (pieces: ReadonlyArray<{ words: ReadonlyArray<string>; samples: number }>): SpokenText => {
-  const spoken = new SpokenText(0)
+const spokenOf = (pieces: ReadonlyArray<{ words: ReadonlyArray<string>; samples: number }>): Speaking => {
+  const spoken = new Speaking()
   for (const { samples, words } of pieces) {
     spoken.begin(`${words.join(" ")} `)
     spoken.add(samples)
@@ -44,7 +71,7 @@ it("are words from the beginning, never fewer with more audio, and never a word 
 })
 
 it("places a word by its share of the characters of its piece", () => {
-  const spoken = new SpokenText(0)
+  const spoken = new Speaking()
   spoken.begin("one two ")
   spoken.add(8_000)
   spoken.begin("three four")
@@ -58,7 +85,7 @@ it("places a word by its share of the characters of its piece", () => {
 })
 
 it("counts a piece that is still being made by the audio that it has so far", () => {
-  const spoken = new SpokenText(0)
+  const spoken = new Speaking()
   spoken.begin("one two")
   spoken.add(7_000)
   expect(spoken.heard(7_000, false)).toBe("one two")
@@ -66,7 +93,7 @@ it("counts a piece that is still being made by the audio that it has so far", ()
 })
 
 it("places words where the voice says that they are, and tells each with its time", () => {
-  const spoken = new SpokenText(0)
+  const spoken = new Speaking()
   spoken.begin("It costs $25, today. ")
   const told = [
     ...spoken.add(2_400, [
@@ -101,7 +128,7 @@ it("places words where the voice says that they are, and tells each with its tim
 })
 
 it("tells a piece at once where the voice tells no times, and what it never tells at its end", () => {
-  const spoken = new SpokenText(0)
+  const spoken = new Speaking()
   spoken.begin("One two. ")
   expect(spoken.add(1_000)).toEqual([{ text: "One two. ", start: 0 }])
   expect(spoken.add(1_000)).toEqual([])

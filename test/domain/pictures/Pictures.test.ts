@@ -1,11 +1,12 @@
 // The pure parts: sizes, orientations, data: URLs and headers, over many inputs.
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
+import { JsonReader } from "#domain/json/JsonReader.ts"
 import { bytesOfDataUrl } from "#domain/pictures/DataUrl.ts"
 import { type Orientation, upright } from "#domain/pictures/Exif.ts"
 import { fitted } from "#domain/pictures/Fit.ts"
 import { pictureHeadOf } from "#domain/pictures/PictureFile.ts"
-import { decodeInlinePictures } from "#domain/wire/text/Pictures.ts"
+import { decodeInlinePictures, keepsPictures } from "#domain/wire/text/Pictures.ts"
 import { bmp, dataUrl, gif, plain, png } from "../../support/pictures/PictureFiles.ts"
 
 const side = fc.integer({ min: 1, max: 65_535 })
@@ -106,8 +107,9 @@ describe("a header", () => {
   })
 })
 
-it("the thread for large bodies decodes pictures in their places and nothing else", () => {
-  const url = dataUrl(Buffer.from([1, 2, 3]))
+it("of a large body are decoded in their places and nowhere else", () => {
+  const long = Buffer.alloc(200_000, "picture")
+  const url = dataUrl(long)
   const body = {
     messages: [
       {
@@ -126,9 +128,16 @@ it("the thread for large bodies decodes pictures in their places and nothing els
     input: [{ content: [{ type: "input_image", image_url: url }] }],
     other: url,
   }
-  const bytes = new Uint8Array([1, 2, 3])
-  expect(decodeInlinePictures(body)).toBe(2 * url.length)
-  expect(body).toMatchObject({
+  const bytes = new Uint8Array(long)
+  const reader = new JsonReader(Buffer.from(JSON.stringify(body)), keepsPictures)
+  const parsed = reader.read(() => false)
+  expect(reader.keptBytes).toBe(2 * url.length)
+  const value = parsed !== undefined && "value" in parsed ? parsed.value : undefined
+  const decode = decodeInlinePictures(value)
+  let parts = 1
+  while (decode(() => true) === undefined) parts++
+  expect(parts).toBeGreaterThan(4)
+  expect(value).toMatchObject({
     messages: [
       { content: [{ image_url: { url: bytes } }, { text: url }] },
       { content: url },
@@ -138,6 +147,6 @@ it("the thread for large bodies decodes pictures in their places and nothing els
     other: url,
   })
   for (const odd of [null, 5, "x", [], { messages: 5 }, { messages: [null, { content: {} }] }]) {
-    expect(decodeInlinePictures(odd)).toBe(0)
+    expect(decodeInlinePictures(odd)(() => false)).toBe(true)
   }
 })

@@ -59,7 +59,7 @@ const engineCall =
 
 const fileText = (engine: TranscriptionEngine, samples: Int16Array) => {
   const model = stubModel("transcription", (request, listener) =>
-    engineCall(engine)(inMemory(request), (segment) => listener.unit(segment)),
+    engineCall(engine)(inMemory(request), (segment) => listener.take(segment)),
   )
   return transcribeFile<never>({
     model,

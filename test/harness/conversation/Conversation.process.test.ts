@@ -8,7 +8,9 @@ import { closeConnections } from "#harness/client/Exchange.ts"
 import type { ConversationPlan } from "#harness/conversation/Conversations.ts"
 import type { Plan } from "#harness/Plan.ts"
 import { run } from "#harness/Run.ts"
-import { linesOf } from "#harness/report/Table.ts"
+import { figureIn } from "#harness/report/Result.ts"
+import { allRequests } from "#harness/report/Summarize.ts"
+import { figuresIn } from "../report/SectionFigures.ts"
 import {
   clipOf,
   rateHz,
@@ -72,9 +74,9 @@ const measure = (
 }
 
 const figuresOf = async (...asked: Parameters<typeof measure>) => {
-  const { points } = await measure(...asked)
-  expect(points[0]!.errors).toEqual({})
-  return points[0]!.kinds.conversation!.figures
+  const [section] = await measure(...asked)
+  expect(section!.parts[0]!.notes).toEqual([])
+  return figuresIn(section, "conversation")
 }
 
 describe.concurrent("voice to voice", () => {
@@ -82,16 +84,16 @@ describe.concurrent("voice to voice", () => {
     const figures = await figuresOf(await serve({ delayMs: () => 250, leadMs: 150 }))
     // The server notices the silence with the piece that completes it, up to 20 ms later.
     for (const [value, least] of [
-      [figures.voice_to_voice!.p50.value, 600],
-      [figures.beyond_silence!.p50.value, 400],
-      [figures.stop_to_sound!.p50.value, 400],
+      [figures.voice_to_voice!.median, 600],
+      [figures.beyond_silence!.median, 400],
+      [figures.stop_to_sound!.median, 400],
     ] as const) {
       expect(value / least).toBeGreaterThan(0.99)
       expect(value / least).toBeLessThan(1.7)
     }
-    expect(figures.tokens!.p50.value).toBe(4)
-    expect(figures.prompt_tokens!.p50.value).toBe(5)
-    expect(figures.audio!.p50.value).toBeCloseTo(0.35)
+    expect(figures.tokens!.median).toBe(4)
+    expect(figures.prompt_tokens!.median).toBe(5)
+    expect(figures.audio!.median).toBeCloseTo(0.35)
     expect(figures.early_ends!.max).toBe(0)
     expect(figures.order_errors!.max).toBe(0)
     expect(figures.wer!.max).toBe(0)
@@ -100,16 +102,16 @@ describe.concurrent("voice to voice", () => {
   it("shows a stall of one turn", async () => {
     // The first turn of the first conversation is the look at the server before the load.
     const figures = await figuresOf(await serve({ delayMs: (turn) => (turn === 1 ? 1_200 : 50) }), {}, 5)
-    const { max, p50 } = figures.voice_to_voice!
+    const { max, median } = figures.voice_to_voice!
     expect(max).toBeGreaterThan(1_400)
-    expect(max / p50.value).toBeGreaterThan(2)
+    expect(max / median).toBeGreaterThan(2)
   })
 
   it("from a commit, where the client ends the turns", async () => {
     const server = await serve({ delayMs: () => 200 })
     const figures = await figuresOf(server, { turns: { type: "none" } })
-    expect(figures.commit_to_sound!.p50.value / 200).toBeGreaterThan(0.99)
-    expect(figures.commit_to_sound!.p50.value / 200).toBeLessThan(2)
+    expect(figures.commit_to_sound!.median / 200).toBeGreaterThan(0.99)
+    expect(figures.commit_to_sound!.median / 200).toBeLessThan(2)
     expect(figures.beyond_silence).toBeUndefined()
     expect(server.types.slice(0, 4)).toEqual([
       "session.update",
@@ -127,7 +129,7 @@ describe.concurrent("voice to voice", () => {
     const server = await serve({ delayMs: () => 20, answerMs: 90 })
     const figures = await figuresOf(server, { clips: [whole] })
     expect(figures.early_ends!.max).toBe(1)
-    expect(figures.voice_to_voice!.count).toBe(2)
+    expect(figures.voice_to_voice!.readings).toBe(2)
   })
 })
 
@@ -136,7 +138,7 @@ describe.concurrent("interruptions", () => {
     const server = await serve({ delayMs: () => 20, answerMs: 4_000 })
     const figures = await figuresOf(server, { interrupt: 1 }, 4)
     // The first turn of a conversation interrupts nothing.
-    expect(figures.interrupt_stop!.count).toBe(3)
+    expect(figures.interrupt_stop!.readings).toBe(3)
     expect(figures.interrupt_stop!.max).toBeLessThan(500)
     expect(figures.late_audio!.max).toBe(0)
     expect(server.types).toContain("conversation.item.truncate")
@@ -149,7 +151,7 @@ describe.concurrent("interruptions", () => {
       3,
     )
     expect(figures.late_audio!.max).toBe(3)
-    expect(figures.late_audio!.count).toBe(2)
+    expect(figures.late_audio!.readings).toBe(2)
   })
 })
 
@@ -160,7 +162,7 @@ describe.concurrent("events out of order", () => {
       return part < 0 ? events : [...events.slice(0, part + 1), ...events.slice(part)]
     }
     const figures = await figuresOf(await serve({ delayMs: () => 20, edit: twice }))
-    expect(figures.order_errors!.mean.value).toBe(1)
+    expect(figures.order_errors!.mean).toBe(1)
   })
 })
 
@@ -168,14 +170,15 @@ describe.concurrent("transcripts", () => {
   it("are compared with those of files with exactly the audio that the server heard", async () => {
     const server = await serve({ delayMs: () => 20, transcript: "one two", fileTranscript: "one too" })
     const result = await measure(server, { compare: 2 })
-    expect(result.transcripts).toMatchObject({
-      compared: 2,
-      equal: 0,
-      differences: [{ conversation: "one two", file: "one too" }, {}],
+    expect(result.at(-1)).toMatchObject({
+      name: "transcripts",
+      parts: [
+        {
+          figures: [{ name: "equal", unit: "of 2", median: 0 }],
+          notes: ['"one two" instead of "one too"', '"one two" instead of "one too"'],
+        },
+      ],
     })
-    expect(linesOf({ ...result, target: { url: "" }, machine: {}, suite: "" } as never).join("\n")).toContain(
-      'transcripts: 0 of 2 are those of a file with the same audio\n  "one two" instead of "one too"',
-    )
     for (const [nth, upload] of server.uploads.entries()) {
       const wav = upload.subarray(upload.indexOf("RIFF"))
       const end = wav.indexOf("\r\n--")
@@ -195,16 +198,16 @@ describe.concurrent("transcripts", () => {
     server.uploads.push = () => {
       throw new Error("no such endpoint")
     }
-    const { transcripts } = await measure(server, { compare: 2 })
-    expect(transcripts).toMatchObject({ compared: 0, equal: 0 })
-    expect(transcripts!.failure).toBeDefined()
+    const transcripts = (await measure(server, { compare: 2 })).at(-1)
+    expect(figureIn(transcripts, "Transcripts of turns", "equal")).toMatchObject({ unit: "of 0", median: 0 })
+    expect(transcripts?.cautions).toEqual([expect.stringContaining("the comparison ended early")])
   })
 })
 
 it.concurrent("conversations are closed after their turns, and each client has its own", async () => {
   const server = await serve({ delayMs: () => 20 })
-  const { points } = await measure(server, { turnsEach: 2 }, 6, 2)
-  expect(points[0]!.most_in_flight).toBe(2)
+  const [section] = await measure(server, { turnsEach: 2 }, 6, 2)
+  expect(figureIn(section, allRequests, "most in flight")!.median).toBe(2)
   // One before the load; the clients stop after 6 turns, in the middle of a conversation or not.
   expect(server.sessions).toBeGreaterThanOrEqual(4)
   expect(server.sessions).toBeLessThanOrEqual(5)

@@ -1,7 +1,7 @@
 // The statistics of repeated readings.
 import fc from "fast-check"
 import { expect, it } from "vitest"
-import { median, pairedRatios, percentile, spreadOf } from "#harness/figures/Statistics.ts"
+import { median, percentile, spreadOf } from "#harness/figures/Statistics.ts"
 
 const readings = fc.array(fc.double({ min: 0, max: 1e9, noNaN: true }), { minLength: 1, maxLength: 50 })
 
@@ -30,9 +30,4 @@ it("keeps median and percentiles between the lowest and the highest reading, in 
       expect(spreadOf(values.toReversed())).toEqual(spreadOf(values))
     }),
   )
-})
-
-it("divides pair by pair, and refuses what has no partner", () => {
-  expect(pairedRatios([2, 9], [1, 3])).toEqual([2, 3])
-  expect(() => pairedRatios([1], [1, 2])).toThrow("partner")
 })

@@ -8,21 +8,17 @@ import { parseObjective } from "#harness/load/Objective.ts"
 import { Random } from "#harness/random/Random.ts"
 import { compareResults, differencesOf, ratioOf } from "#harness/report/Compare.ts"
 import { comparisonPageOf } from "#harness/report/ComparisonPage.ts"
+import { figure } from "#harness/report/Figure.ts"
 import { digits, shown } from "#harness/report/Format.ts"
 import { describeMachine } from "#harness/report/Machine.ts"
 import { pageOf } from "#harness/report/Page.ts"
 import { drawPlot } from "#harness/report/Plots.ts"
-import { type Result, readResult, WrongResult } from "#harness/report/Result.ts"
-import { PointCollector } from "#harness/report/Summarize.ts"
-import { linesOf } from "#harness/report/Table.ts"
+import { reportText } from "#harness/report/Report.ts"
+import { type Result, readResult, resultText, WrongResult } from "#harness/report/Result.ts"
+import { allRequests, clientPart, PointCollector } from "#harness/report/Summarize.ts"
+import { figuresIn } from "./SectionFigures.ts"
 
-const client = {
-  client_lag_p99_ms: 1,
-  client_lag_max_ms: 2,
-  send_late_p99_ms: 1,
-  cpu_ms_per_request: 1,
-  core_share: 0.1,
-}
+const client = { lagP99Ms: 1, lagMaxMs: 2, sendLateP99Ms: 1, cpuMsPerRequest: 1, coreShare: 0.1 }
 const driven: Driven = { elapsedMs: 10_000, warmupRequests: 3, mostInFlight: 4, neverSent: 0, client }
 
 /** Requests whose first token takes about `ttftMs`; every tenth fails. */
@@ -51,35 +47,36 @@ const pointOf = (ttftMs: number, seed: number, objective = parseObjective("ttft<
 }
 
 const resultOf = (ttftMs: number, seed: number, rest: Partial<Result> = {}): Result => ({
-  form: "edgewise-bench",
+  form: "edgewise-result",
   version: 1,
   suite: "text",
-  tool: { name: "edgewise", version: "0", commit: "c" },
+  revision: "c",
   machine: describeMachine(new Date(0)),
   target: { url: "http://a", reported: { models: ["<script>alert(1)</script>"] } },
   settings: { seed },
-  points: [pointOf(ttftMs, seed)],
+  sections: [pointOf(ttftMs, seed).section],
   ...rest,
 })
 
 /** As it is read from a file. */
-const stored = (result: Result): Result => readResult(JSON.stringify(result), "a.json")
+const stored = (result: Result): Result => readResult(resultText(result), "a.json")
 
 describe("a point", () => {
   it("counts failures, goodput, rates and words", () => {
-    const point = pointOf(100, 1)
-    expect(point).toMatchObject({
-      requests: 400,
-      failed: 40,
-      errors: { "503": 40 },
-      completed_per_second: 36,
-      output_tokens_per_second: 360,
-    })
-    expect(point.goodput.share.value).toBeCloseTo(0.9, 9)
-    expect(point.broken).toEqual(["10.0 % of the requests failed"])
-    expect(point.kinds.text!.word_error_percent).toBe(5)
-    expect(point.kinds.text!.figures.itl).toMatchObject({ count: 3 * 360, p50: { value: 2 } })
-    expect(Latencies.decoded(point.kinds.text!.figures.ttft!.histogram).count).toBe(360)
+    const { held, section } = pointOf(100, 1)
+    const all = figuresIn(section, allRequests)
+    expect(held).toBe(false)
+    expect(section.parts.map(({ title }) => title)).toEqual([allRequests, "text", clientPart])
+    const counts = ["requests", "failed", "failed: 503", "completed", "output tokens", "goodput"]
+    expect(counts.map((name) => all[name]?.median)).toEqual([400, 40, 40, 36, 360, 0.9])
+    expect(section.parts[0]?.notes).toEqual([
+      "40 failed (503): <b>busy</b>",
+      "objective not held: 10.0 % of the requests failed",
+    ])
+    const text = figuresIn(section, "text")
+    expect(text["word errors over all words"]?.median).toBe(0.05)
+    expect(text.itl).toMatchObject({ readings: 3 * 360, median: 2 })
+    expect(Latencies.decoded(text.ttft!.histogram).count).toBe(360)
   })
 
   it("counts for the throughput what ended in the measured time, whenever it began", () => {
@@ -97,25 +94,28 @@ describe("a point", () => {
     add(4_000, 4_900)
     add(6_000, 9_000)
     add(9_000, 14_000)
-    const point = collector.result({ loop: "closed", clients: 1 }, { ...driven, elapsedMs: 14_000 })
-    expect(point).toMatchObject({ requests: 3, completed_per_second: 0.3, output_tokens_per_second: 15 })
-    expect(point.goodput.per_second).toBeCloseTo(0.1, 9)
+    const { section } = collector.result({ loop: "closed", clients: 1 }, { ...driven, elapsedMs: 14_000 })
+    const all = figuresIn(section, allRequests)
+    const names = ["requests", "completed", "output tokens", "within the objective"]
+    expect(names.map((name) => all[name]?.median)).toEqual([3, 0.3, 15, 0.1])
   })
 
   it("takes requests longer than the measured time from those that began in it", () => {
     const collector = new PointCollector(undefined, 1_000)
     const outcome: Outcome = { kind: "live", measured: { figures: { audio: 4 } } }
     collector.add({ index: 0, scheduledMs: 500, endMs: 5_000, counted: true, outcome })
-    const point = collector.result({ loop: "closed", clients: 1 }, { ...driven, elapsedMs: 5_000 })
-    expect(point).toMatchObject({ completed_per_second: 0.2, audio_seconds_per_second: 0.8 })
+    const { section } = collector.result({ loop: "closed", clients: 1 }, { ...driven, elapsedMs: 5_000 })
+    const all = figuresIn(section, allRequests)
+    expect([all.completed?.median, all.audio?.median]).toEqual([0.2, 0.8])
   })
 
   it("counts what was never sent as failed", () => {
-    const point = new PointCollector(undefined, 10_000).result(
+    const { section } = new PointCollector(undefined, 10_000).result(
       { loop: "closed", clients: 1 },
       { ...driven, neverSent: 5 },
     )
-    expect(point).toMatchObject({ requests: 5, failed: 5, errors: { "never sent": 5 } })
+    const all = figuresIn(section, allRequests)
+    expect(["requests", "failed", "failed: never sent"].map((name) => all[name]?.median)).toEqual([5, 5, 5])
   })
 
   it("keeps at most 2,000 requests of the timeline", () => {
@@ -124,9 +124,9 @@ describe("a point", () => {
       const outcome: Outcome = { kind: "text", measured: { figures: { e2e: 1 } } }
       collector.add({ index, scheduledMs: index, endMs: index, counted: true, outcome })
     }
-    const { requests, timeline } = collector.result({ loop: "closed", clients: 1 }, driven)
-    expect(requests).toBe(5_001)
-    expect(timeline.length).toBeLessThanOrEqual(2_000)
+    const { section } = collector.result({ loop: "closed", clients: 1 }, driven)
+    expect(figuresIn(section, allRequests).requests?.median).toBe(5_001)
+    expect(section.load?.timeline.length).toBeLessThanOrEqual(2_000)
   })
 })
 
@@ -134,7 +134,7 @@ describe("a comparison", () => {
   it("finds what differs, and which is better", () => {
     const ratios = compareResults(stored(resultOf(100, 1)), stored(resultOf(200, 2)))
     const ttft = ratios.filter(({ figure }) => figure === "ttft")
-    expect(ttft.map(({ measure }) => measure)).toEqual(["mean", "p50", "p95", "p99"])
+    expect(ttft.map(({ measure }) => measure)).toEqual(["median", "mean", "p95", "p99"])
     for (const { better, ratio } of ttft.slice(0, 3)) {
       expect(ratio.value).toBeGreaterThan(1.8)
       expect(ratio.value).toBeLessThan(2.2)
@@ -180,13 +180,46 @@ describe("a comparison", () => {
       "the suites differ: text and speech",
       "the settings differ (load, requests or data)",
     ])
-    expect(differencesOf(a, { ...a, points: [] })).toContain("no point of the two has the same load")
+    expect(differencesOf(a, { ...a, sections: [] })).toContain("no section of the two has the same name")
+    expect(differencesOf(a, { ...a, failure: "interrupted" })).toEqual(["B is partial: interrupted"])
+  })
+})
+
+describe("repeated readings", () => {
+  const of = (values: ReadonlyArray<number>): Result => ({
+    ...resultOf(1, 1),
+    sections: [
+      {
+        name: "s",
+        parts: [
+          { title: "p", method: "", figures: [figure("f", "ms", values, { is: "at most", value: 9 })] },
+        ],
+      },
+    ],
+  })
+  const compared = (a: ReadonlyArray<number>, b: ReadonlyArray<number>) =>
+    compareResults(stored(of(a)), stored(of(b))).map(({ better, differs, ratio }) => [
+      differs,
+      better,
+      ratio.value,
+    ])
+
+  it("differ where all of one lie above all of the other, and there are enough", () => {
+    expect(compared([1, 2, 3, 4], [10, 20, 30, 40])).toEqual([[true, "A", 10]])
+    expect(compared([1, 2, 3, 4], [4, 20, 30, 40])).toEqual([[false, undefined, 10]])
+    // Of 20 orders of six readings two have all of one above the other: chance.
+    expect(compared([1, 2, 3], [10, 20, 30])).toEqual([[false, undefined, 10]])
+  })
+
+  it("that could not be read, and zeros, are not compared", () => {
+    expect(compared([Number.NaN], [1])).toEqual([])
+    expect(compared([0], [1])).toEqual([])
   })
 })
 
 describe("a page", () => {
-  const knee = { unit: "requests per second", held: 40, broke: 80 } as const
-  const result = stored(resultOf(100, 1, { knee }))
+  const points = [pointOf(100, 1).section, { ...pointOf(300, 1).section, name: "80 requests/s" }]
+  const result = stored(resultOf(100, 1, { sections: points }))
 
   it.each([
     ["of a result", () => pageOf(result)],
@@ -211,12 +244,10 @@ describe("a page", () => {
     const collector = new PointCollector(undefined, 10_000)
     const outcome: Outcome = { kind: "text", failure: { key: "401", detail: "no" } }
     collector.add({ index: 0, scheduledMs: 0, endMs: 0, counted: true, outcome })
-    const failed = {
-      ...resultOf(1, 1),
-      points: [collector.result({ loop: "closed", clients: 1 }, driven)],
-    }
-    expect(pageOf(stored(failed))).not.toContain("NaN")
-    expect(linesOf(stored(failed)).join("\n")).toContain("1 failed (401): no")
+    const { section } = collector.result({ loop: "closed", clients: 1 }, driven)
+    const failed = stored({ ...resultOf(1, 1), sections: [section] })
+    expect(pageOf(failed)).not.toContain("NaN")
+    expect(reportText(failed)).toContain("1 failed (401): no")
   })
 })
 
@@ -248,8 +279,8 @@ it.each([
   "7",
   "null",
   "{}",
-  '{"form":"edgewise-bench"}',
-  '{"form":"edgewise-bench","version":2,"points":[]}',
+  '{"form":"edgewise-result"}',
+  '{"form":"edgewise-result","version":2,"sections":[]}',
 ])("refuses %s as a result", (text) => {
   expect(() => readResult(text, "a.json")).toThrow(WrongResult)
 })
@@ -264,5 +295,5 @@ it("numbers have three digits and their unit", () => {
     "123",
     "99999",
   ])
-  expect([shown(12_345, "ms"), shown(0.05, "share"), shown(Number.NaN, "ms")]).toEqual(["12.3 s", "5 %", "–"])
+  expect([shown(12_345, "ms"), shown(0.05, "share"), shown(null, "ms")]).toEqual(["12.3 s", "5 %", "- ms"])
 })

@@ -1,7 +1,7 @@
 // The image from which the Dockerfile starts, made on this machine: Debian's `debootstrap` from the mirror that apt uses,
 // without the files that the slim image of Docker Hub leaves out either.
 import { execFileSync } from "node:child_process"
-import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs"
+import { cpSync, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 
 /** The public mirror, for a machine whose apt reads none of Debian. */
@@ -39,8 +39,11 @@ const removeLeftOut = (root: string): void => {
   }
 }
 
+/** Where an operator of a Debian machine puts authorities that it trusts besides Debian's, e.g. that of a proxy. */
+const ownAuthorities = "/usr/local/share/ca-certificates"
+
 /**
- * Takes about a minute. Needs root.
+ * Takes about a minute. Needs root. The system trusts what this machine trusts.
  * @param suite of Debian, e.g. `trixie`
  * @param root a folder that does not exist yet
  */
@@ -54,5 +57,6 @@ export const makeDebian = (suite: string, root: string): void => {
     `deb ${mirror} ${suite} main\ndeb ${security} ${suite}-security main\n`,
   )
   writeFileSync(join(root, "etc/dpkg/dpkg.cfg.d/docker"), dpkgRules)
+  if (existsSync(ownAuthorities)) cpSync(ownAuthorities, join(root, ownAuthorities), { recursive: true })
   removeLeftOut(root)
 }

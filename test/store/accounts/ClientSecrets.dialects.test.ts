@@ -5,6 +5,7 @@ import { TestClock } from "effect/testing"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { ClientSecrets, maxLiveSecrets } from "#store/accounts/ClientSecrets.ts"
 import { eachDialect } from "../Dialects.ts"
+import { beforeDeletions } from "../EarlierSchema.ts"
 
 const principal = Effect.gen(function* () {
   const accounts = yield* Accounts
@@ -62,6 +63,7 @@ eachDialect(({ fresh, shared }) => {
             expiresAtMs: 60_000,
             terms: "{}",
           })
+          yield* beforeDeletions
           yield* sql`ALTER TABLE client_secrets DROP COLUMN spent_micro_dollars`
           yield* sql`DELETE FROM migrations WHERE migration_id >= 7`
           return secret

@@ -11,6 +11,7 @@ import { developmentKey, hasDevelopmentKey } from "#store/accounts/DevKey.ts"
 import type { StoreUnavailable } from "#store/files/StoreErrors.ts"
 import type { Store } from "#store/Store.ts"
 import { eachDialect } from "../Dialects.ts"
+import { beforeDeletions } from "../EarlierSchema.ts"
 import { tempDir } from "../TempDir.ts"
 
 const apiKey = apiKeyFrom(Buffer.alloc(24, 7))
@@ -27,6 +28,7 @@ const asEarlierVersion = ({ credits, registeredMs }: { credits: number; register
     yield* sql`
       UPDATE api_keys SET created_at_ms = (SELECT created_at_ms FROM orgs WHERE name = 'dev')
         + CASE WHEN id = ${other.keyId} THEN 60000 ELSE CAST(${registeredMs} AS BIGINT) END`
+    yield* beforeDeletions
     yield* sql`ALTER TABLE api_keys DROP COLUMN development`
     yield* sql`DROP TABLE client_secrets`
     yield* sql`DELETE FROM migrations WHERE migration_id >= 5`

@@ -8,14 +8,14 @@ import fc from "fast-check"
 import {
   AnswerBounds,
   type AnswerId,
-  answerLifeMs,
   IdempotencyStore,
   type StoredAnswer,
 } from "#store/idempotency/IdempotencyStore.ts"
+import { defaultRetention } from "#store/sql/Retention.ts"
 import { type Dialect, eachDialect } from "../Dialects.ts"
 
 const bytes = (size: number, fill = 1) => new Uint8Array(size).fill(fill)
-const id = (name: string, orgId = "org"): AnswerId => ({ id: name, orgId })
+const id = (name: string, orgId = "org"): AnswerId => ({ id: name, orgId, userId: `${orgId}_user` })
 const answer = (size: number, fill = 1): StoredAnswer => ({
   digest: `digest-${fill}`,
   status: 200,
@@ -99,7 +99,7 @@ eachDialect(({ fresh, name }) => {
         Effect.gen(function* () {
           const answers = yield* IdempotencyStore
           yield* answers.keep(id("a"), answer(10))
-          yield* TestClock.adjust(answerLifeMs - 1)
+          yield* TestClock.adjust(defaultRetention.answerMs - 1)
           expect(yield* answers.has(id("a"))).toBe(true)
           yield* answers.keep(id("b"), answer(10))
           yield* TestClock.adjust(1)
@@ -109,7 +109,7 @@ eachDialect(({ fresh, name }) => {
           yield* answers.keep(id("a"), answer(20, 2))
           expect((yield* answers.find(id("a")))?.body?.length).toBe(20)
           expect(yield* answers.held).toEqual({ answers: 2, bytes: 30 })
-          yield* TestClock.adjust(answerLifeMs - 1)
+          yield* TestClock.adjust(defaultRetention.answerMs - 1)
           yield* answers.purge
           expect(yield* answers.held).toEqual({ answers: 1, bytes: 20 })
         }),

@@ -83,6 +83,11 @@ export class RawConnection {
     return this.received
   }
 
+  /** Whether both directions are over. */
+  get isOver(): boolean {
+    return this.over
+  }
+
   /** The next response; skips 1xx responses. Rejects if the connection closes before a complete head. */
   async response(options: { readonly toHead?: boolean } = {}): Promise<RawResponse> {
     for (;;) {

@@ -81,8 +81,11 @@ export class SocketClient {
     this.socket.send(typeof frame === "string" ? frame : JSON.stringify(frame))
   }
 
-  /** Waits until `condition` holds for the frames so far. */
-  async until(condition: (frames: ReadonlyArray<Record<string, unknown>>) => boolean): Promise<void> {
+  /** Waits until `condition` holds for the frames so far, and no longer than this for the next one. */
+  async until(
+    condition: (frames: ReadonlyArray<Record<string, unknown>>) => boolean,
+    patience = patienceMs,
+  ): Promise<void> {
     while (!condition(this.frames)) {
       if (this.isClosed)
         throw new Error(
@@ -91,7 +94,7 @@ export class SocketClient {
       await new Promise<void>((resolve, reject) => {
         const last = () =>
           reject(new Error(`nothing more came after ${JSON.stringify(this.frames.slice(-3))}`))
-        const timer = setTimeout(last, patienceMs)
+        const timer = setTimeout(last, patience)
         this.changed = () => {
           clearTimeout(timer)
           resolve()

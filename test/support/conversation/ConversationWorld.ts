@@ -12,6 +12,7 @@ import {
   mostBeside,
   mostTurnsDue,
   type Rules,
+  readAheads,
   type State,
   silent,
 } from "#domain/conversation/TurnTaking.ts"
@@ -19,7 +20,9 @@ import {
 type Given = string
 type Happening = Event<Given, string>
 type Doing = Command<Given, string>
-export type Decide = typeof decide
+export interface TurnDecider {
+  readonly decide: typeof decide
+}
 
 interface WorldAnswer {
   readonly isBeside: boolean
@@ -51,7 +54,7 @@ interface Turn {
 const texts = ["yes", "what time is it", "no", "", "  "]
 
 export class ConversationWorld {
-  private readonly decide: Decide
+  private readonly decide: TurnDecider["decide"]
   private readonly numbers: ReadonlyArray<number>
   private at = 0
   state: State<Given>
@@ -65,6 +68,9 @@ export class ConversationWorld {
   private held: Held | undefined
   /** What the commands of this event have dropped. */
   private justDropped: Held | undefined
+  /** Whether the history can take no answer. */
+  private isFull = false
+  private readAtMs: ReadonlyArray<number> = []
   private readonly flushed = new Set<AnswerKey>()
   /** Whether an answer was given before this event or after it. */
   private wasGiven = false
@@ -80,7 +86,7 @@ export class ConversationWorld {
   /** What happened, how often: so that a test can see that everything did. */
   readonly seen = new Map<string, number>()
 
-  constructor(decider: Decide, first: State<Given>, numbers: ReadonlyArray<number>) {
+  constructor({ decide: decider }: TurnDecider, first: State<Given>, numbers: ReadonlyArray<number>) {
     this.decide = decider
     this.state = first
     this.numbers = numbers
@@ -106,7 +112,7 @@ export class ConversationWorld {
     return this.turns.filter(({ isTranscribed }) => !isTranscribed)
   }
 
-  private get facts(): Facts {
+  private get facts(): Facts<string> {
     const { answer, prepared } = this.state
     const given = answer === undefined ? undefined : this.answers.get(answer.key)
     return {
@@ -114,6 +120,7 @@ export class ConversationWorld {
       version: this.version,
       playingMs: this.playingMs,
       answer: given?.phase ?? "over",
+      overflow: this.isFull ? "full" : undefined,
       preparedHasFailed: prepared === undefined || this.held?.key !== prepared.key || this.held.isOver,
     }
   }
@@ -124,6 +131,7 @@ export class ConversationWorld {
   step(): void {
     this.nowMs += 1 + this.draw(400)
     this.playingMs = Math.max(0, this.playingMs - this.draw(120))
+    if (this.draw(12) === 0) this.isFull = this.draw(3) === 0
     if (this.draw(20) === 0) return this.turnAsForeseen()
     const event = this.next()
     if (event !== undefined) this.happen(event)
@@ -134,6 +142,7 @@ export class ConversationWorld {
     const mayIntervene = () => {
       // Two causes of answers are never of the same time.
       this.nowMs++
+      if (this.draw(12) === 0) this.isFull = !this.isFull
       const event = this.draw(6) === 0 ? this.next() : undefined
       if (event !== undefined) this.happen(event)
     }
@@ -361,14 +370,11 @@ export class ConversationWorld {
         if (turn.fate === "waits" && (turn.text ?? "").trim() === "") turn.fate = "dropped"
         return () => {}
       }
-      case "words last":
-        return (commands) =>
-          assert.deepEqual(
-            commands,
-            rules.creates && !wasAnswering
-              ? [{ do: "read ahead", turn: { itemId: event.itemId, text: event.text } }]
-              : [],
-          )
+      case "words last": {
+        const isRead = rules.creates && !wasAnswering && this.mayReadAhead()
+        const turn = { itemId: event.itemId, text: event.text }
+        return (commands) => assert.deepEqual(commands, isRead ? [{ do: "read ahead", turn }] : [])
+      }
       case "foreseen": {
         this.foreseen = event.text === undefined ? undefined : { itemId: event.itemId, text: event.text }
         const before = this.held
@@ -384,7 +390,8 @@ export class ConversationWorld {
           event.text.trim() !== "" &&
           rules.creates &&
           !wasAnswering &&
-          unheard === 0
+          unheard === 0 &&
+          !this.isFull
         return (commands) => {
           assert.equal(ofKind(commands, "prepare").length, !stood && isPrepared ? 1 : 0)
           if (stood) assert.equal(this.held, before, "what stands is kept")
@@ -435,11 +442,13 @@ export class ConversationWorld {
           assert.deepEqual(second, cut)
         }
       }
-      case "rules changed":
+      case "rules changed": {
+        const isRead = this.mayReadAhead()
         return (commands) => {
           assert.deepEqual(this.state.rules, event.rules)
-          assert.deepEqual(commands, [{ do: "read ahead", turn: undefined }])
+          assert.deepEqual(commands, isRead ? [{ do: "read ahead", turn: undefined }] : [])
         }
+      }
       case "ended": {
         const isCurrent = event.key === this.current
         if (isCurrent) this.current = undefined
@@ -459,12 +468,27 @@ export class ConversationWorld {
       }
       case "did not begin":
         return (commands) => {
-          if (event.error === undefined)
-            assert.equal(ofKind(commands, "start").length, 1, "what was prepared and failed is made anew")
+          if (event.error !== undefined) return
+          const kind = this.isFull ? "fail" : "start"
+          assert.equal(ofKind(commands, kind).length, 1, "what was prepared and failed is made anew")
         }
       default:
         return () => {}
     }
+  }
+
+  /** Whether something may be read ahead now; then it is. */
+  private mayReadAhead(): boolean {
+    let left = readAheads.burst
+    let sinceMs = 0
+    for (const atMs of this.readAtMs) {
+      left = Math.min(readAheads.burst, left + ((atMs - sinceMs) / 1000) * readAheads.perSecond) - 1
+      sinceMs = atMs
+    }
+    const now = Math.min(readAheads.burst, left + ((this.nowMs - sinceMs) / 1000) * readAheads.perSecond)
+    if (now < 1) return false
+    this.readAtMs = [...this.readAtMs, this.nowMs]
+    return true
   }
 
   private settled(ask: Ask): void {
@@ -476,6 +500,7 @@ export class ConversationWorld {
       case "start":
         return this.start(command)
       case "prepare":
+        assert.equal(this.isFull, false, "a full history takes no answer")
         assert.equal(this.held, undefined, "one answer is prepared at a time")
         assert.ok(command.text.trim() !== "")
         if (this.draw(6) === 0) return { is: "did not begin", key: command.key, error: "no memory" }
@@ -527,6 +552,7 @@ export class ConversationWorld {
         this.settled(command.ask)
         return undefined
       case "fail":
+        if (command.error === "full") assert.equal(this.isFull, true)
         if (command.ask !== undefined) this.settled(command.ask)
         return undefined
       case "await silence":
@@ -563,6 +589,7 @@ export class ConversationWorld {
   }
 
   private start(command: Extract<Doing, { readonly do: "start" }>): Happening {
+    assert.equal(this.isFull, false, "a full history takes no answer")
     const created = this.createdAtMs.get(command.cause.atMs)
     const isBeside = created !== undefined && this.asks.get(created.ask) === "create beside"
     if (created !== undefined && command.options !== undefined) assert.equal(command.options, created.options)
@@ -636,7 +663,7 @@ export class ConversationWorld {
         const isDue = due.some((one) => one.of === "turn" && one.itemId === turn.id)
         if (isDue) continue
         // A turn that comes to its time while an answer is given is not answered.
-        assert.ok(this.wasGiven || this.isAnswering, `${turn.id} is forgotten`)
+        assert.ok(this.wasGiven || this.isAnswering || this.isFull, `${turn.id} is forgotten`)
         turn.fate = "dropped"
       }
     const [first] = due
@@ -680,7 +707,7 @@ const rules = { creates: true, interrupts: true, idleMs: null }
 const steps = fc.array(fc.nat(1_000_000), { minLength: 40, maxLength: 120 })
 
 /** Lives through random histories with a decider; throws at the first promise that is broken. How often each event and command was. */
-export const liveHistories = (decider: Decide, count: number): ReadonlyMap<string, number> => {
+export const liveHistories = (decider: TurnDecider, count: number): ReadonlyMap<string, number> => {
   const seen = new Map<string, number>()
   fc.assert(
     fc.property(steps, (numbers) => {

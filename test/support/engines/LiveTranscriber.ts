@@ -98,8 +98,8 @@ export const fileAnswer = (
   const model = stubModel("transcription", (request, listener) =>
     Effect.sync(() => {
       const { end, segments } = fakeTranscript(inMemory(request), pieceSeconds, words)
-      listener.started({ language: end.language }, { pause: () => {}, resume: () => {} })
-      for (const segment of segments) listener.unit(segment)
+      listener.started?.({ language: end.language }, { pause: () => {}, resume: () => {} })
+      for (const segment of segments) listener.take(segment)
       return end
     }),
   )

@@ -43,6 +43,7 @@ const needsTable = {
     found: () => browserPath !== undefined,
     missing: "no Chromium or Chrome found; Debian package chromium",
   },
+  apt: program("apt-get", "apt, on a Debian system", "--version"),
   caddy: program("caddy", "caddy", "version"),
   curl: program("curl", "curl", "--version"),
   debootstrap: program("debootstrap", "debootstrap", "--version"),
@@ -55,6 +56,7 @@ const needsTable = {
   opusinfo: program("opusinfo", "opus-tools", "--version"),
   podman: program("podman", "podman, with runc", "--version"),
   python3: program("python3", "python3", "--version"),
+  qemu: program("qemu-aarch64-static", "qemu-user-static", "--version"),
   script: program("script", "bsdutils", "--version"),
   prlimit: program("prlimit", "util-linux", "--version"),
   confinement: {

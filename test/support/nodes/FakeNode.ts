@@ -1,7 +1,6 @@
 // Deployments of the fake engine and a registry of them, for tests of the code that uses engines.
 import { Layer, Logger, Schema } from "effect"
 import { Device, type DeviceOptions } from "#actors/device/Device.ts"
-import { MemoryPressureLevel } from "#actors/device/MemoryPressureLevel.ts"
 import { NvidiaSmi } from "#actors/device/NvidiaSmi.ts"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import type { RedeploymentOptions } from "#actors/model/Redeployment.ts"
@@ -65,7 +64,4 @@ export const fakeWorld = ({ device, log = quiet, models, ...options }: FakeWorld
   ModelRegistry.layer(
     models.map((model) => fakeDeployment(model)),
     options,
-  ).pipe(
-    Layer.provideMerge(Layer.mergeAll(Device.layer(device), MemoryPressureLevel.layer)),
-    Layer.provide(Layer.merge(NvidiaSmi.none, log)),
-  )
+  ).pipe(Layer.provideMerge(Device.layer(device)), Layer.provide(Layer.merge(NvidiaSmi.none, log)))

@@ -5,7 +5,7 @@ import { builtInCatalog } from "#config/settings/NodeSettings.ts"
 import { pieceSamples, SpeechScript } from "#engines/fake/SpeechScript.ts"
 import { type RawResponse, rawRequest, requestBytes } from "../clients/RawHttp.ts"
 import type { TestModel } from "./TestCatalog.ts"
-import type { TestNode } from "./TestNode.ts"
+import { eventually, type TestNode } from "./TestNode.ts"
 
 export interface SpeechTestModel extends TestModel {
   readonly speech: Readonly<Record<string, unknown>>
@@ -104,6 +104,17 @@ export const speechRequestBytes = (node: TestNode, body: unknown, key = node.key
     { authorization: `Bearer ${key}`, "content-type": "application/json" },
     typeof body === "string" ? body : JSON.stringify(body),
   )
+
+/** `speak`, again while the node refuses it: a machine that is too busy to keep up with a stream admits none at that moment. */
+export const speakWhenAdmitted = async (node: TestNode, body: unknown): Promise<RawResponse> => {
+  let reply = await speak(node, body)
+  await eventually(async () => {
+    if (reply.status !== 503) return true
+    reply = await speak(node, body)
+    return reply.status !== 503
+  }, "the node admits the stream")
+  return reply
+}
 
 /** One speech request as raw bytes on its own connection. */
 export const speak = (node: TestNode, body: unknown, key?: string): Promise<RawResponse> =>

@@ -20,6 +20,8 @@ export interface HubBehaviour {
   listStatus?: number
   /** Sent as the listing. */
   listing?: string
+  /** The licence in the listing; Apache-2.0 if it is absent. */
+  licence?: string
   /** Sizes in the listing, by the last part of a path. */
   listedSizes?: Readonly<Record<string, number>>
   /** Answers of the storage to its first requests, one each, before it serves files. */
@@ -82,6 +84,7 @@ const listingOf = (
   repo: string,
   revision: string,
   sizes: Readonly<Record<string, number>> = {},
+  license = "apache-2.0",
 ): object | undefined => {
   const keys = Object.keys(files).filter((key) => key.startsWith(`${repo}/`))
   const commits = new Set(keys.map((key) => key.split("/")[2]))
@@ -91,7 +94,7 @@ const listingOf = (
   return {
     id: repo,
     sha: commit,
-    cardData: { license: "apache-2.0" },
+    cardData: { license },
     siblings: listed.map((key) => {
       const bytes = files[key]!
       const rfilename = key.split("/").slice(3).join("/")
@@ -168,7 +171,7 @@ export const startHub = async (files: Readonly<Record<string, Buffer>>): Promise
     }
     const list = /^api\/models\/([^/]+\/[^/]+)\/revision\/([^/?]+)\?blobs=true$/.exec(key)
     if (list !== null) {
-      const record = listingOf(files, list[1]!, list[2]!, behaviour.listedSizes)
+      const record = listingOf(files, list[1]!, list[2]!, behaviour.listedSizes, behaviour.licence)
       const status = behaviour.listStatus ?? (record === undefined ? 404 : 200)
       response.writeHead(status, { "content-type": "application/json", "retry-after": "0" })
       response.end(behaviour.listing ?? JSON.stringify(record ?? { error: "Repository not found" }))

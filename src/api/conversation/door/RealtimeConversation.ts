@@ -20,11 +20,12 @@ import { CurrentSpendingLimit } from "#store/ledger/SpendingLimit.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { RateLimit } from "../../access/RateLimit.ts"
 import { AudioIntake } from "../../live/AudioIntake.ts"
-import { EventReader } from "../../live/EventReader.ts"
+import { EventReader, eventSize } from "../../live/EventReader.ts"
 import { identifyLive, isWebSocket, liveCredential, upgradeLive } from "../../live/LiveAdmission.ts"
 import { RealtimeItems, type Tell } from "../../live/RealtimeItems.ts"
 import { followed, realtimeTranscription } from "../../live/RealtimeTranscription.ts"
 import { socketShare } from "../../live/SocketShare.ts"
+import { writeEvent } from "../../live/WriteEvent.ts"
 import { traceSession } from "../../tracing/SessionTrace.ts"
 import { Conversation } from "../Conversation.ts"
 import { conversationModels, converses, firstSettings, presetOf } from "../ConversationModels.ts"
@@ -89,12 +90,12 @@ const converse = Effect.fnUntraced(function* (
   const expiresAt = Math.floor(Date.now() / 1000) + secondsOf(limits)
   const facts = { id: `sess_${newId()}`, model: models.asked, expiresAt }
   const life = Effect.gen(function* () {
-    const connection = yield* upgradeLive(request)
+    const connection = yield* upgradeLive(request, eventSize)
     const reader = yield* connection.reader
     const writer = yield* connection.writer
     const scope = yield* Effect.scope
     const tell: Tell = (type, event = {}) =>
-      writer.write(JSON.stringify({ type, event_id: `event_${newId()}`, ...event }))
+      writeEvent(writer, { type, event_id: `event_${newId()}`, ...event })
     const history = new History(share.held)
     const played = new PlayedAudio()
     const toListenRate = new Resampler(SPEECH_RATE_HZ, LISTEN_RATE_HZ)

@@ -1,12 +1,14 @@
 // Facts about the machine: cores, container quota, memory, caches, and its load before the measurements. Complete on
 // Linux; on other systems the unknown parts are null. Parsers are pure.
+
 import { readFileSync } from "node:fs"
 import { cpus, freemem, loadavg, release, totalmem, type } from "node:os"
 import { Effect } from "effect"
 import { makeUtilization, processorName } from "#actors/device/HostProcessor.ts"
 import { readCores } from "#actors/threads/ReadCores.ts"
+import { rounded } from "#harness/report/Figure.ts"
+import { digits } from "#harness/report/Format.ts"
 import type { Machine } from "../report/Document.ts"
-import { rounded } from "../report/Document.ts"
 import { readBandwidth } from "./ReadBandwidth.ts"
 
 const read = (path: string): string => {
@@ -87,6 +89,6 @@ export const disturbance = ({
   const isBusy = busy_percent === null ? load_1m / hardware_threads >= busyLoad : busy_percent >= busyPercent
   const share = busy_percent === null ? "" : `${busy_percent} % of its processors in use, `
   return isBusy
-    ? `the machine was busy before the measurements (${share}load ${load_1m}): the figures are lower than on a quiet machine`
+    ? `the machine was busy before the measurements (${share}load ${digits(load_1m)}): the figures are lower than on a quiet machine`
     : undefined
 }

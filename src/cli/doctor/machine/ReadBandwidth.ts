@@ -1,9 +1,10 @@
 // Measures how fast memory is read, by one thread and by one thread on each physical core. Each thread searches a
 // buffer larger than any cache for a byte that is not in it; the C library does that as fast as memory delivers.
+
 import { Worker } from "node:worker_threads"
 import { Effect } from "effect"
+import { rounded } from "#harness/report/Figure.ts"
 import type { Machine } from "../report/Document.ts"
-import { rounded } from "../report/Document.ts"
 
 const mebibyte = 1024 * 1024
 /** Buffer of each thread; larger if the last-level cache is. */

@@ -1,8 +1,9 @@
 // Rates readings of the environment as ok, warning or failure, with advice. Pure.
 import { Result } from "effect"
+import { digits, shown } from "#harness/report/Format.ts"
 import { type ChoiceFacts, preferredTransport, transportLine } from "#transport/server/TransportChoice.ts"
 import type { Machine, Surrounding } from "../report/Document.ts"
-import { bytesShown, counted, msShown, shown } from "../report/Words.ts"
+import { bytesShown, counted } from "../report/Words.ts"
 import { disturbance } from "./MachineFacts.ts"
 
 export const ok = (name: string, detail: string): Surrounding => ({
@@ -146,7 +147,7 @@ export const coresVerdict = ({
   if (quota_cores !== null && quota_cores < hardware_threads) {
     return warning(
       "processor",
-      `${detail}; the container allows ${shown(quota_cores)} cores`,
+      `${detail}; the container allows ${digits(quota_cores)} cores`,
       "raise the container's CPU limit, or expect stalls when it is used up",
     )
   }
@@ -161,7 +162,7 @@ export const coresVerdict = ({
 
 /** Rates the median duration of a timer of 1 ms. */
 export const timersVerdict = (medianMs: number): Surrounding => {
-  const detail = `a timer of 1 ms takes ${msShown(medianMs)}`
+  const detail = `a timer of 1 ms takes ${shown(medianMs, "ms")}`
   return medianMs > 5
     ? warning(
         "timers",
@@ -179,7 +180,7 @@ export const loopbackVerdict = (medianMs: number | undefined): Surrounding => {
       "check the firewall and the loopback interface",
     )
   }
-  const detail = `a round trip over 127.0.0.1 takes ${msShown(medianMs)}`
+  const detail = `a round trip over 127.0.0.1 takes ${shown(medianMs, "ms")}`
   return medianMs > 2
     ? warning("loopback", detail, "check for a busy machine or a filter on loopback")
     : ok("loopback", detail)

@@ -1,5 +1,4 @@
-// Facts about an engine's process: its processor time, and the native libraries that it has loaded. Known on Linux
-// only. The parsers are pure.
+// The native libraries that an engine's process has loaded. Known on Linux only. The parser is pure.
 import { readFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { join } from "node:path"
@@ -12,20 +11,6 @@ const read = (path: string): string => {
     return ""
   }
 }
-
-/** The unit of /proc/PID/stat on every Linux that Node runs on. */
-const msPerTick = 10
-
-/** Processor time from a line of /proc/PID/stat: fields 14 and 15, counted after the command's name. */
-export const cpuMsFrom = (stat: string): number | undefined => {
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
-  const ticks = Number(fields[11]) + Number(fields[12])
-  return Number.isFinite(ticks) ? ticks * msPerTick : undefined
-}
-
-/** Processor time that a process has used since it started, all threads together. Undefined if it has ended. */
-export const cpuMsOf = (pid: number | undefined): number | undefined =>
-  pid === undefined ? undefined : cpuMsFrom(read(`/proc/${pid}/stat`))
 
 const firstGroup = (text: string, pattern: RegExp): string | null => pattern.exec(text)?.[1] ?? null
 

@@ -46,14 +46,18 @@ export const emptyReport = (
 })
 
 /** Reduces the engine's message to one line. */
-const oneLine = (text: string): string =>
+export const oneLine = (text: string): string =>
   text
     .trim()
     .replace(/\s*\n\s*/g, "; ")
     .slice(0, 500)
 
 /** Facts of a loaded model. Fails if it cannot be loaded. */
-const loaded = Effect.fnUntraced(function* (node: PrivateNode, { id }: ModelEntry, deadlineMs: number) {
+export const loaded = Effect.fnUntraced(function* (
+  node: PrivateNode,
+  { id }: ModelEntry,
+  deadlineMs: number,
+) {
   const model = node.registry.model(id)
   if (model === undefined) return yield* new NotMeasured({ problem: "it is not deployed" })
   const facts = yield* model.load(false).pipe(

@@ -1,10 +1,13 @@
 // Measures a speech model: first audio, real-time factor, and how many streams ("play-outs") the node admits at once
 // and serves without a gap.
+
 import { Effect } from "effect"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { MAX_STREAM_LOAD } from "#domain/models/StreamLoad.ts"
+import { rounded } from "#harness/report/Figure.ts"
+import { digits } from "#harness/report/Format.ts"
 import type { Voice } from "../load/Tasks.ts"
-import { rounded, type Speech, timesOf } from "../report/Document.ts"
+import { type Speech, timesOf } from "../report/Document.ts"
 import { attempt, leftMs, type Measuring, withCores } from "./Measuring.ts"
 import { sentence, speechOf } from "./Prompts.ts"
 
@@ -67,7 +70,7 @@ const playOuts = Effect.fnUntraced(function* (measuring: Measuring, voice: Voice
   const admitted = streams - refused
   if (firstAudioMs.length < admitted) {
     measuring.incomplete.push(
-      `play-outs: ${firstAudioMs.length} of ${admitted} had their first audio in the ${rounded(deadlineMs / 1000)} s that were left`,
+      `play-outs: ${firstAudioMs.length} of ${admitted} had their first audio in the ${digits(deadlineMs / 1000)} s that were left`,
     )
   }
   return {

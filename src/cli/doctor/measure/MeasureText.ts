@@ -1,8 +1,11 @@
 // Measures a text model at 1, 4 and 16 streams: prompt tokens a second, reply tokens a second, and time to the first
 // token. The prompts' length is derived from a short first reply, so that a large model on a small machine finishes in
 // time too.
+
 import { Effect } from "effect"
-import { rounded, type TextLevel, timesOf } from "../report/Document.ts"
+import { median } from "#harness/figures/Statistics.ts"
+import { rounded } from "#harness/report/Figure.ts"
+import { type TextLevel, timesOf } from "../report/Document.ts"
 import { attempt, leftMs, type Measuring, withCores } from "./Measuring.ts"
 import { promptOf } from "./Prompts.ts"
 
@@ -71,7 +74,8 @@ const promptRate = Effect.fnUntraced(function* (
     rounds.push({ rate, tokens: sum / answered.length })
     if (answered.length < streams) break
   }
-  return rounds.toSorted((a, b) => a.rate - b.rate)[Math.floor((rounds.length - 1) / 2)]
+  if (rounds.length === 0) return undefined
+  return { rate: median(rounds.map(({ rate }) => rate)), tokens: median(rounds.map(({ tokens }) => tokens)) }
 })
 
 const replyRate = Effect.fnUntraced(function* (

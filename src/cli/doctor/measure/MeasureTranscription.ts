@@ -1,6 +1,7 @@
 // Measures a transcription model: the real-time factor of a file, captions of one live session, how many live sessions
 // the node admits, and captions with all of them active. The audio is that of the built-in recogniser's evaluation
 // clips.
+
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -8,7 +9,8 @@ import { Effect, Fiber } from "effect"
 import { WAV_HEADER_BYTES } from "#audio/codecs/Wav.ts"
 import { bytesToS16, LISTEN_RATE_HZ } from "#domain/audio/Audio.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
-import { rounded, type Transcription, timesOf } from "../report/Document.ts"
+import { rounded } from "#harness/report/Figure.ts"
+import { type Transcription, timesOf } from "../report/Document.ts"
 import { attempt, leftMs, type Measuring, withCores } from "./Measuring.ts"
 
 const clipFolder = fileURLToPath(new URL("../../../../models/whisper-demo-en/eval", import.meta.url))

@@ -1,12 +1,13 @@
 // The shared state of a model's measurements: the private node, the load client, the remaining time, and a list of
 // incomplete measurements.
+
 import { Effect } from "effect"
 import { processorTimes } from "#actors/device/HostProcessor.ts"
+import { processorMsOf } from "#actors/device/ProcessorTime.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
+import { rounded } from "#harness/report/Figure.ts"
 import type { LoadClient, NotMeasured } from "../load/LoadClient.ts"
 import type { Cores } from "../report/Document.ts"
-import { rounded } from "../report/Document.ts"
-import { cpuMsOf } from "./EngineProcessFacts.ts"
 import type { PrivateNode } from "./PrivateNode.ts"
 
 export interface Measuring {
@@ -39,9 +40,10 @@ export const attempt = <A>(
 /** Processor time used so far, milliseconds: of the engine, of this process, and of all processors together. */
 const timesNow = ({ model, node }: Measuring) => {
   const { system, user } = process.cpuUsage()
+  const pid = node.registry.find(model)?.host?.gauges().pid
   return {
     atMs: performance.now(),
-    engine: cpuMsOf(node.registry.find(model)?.host?.gauges().pid),
+    engine: pid === undefined ? undefined : processorMsOf(pid),
     own: (system + user) / 1000,
     machine: processorTimes(),
   }

@@ -1,7 +1,8 @@
 // The schema of `edgewise doctor --json` (docs/doctor.md). Field names are stable; new ones may be added. `null` means
 // that something was not measured or the system does not report it.
 import { Schema } from "effect"
-import { percentile, spreadOf } from "#harness/figures/Statistics.ts"
+import { spreadOf } from "#harness/figures/Statistics.ts"
+import { rounded } from "#harness/report/Figure.ts"
 
 const number = Schema.NullOr(Schema.Finite)
 const text = Schema.NullOr(Schema.String)
@@ -41,8 +42,13 @@ export const Machine = Schema.Struct({
 })
 export type Machine = typeof Machine.Type
 
-/** Median and worst of several times. */
-export const Times = Schema.Struct({ median: Schema.Finite, worst: Schema.Finite, count: Schema.Finite })
+/** Median, best and worst of several times. `best` was added later; older documents lack it. */
+export const Times = Schema.Struct({
+  median: Schema.Finite,
+  best: Schema.optionalKey(Schema.Finite),
+  worst: Schema.Finite,
+  count: Schema.Finite,
+})
 export type Times = typeof Times.Type
 
 /**
@@ -197,12 +203,13 @@ export const Document = Schema.Struct({
 })
 export type Document = typeof Document.Type
 
-/** Three significant digits: the precision of measurements of a few seconds. */
-export const rounded = (value: number): number => (value === 0 ? 0 : Number(value.toPrecision(3)))
+/** Whether it says that it is one; the schema decides. */
+export const isDocument = (value: unknown): boolean =>
+  typeof value === "object" && value !== null && "schema" in value && value.schema === schemaName
 
-/** Median and worst. null for an empty list. */
+/** Median, best and worst. null for an empty list. */
 export const timesOf = (values: ReadonlyArray<number>): Times | null => {
   if (values.length === 0) return null
-  const { high, readings } = spreadOf(values)
-  return { median: rounded(percentile(values, 0.5)), worst: rounded(high), count: readings }
+  const { high, low, median, readings } = spreadOf(values)
+  return { median: rounded(median), best: rounded(low), worst: rounded(high), count: readings }
 }

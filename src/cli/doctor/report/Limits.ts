@@ -4,8 +4,9 @@
 import { longestFirstAudioMs } from "#domain/audio/FirstAudio.ts"
 import { fullShare } from "#domain/audio/LivePace.ts"
 import { MAX_STREAM_LOAD } from "#domain/models/StreamLoad.ts"
+import { digits, shown } from "#harness/report/Format.ts"
 import type { Cores, Machine, ModelReport, Speech, TextLevel, Transcription } from "./Document.ts"
-import { bytesShown, counted, msShown, orDash, shown } from "./Words.ts"
+import { bytesShown, counted } from "./Words.ts"
 
 /** Share of its threads' time from which an engine counts as busy all the time. */
 const busyShare = 0.85
@@ -41,9 +42,9 @@ const busyLine = (machine: Given, report: ModelReport, cores: Cores | null): Rea
   if (threads === null || cores === null || cores.engine === null) return []
   const share = cores.engine / threads
   if (share < busyShare) {
-    const others = `the node and the load client used ${shown(cores.node)} cores, other work ${orDash(cores.other)}`
+    const others = `the node and the load client used ${digits(cores.node)} cores, other work ${digits(cores.other)}`
     return [
-      `waiting: its ${counted(threads, "thread")} computed ${shown(share * 100)} % of the time; ${others}`,
+      `waiting: its ${counted(threads, "thread")} computed ${digits(share * 100)} % of the time; ${others}`,
     ]
   }
   const busy = `its ${counted(threads, "thread was", "threads were")} busy all the time`
@@ -67,7 +68,7 @@ const bandwidthLine = (
   // Weights that fit the cache say nothing about memory.
   if (limit === null || weightBytes < 2 * (machine.last_level_cache_bytes ?? 0)) return []
   const used = (weightBytes * tokensPerSecond) / 1e9
-  const facts = `each token reads ${bytesShown(weightBytes)} of weights, ${shown(used)} GB/s; reading alone reached ${shown(limit)} GB/s here`
+  const facts = `each token reads ${bytesShown(weightBytes)} of weights, ${digits(used)} GB/s; reading alone reached ${digits(limit)} GB/s here`
   return [
     used >= limit * bandwidthShare
       ? `one reply: memory bandwidth (${facts})`
@@ -89,8 +90,8 @@ const textLimits = (machine: Given, report: ModelReport, levels: ReadonlyArray<T
     const gain = most / one
     lines.push(
       gain < flatGain
-        ? `more streams: ${last.streams} give ${shown(gain)} times the tokens of one, so they share what one uses alone`
-        : `more streams: ${last.streams} give ${shown(gain)} times the tokens of one`,
+        ? `more streams: ${last.streams} give ${digits(gain)} times the tokens of one, so they share what one uses alone`
+        : `more streams: ${last.streams} give ${digits(gain)} times the tokens of one`,
     )
   }
   if (last !== undefined) lines.push(...busyLine(machine, report, last.cores))
@@ -112,7 +113,7 @@ const refusalLine = (
   }
   if (factor !== null && (admitted + 1) * factor > MAX_STREAM_LOAD) {
     return [
-      `admission: the node lets streams take ${MAX_STREAM_LOAD * 100} % of the engine, at ${shown(factor)} s of work per second of speech`,
+      `admission: the node lets streams take ${MAX_STREAM_LOAD * 100} % of the engine, at ${digits(factor)} s of work per second of speech`,
     ]
   }
   return [
@@ -126,7 +127,7 @@ const speechLimits = (machine: Given, report: ModelReport, speech: Speech) => {
   const factor = play_outs?.admission_factor ?? null
   if (real_time_factor !== null && real_time_factor > 1)
     lines.push(
-      `slower than real time: ${shown(real_time_factor)} s of work per second of speech, so a stream has gaps`,
+      `slower than real time: ${digits(real_time_factor)} s of work per second of speech, so a stream has gaps`,
     )
   if (play_outs?.refused === true) lines.push(...refusalLine(report.slots, play_outs.admitted, factor))
   if (play_outs !== null && play_outs.ran_dry > 0) {
@@ -145,7 +146,7 @@ const transcriptionLimits = (machine: Given, report: ModelReport, transcription:
   const { admitted, refused, window_ms } = live
   if (refused === true && admitted !== null && window_ms !== null) {
     lines.push(
-      `live admission: a window of ${live.window_seconds} s costs ${msShown(window_ms)}, and sessions may take ${fullShare * 100} % of the engine`,
+      `live admission: a window of ${live.window_seconds} s costs ${shown(window_ms, "ms")}, and sessions may take ${fullShare * 100} % of the engine`,
     )
   }
   if (window_ms !== null && window_ms > live.window_seconds * 1000)

@@ -1,14 +1,10 @@
 // The report as text: the machine, the environment, a table for each kind of model, memory, and limits. Pure.
-import { table } from "../../shared/Output.ts"
-import type { Document, ModelReport, Surrounding, Times } from "./Document.ts"
-import { bytesShown, counted, msShown, orDash, shown } from "./Words.ts"
-
-const timesShown = (times: Times | null): string =>
-  times === null
-    ? "-"
-    : times.count === 1
-      ? msShown(times.median)
-      : `${msShown(times.median)} (worst ${msShown(times.worst)})`
+import { table } from "#domain/process/Columns.ts"
+import { digits, shown } from "#harness/report/Format.ts"
+import { wideTable } from "#harness/report/Report.ts"
+import type { Document, ModelReport, Surrounding } from "./Document.ts"
+import { measuredKinds, partsOf } from "./MeasuredFigures.ts"
+import { bytesShown, counted } from "./Words.ts"
 
 const marks = { ok: "ok     ", warning: "warning", failure: "FAILURE" } as const
 
@@ -22,87 +18,23 @@ const machineLines = ({ machine }: Document): ReadonlyArray<string> => {
   const given = `${counted(machine.cores, "core")}, ${counted(machine.hardware_threads, "hardware thread")}`
   return [
     `${machine.cpu}, ${given}, ${bytesShown(machine.memory_bytes)}, ${machine.system}`,
-    `memory is read at ${orDash(one_thread)} GB/s by one thread, ${orDash(all_cores)} GB/s by one on each core`,
+    `memory is read at ${digits(one_thread)} GB/s by one thread, ${digits(all_cores)} GB/s by one on each core`,
   ]
 }
 
 /** The model's id, with a mark if its figures are incomplete. */
 const nameOf = ({ id, status }: ModelReport): string => (status === "partial" ? `${id} *` : id)
 
-const textTable = (models: ReadonlyArray<ModelReport>): ReadonlyArray<string> => {
-  const rows = models.flatMap((model) =>
-    (model.text?.levels ?? []).map((level, at) => [
-      at === 0 ? nameOf(model) : "",
-      String(level.streams),
-      orDash(level.prompt_tokens_per_second),
-      orDash(level.reply_tokens_per_second),
-      timesShown(level.first_token_ms),
-      level.first_token_prompt_tokens === null ? "-" : String(level.first_token_prompt_tokens),
-    ]),
-  )
-  const heading = ["text", "streams", "prompt tokens/s", "reply tokens/s", "first token", "after a prompt of"]
-  return rows.length === 0 ? [] : ["", table(heading, rows)]
-}
-
-const speechTable = (models: ReadonlyArray<ModelReport>): ReadonlyArray<string> => {
-  const rows = models.flatMap((model) => {
-    const { speech } = model
-    if (speech === null) return []
-    const play = speech.play_outs
-    const admitted = play === null ? "-" : `${play.refused ? "" : "at least "}${play.admitted}`
-    return [
-      [
-        nameOf(model),
-        orDash(speech.real_time_factor),
-        timesShown(speech.first_audio_ms),
-        admitted,
-        timesShown(play?.first_audio_ms ?? null),
-        play === null ? "-" : String(play.ran_dry),
-      ],
-    ]
+/** A table for each kind of model. */
+const measuredTables = (models: ReadonlyArray<ModelReport>): ReadonlyArray<string> =>
+  measuredKinds.flatMap((kind) => {
+    const parts = models
+      .filter((model) => model.kind === kind)
+      .flatMap((model) => partsOf(model, nameOf(model)))
+    if (parts.length === 0) return []
+    const { heading, rows } = wideTable(kind, parts)
+    return ["", table(heading, rows)]
   })
-  const heading = [
-    "speech",
-    "real-time factor",
-    "first audio",
-    "play-outs admitted",
-    "their first audio",
-    "ran dry",
-  ]
-  return rows.length === 0 ? [] : ["", table(heading, rows)]
-}
-
-const transcriptionTable = (models: ReadonlyArray<ModelReport>): ReadonlyArray<string> => {
-  const rows = models.flatMap((model) => {
-    const { transcription } = model
-    if (transcription === null) return []
-    const { live, real_time_factor, short_clip_ms } = transcription
-    const atOnce = live?.many_speakers == null ? "" : ` (${live.many_speakers.admitted} with all speaking)`
-    const admitted =
-      live?.admitted == null ? "-" : `${live.refused === true ? "" : "at least "}${live.admitted}${atOnce}`
-    return [
-      [
-        nameOf(model),
-        orDash(real_time_factor),
-        short_clip_ms === null ? "-" : msShown(short_clip_ms),
-        admitted,
-        timesShown(live?.one_speaker?.caption_lag_ms ?? null),
-        timesShown(live?.many_speakers?.caption_lag_ms ?? null),
-        timesShown(live?.one_speaker?.final_ms ?? null),
-      ],
-    ]
-  })
-  const heading = [
-    "transcription",
-    "real-time factor",
-    "clip of 4 s",
-    "live sessions admitted",
-    "caption lag alone",
-    "lag with all speaking",
-    "stop to final",
-  ]
-  return rows.length === 0 ? [] : ["", table(heading, rows)]
-}
 
 const librariesShown = ({ libraries }: ModelReport): string =>
   libraries
@@ -116,12 +48,12 @@ const loadedTable = (models: ReadonlyArray<ModelReport>): ReadonlyArray<string> 
     .filter(({ load_ms }) => load_ms !== null)
     .map((model) => [
       nameOf(model),
-      model.load_ms === null ? "-" : msShown(model.load_ms),
+      shown(model.load_ms, "ms"),
       model.memory_bytes === null ? "-" : bytesShown(model.memory_bytes),
       model.threads === null
         ? "-"
         : `${model.threads}${model.threads_from === null ? "" : ` (${model.threads_from})`}`,
-      orDash(model.slots),
+      digits(model.slots),
       librariesShown(model),
     ])
   const heading = ["model", "load", "memory", "threads", "slots", "library"]
@@ -160,13 +92,11 @@ export const pageOf = (document: Document): string =>
     ...machineLines(document),
     "",
     ...document.surroundings.flatMap(surroundingLines),
-    ...textTable(document.models),
-    ...speechTable(document.models),
-    ...transcriptionTable(document.models),
+    ...measuredTables(document.models),
     ...loadedTable(document.models),
     ...memoryLines(document),
     ...modelLines(document),
     ...demonstrationLines(document),
     "",
-    `measured in ${shown(document.took_seconds)} s with edgewise ${document.version}${document.ok ? "" : "; not every model could be measured"}`,
+    `measured in ${digits(document.took_seconds)} s with edgewise ${document.version}${document.ok ? "" : "; not every model could be measured"}`,
   ].join("\n")

@@ -256,6 +256,23 @@ export class JobNotFound extends Schema.TaggedError<JobNotFound>()("JobNotFound"
   }
 }
 
+/** No organization, or no user of it, with the name in this field. The name is not repeated: answers are logged elsewhere. */
+export class AccountNotFound extends Schema.TaggedError<AccountNotFound>()("AccountNotFound", {
+  field: Schema.Literals(["org", "user"]),
+}) {
+  static readonly failure: Failure<AccountNotFound> = {
+    status: 404,
+    fault: "caller",
+    retry: "no",
+    when: "No organization, or no user of it, has this name",
+    detail: ({ field }) =>
+      field === "org"
+        ? "org: no organization has this name"
+        : "user: no user of the organization has this name",
+    param: ({ field }) => field,
+  }
+}
+
 /** Models are serving requests, and the operator did not ask to unload them in spite of that. */
 export class ModelBusy extends Schema.TaggedError<ModelBusy>()("ModelBusy", {
   models: Schema.Array(Schema.String),

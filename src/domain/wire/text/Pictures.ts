@@ -1,6 +1,7 @@
 // Pictures in the messages of chats and responses (protocol 7.15). Schemas.
 import { Schema, SchemaGetter } from "effect"
-import { bytesOfDataUrl, isDataUrl } from "../../pictures/DataUrl.ts"
+import type { KeepsBytes } from "../../json/JsonReader.ts"
+import { bytesOfDataUrl, DataUrlReader, isDataUrl } from "../../pictures/DataUrl.ts"
 import type { PictureFlaw } from "../../pictures/PictureHead.ts"
 import { isObject } from "./Fields.ts"
 
@@ -33,8 +34,7 @@ const asText = {
 }
 
 /**
- * An `https:` or a `data:` URL. Where a large body was parsed on another thread, the bytes of a `data:` URL are here
- * instead, or what is wrong with it.
+ * An `https:` or a `data:` URL. In the place of a long `data:` URL are its bytes, or what is wrong with it.
  */
 export const PictureUrl = Schema.declare(
   (value): value is UrlValue =>
@@ -63,26 +63,62 @@ export const ImagePart = Schema.Struct({
 })
 export type ImagePart = typeof ImagePart.Type
 
-/** Replaces the `data:` URLs in the messages of a parsed body by their bytes. The body is changed. Returns the URLs' characters. */
-export const decodeInlinePictures = (body: unknown): number => {
-  let taken = 0
-  const decoded = (value: unknown): unknown => {
-    if (typeof value !== "string" || !isDataUrl(value)) return value
-    taken += value.length
-    return bytesOfDataUrl(value)
-  }
-  if (!isObject(body)) return taken
+/**
+ * Whether a long text in a body is the `data:` URL of a picture in a message: it stays bytes, of which `decodeInlinePictures` makes
+ * those of the picture. Chat has an object with the URL, responses have the URL.
+ */
+export const keepsPictures: KeepsBytes = (path, beginning) => {
+  const [list, , content, , image, url] = path
+  const isThere =
+    (list === "messages" || list === "input") &&
+    content === "content" &&
+    image === "image_url" &&
+    (path.length === 5 || (path.length === 6 && url === "url"))
+  return isThere && isDataUrl(beginning)
+}
+
+/** A URL of a picture that stayed bytes, and where it stands. */
+interface InlinePicture {
+  readonly url: Uint8Array
+  readonly holder: object
+  readonly key: "url" | "image_url"
+}
+
+const inlinePictures = (body: unknown): ReadonlyArray<InlinePicture> => {
+  const found: Array<InlinePicture> = []
+  if (!isObject(body)) return found
   for (const list of [body.messages, body.input]) {
     for (const message of Array.isArray(list) ? list : []) {
       const parts: unknown = isObject(message) ? message.content : undefined
       for (const part of Array.isArray(parts) ? parts : []) {
-        // Chat has an object with the URL, responses have the URL.
         if (!isObject(part)) continue
         const { image_url } = part
-        if (isObject(image_url)) Object.assign(image_url, { url: decoded(image_url.url) })
-        else if (typeof image_url === "string") Object.assign(part, { image_url: decoded(image_url) })
+        if (image_url instanceof Uint8Array) found.push({ url: image_url, holder: part, key: "image_url" })
+        else if (isObject(image_url) && image_url.url instanceof Uint8Array)
+          found.push({ url: image_url.url, holder: image_url, key: "url" })
       }
     }
   }
-  return taken
+  return found
+}
+
+/**
+ * Replaces the URLs that stayed bytes by the pictures' bytes, or by what is wrong with them. The body is changed. Each call reads on
+ * until `isOver`; true when all is done.
+ */
+export const decodeInlinePictures = (body: unknown): ((isOver: () => boolean) => true | undefined) => {
+  const pictures = inlinePictures(body)
+  let reader: DataUrlReader | undefined
+  let at = 0
+  return (isOver) => {
+    for (let picture = pictures[at]; picture !== undefined; picture = pictures[at]) {
+      reader ??= new DataUrlReader(picture.url)
+      const read = reader.read(isOver)
+      if (read === undefined) return undefined
+      Object.assign(picture.holder, { [picture.key]: read })
+      reader = undefined
+      at++
+    }
+    return true
+  }
 }

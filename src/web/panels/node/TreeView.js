@@ -11,6 +11,7 @@ import { bytesText } from "./Metrics.js"
  * @property {number} restarts
  * @property {{ depth: number, bound: number } | null} mailbox
  * @property {{ memory_bytes?: number, threads?: number, sessions?: number, requests?: number }} holds
+ * @property {ReadonlyArray<{ name: string, reason: string, recovered: boolean }>} gave_up
  * @property {number} children_total
  * @property {ReadonlyArray<TreeNode>} children
  */
@@ -23,7 +24,7 @@ const age = (seconds) => {
 }
 
 /** @param {TreeNode} node */
-const factsOf = ({ age_seconds, children, children_total, holds, mailbox, restarts }) =>
+const factsOf = ({ age_seconds, children, children_total, gave_up, holds, mailbox, restarts }) =>
   [
     age(age_seconds),
     restarts === 0 ? "" : `${restarts} restarts`,
@@ -31,6 +32,7 @@ const factsOf = ({ age_seconds, children, children_total, holds, mailbox, restar
     holds.memory_bytes === undefined || holds.memory_bytes === 0 ? "" : bytesText(holds.memory_bytes),
     holds.requests === undefined || holds.requests === 0 ? "" : `${holds.requests} requests`,
     holds.sessions === undefined || holds.sessions === 0 ? "" : `${holds.sessions} sessions`,
+    ...gave_up.filter(({ recovered }) => !recovered).map(({ name, reason }) => `${name} gave up: ${reason}`),
     children_total > children.length ? `${children.length} of ${children_total} shown` : "",
   ].filter((text) => text !== "")
 
@@ -68,7 +70,9 @@ export const makeTree = (place) => {
     /** @param {TreeNode} tree */
     show: (tree) => {
       // Ages change with every answer; a tree that is otherwise the same keeps its elements, and with them the focus.
-      const shape = JSON.stringify(tree, (name, value) => (name === "age_seconds" ? undefined : value))
+      const shape = JSON.stringify(tree, (name, value) =>
+        name === "age_seconds" || name === "seconds_ago" ? undefined : value,
+      )
       if (shape === last) return
       last = shape
       const focused = document.activeElement instanceof HTMLElement && place.contains(document.activeElement)

@@ -2,7 +2,9 @@
 import { Schema } from "effect"
 import { expect, it } from "vitest"
 import { Document } from "#cli/doctor/report/Document.ts"
+import { resultOf } from "#cli/doctor/report/MeasuredFigures.ts"
 import { pageOf } from "#cli/doctor/report/Page.ts"
+import { compareResults } from "#harness/report/Compare.ts"
 import { machine, report, speechReport, textReport, transcriptionReport } from "../Reports.ts"
 
 const document: Document = {
@@ -32,12 +34,12 @@ it("shows what was measured, a dash where nothing was, and a mark where it is no
   const after = (start: string) => lines[lines.findIndex((line) => line.startsWith(start)) + 1]
   expect(lines[0]).toBe("a processor, 2 cores, 2 hardware threads, 8.0 GiB, Linux 6 x64")
   expect(after("warning  memory: little")).toBe("         what to do: close other programs")
-  expect(after("text ")).toMatch(/^text \* +1 +400 +20 +250 ms +100$/)
-  expect(after("text *")).toMatch(/^ +4 +400 +- +250 ms \(worst 1\.23 s\) +100$/)
-  expect(after("speech ")).toMatch(/^voice +0\.02 +30 ms \(worst 40 ms\) +40 +500 ms \(worst 2 s\) +3$/)
-  expect(after("transcription ")).toMatch(/^ears +0\.01 +60 ms +30 \(25 with all speaking\) +20 ms .*- +-$/)
+  expect(after("text ")).toMatch(/^text \*, 1 stream +400 +20 +250 +100$/)
+  expect(after("text *")).toMatch(/^text \*, 4 streams +400 +- +250 \(200 to 1234\) +100$/)
+  expect(after("speech ")).toMatch(/^voice +0\.02 +30 \(25 to 40\) +40 +500 \(100 to 2000\) +3$/)
+  expect(after("transcription ")).toMatch(/^ears +0\.01 +60 +30 +25 +20 \(10 to 50\) +- +-$/)
   expect(after("model ")).toMatch(
-    /^text \* +1\.5 s +286 MiB +2 \(measured\) +16 +llama\.cpp 3\.21\.1 \(cpu, zen4\)$/,
+    /^text \* +1500 ms +286 MiB +2 \(measured\) +16 +llama\.cpp 3\.21\.1 \(cpu, zen4\)$/,
   )
   expect(lines).toContain("voice: slots: few")
   expect(lines).toContain("text *: replies at 4: late")
@@ -51,4 +53,18 @@ it("is a document of its schema, also after a way through JSON", () => {
   const decode = Schema.decodeUnknownSync(Document)
   expect(decode(JSON.parse(JSON.stringify(document)))).toEqual(document)
   expect(() => decode({ ...document, models: [{ ...document.models[0], status: "fine" }] })).toThrow()
+})
+
+it("two documents can be compared figure by figure; one without the best of its times has no range", () => {
+  const faster = { ...document, models: [textReport({ 1: 40 }, 2, { id: "text" })] }
+  const old = JSON.parse(JSON.stringify(faster), (name, value: unknown) =>
+    name === "best" ? undefined : value,
+  )
+  const ratios = compareResults(resultOf(document), resultOf(Schema.decodeUnknownSync(Document)(old)))
+  const found = ratios.map(({ figure, part, ratio }) => `${part}, ${figure}: ${ratio.value}`)
+  expect(found).toContain("text, 1 stream, reply tokens: 2")
+  expect(found).toContain("text, 1 stream, first token: 1")
+  expect(resultOf(document).sections.find(({ name }) => name === "text")?.cautions).toEqual([
+    "text: replies at 4: late",
+  ])
 })

@@ -276,23 +276,6 @@ layer(Demo.layer, { excludeTestServices: true })("an echoed prompt with log prob
   )
 })
 
-layer(Layer.empty)("node-llama-cpp's binding", (it) => {
-  it.effect("refuses what needs the logits, and generates several replies", () =>
-    Effect.gen(function* () {
-      const engine = yield* openText(
-        llamaGguf,
-        { weights },
-        { contextTokens: 512, slots: 3, native: "addon" },
-      )
-      const refused = yield* Effect.flip(generateText(engine, textRequest(question, { logprobs: 1 })))
-      expect(refused).toMatchObject({ reason: "InvalidInput", field: "logprobs" })
-      expect(refused.detail).toContain("options.native")
-      const all = yield* generateText(engine, textRequest(question, { ...sampled(1), replies: 3 }))
-      expect(all.end.finishReasons).toHaveLength(3)
-    }).pipe(Effect.scoped),
-  )
-})
-
 layer(Layer.empty)("a model with a recurrent state", (it) => {
   it.effect("copies it for several replies", () =>
     Effect.gen(function* () {

@@ -3,13 +3,13 @@ import { dirname } from "node:path"
 import { expect, it } from "vitest"
 import { openLibllama } from "#engines/llama/native/Libllama.ts"
 import { openLibrary } from "#engines/llama/native/Library.ts"
-import { loadedObjects } from "#engines/llama/native/OpenLibllama.ts"
+import { isNativeObject, loadedObjects } from "#engines/llama/native/NativeObjects.ts"
 import { uses } from "../../../support/groups/Uses.ts"
 
 uses("weights", "a native engine")
 
 it("is opened once, however many models are loaded", async () => {
   await openLibrary({ gpu: "off", threads: 1, logger: () => {} })
-  const folder = dirname(loadedObjects().find((path) => /libllama\.[^/]*(so|dylib)$/.test(path)) ?? "")
+  const folder = dirname(loadedObjects().find((path) => isNativeObject(path, "llama")) ?? "")
   expect(openLibllama(folder)).toBe(openLibllama(folder))
 })

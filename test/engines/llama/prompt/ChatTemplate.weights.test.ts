@@ -1,7 +1,7 @@
 // Chat templates rendered by llama.cpp's Jinja: the template's own text, the users' text, and thinking switched off.
 import { afterAll, beforeAll, expect, it } from "@effect/vitest"
 import { getLlama, type Llama, LlamaLogLevel } from "node-llama-cpp"
-import { nativeJinja } from "#engines/llama/native/Addon.ts"
+import { nativeJinja } from "#engines/llama/native/Internals.ts"
 import { ChatTemplate, TemplateRefused } from "#engines/llama/prompt/ChatTemplate.ts"
 import type { ChatTurn } from "#engines/protocol/Engine.ts"
 

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, it } from "@effect/vitest"
 import fc from "fast-check"
 import { getLlama, type Llama, LlamaLogLevel, type LlamaModel } from "node-llama-cpp"
-import { nativeJinja } from "#engines/llama/native/Addon.ts"
+import { nativeJinja } from "#engines/llama/native/Internals.ts"
 import { ChatPrompt } from "#engines/llama/prompt/ChatPrompt.ts"
 import { ChatTemplate } from "#engines/llama/prompt/ChatTemplate.ts"
 import { specialTexts } from "#engines/llama/prompt/SpecialTexts.ts"

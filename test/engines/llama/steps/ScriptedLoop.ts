@@ -165,5 +165,4 @@ export const say = async (loop: StepLoop, asked: Asked) => {
   return { text: textOf(out), end, out }
 }
 
-export const native = (direct = true) =>
-  scriptedNative({ vocabularySize, predict: hashed(vocabularySize), direct })
+export const native = () => scriptedNative({ vocabularySize, predict: hashed(vocabularySize) })

@@ -22,8 +22,6 @@ export interface ScriptedNative {
 export const scriptedNative = (options: {
   readonly vocabularySize: number
   readonly predict: Predict
-  /** False: like node-llama-cpp's binding. */
-  readonly direct?: boolean
 }): ScriptedNative => {
   const { predict, vocabularySize } = options
   const sequences = new Map<number, Array<number>>()
@@ -41,7 +39,7 @@ export const scriptedNative = (options: {
   }
   const calls: ScriptedNative["calls"] = []
   const copies: ScriptedNative["copies"] = []
-  const native: NativeContext = {
+  const native: Omit<NativeContext, "direct"> = {
     decode: async (items) => {
       await Promise.resolve()
       rowsOfCall = []
@@ -88,7 +86,7 @@ export const scriptedNative = (options: {
     restore: async () => false,
     setThreads: () => {},
   }
-  const direct: NonNullable<NativeContext["direct"]> = {
+  const direct: NativeContext["direct"] = {
     wholeBytes: (sequenceId) => of(sequenceId).length,
     saveWhole: async (sequenceId) => {
       const tokens = [...of(sequenceId)]
@@ -106,7 +104,7 @@ export const scriptedNative = (options: {
       sequences.set(to, [...of(from)])
     },
   }
-  return { native: options.direct === false ? native : { ...native, direct }, calls, copies }
+  return { native: { ...native, direct }, calls, copies }
 }
 
 /** Logits that depend on the last tokens and look random. */

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import fc from "fast-check"
 import { getLlama, type Llama, LlamaLogLevel } from "node-llama-cpp"
-import { nativeJinja } from "#engines/llama/native/Addon.ts"
+import { nativeJinja } from "#engines/llama/native/Internals.ts"
 import { ChatTemplate } from "#engines/llama/prompt/ChatTemplate.ts"
 import type { PromptPart } from "#engines/llama/tools/places/Places.ts"
 import type { ChatTurn, Tool } from "#engines/protocol/Text.ts"

@@ -1,7 +1,7 @@
 // What is special about Gemma's templates: they print arguments themselves, sort keys, and know few forms of schemas.
 import { afterAll, beforeAll, expect, it } from "@effect/vitest"
 import { getLlama, type Llama, LlamaLogLevel } from "node-llama-cpp"
-import { nativeJinja } from "#engines/llama/native/Addon.ts"
+import { nativeJinja } from "#engines/llama/native/Internals.ts"
 import { ChatTemplate } from "#engines/llama/prompt/ChatTemplate.ts"
 import type { ChatTurn, Tool } from "#engines/protocol/Text.ts"
 import { templates } from "./Templates.ts"

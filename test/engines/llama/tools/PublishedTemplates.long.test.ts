@@ -7,7 +7,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, expect, it } from "@effect/vitest"
 import { getLlama, type Llama, LlamaLogLevel } from "node-llama-cpp"
-import { nativeJinja } from "#engines/llama/native/Addon.ts"
+import { nativeJinja } from "#engines/llama/native/Internals.ts"
 import { ChatTemplate } from "#engines/llama/prompt/ChatTemplate.ts"
 import published from "./published.json" with { type: "json" }
 import { recordedTools, recordedTurns } from "./Recorded.ts"

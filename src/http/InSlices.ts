@@ -1,0 +1,57 @@
+// Long work on the event loop, in slices. All such work of the process takes turns: one slice in each turn of the loop, so that the
+// sockets and timers of others come between, and twenty large bodies hold the loop no longer than one.
+import { Effect } from "effect"
+
+/** Milliseconds of a slice. A request that waits passes some turns of the loop before its first token, each longer by this. */
+export const sliceMs = 1
+
+/** Does a part of the work, until `isOver`. What it made; undefined if there is more to do. */
+export type Slice<A> = (isOver: () => boolean) => A | undefined
+
+interface Work {
+  readonly slice: () => boolean
+}
+
+/** In the order of their turns. At most one entry for each request or event that is read or written. */
+const waiting: Array<Work> = []
+let isScheduled = false
+
+const turn = (): void => {
+  isScheduled = false
+  const work = waiting.shift()
+  if (work === undefined) return
+  const hasEnded = work.slice()
+  if (!hasEnded) waiting.push(work)
+  schedule()
+}
+
+const schedule = (): void => {
+  if (isScheduled || waiting.length === 0) return
+  isScheduled = true
+  // Not a fiber's yield: fibers that yield run one after the other in the same turn of the loop.
+  setImmediate(turn)
+}
+
+/** Runs the slices of a work one after the other, each in a turn of the event loop. An interrupt ends it between two of them. */
+export const inSlices = <A>(slice: Slice<A>): Effect.Effect<A> =>
+  Effect.callback<A>((resume) => {
+    const work: Work = {
+      slice: () => {
+        const untilMs = performance.now() + sliceMs
+        try {
+          const made = slice(() => performance.now() >= untilMs)
+          if (made === undefined) return false
+          resume(Effect.succeed(made))
+        } catch (cause) {
+          resume(Effect.die(cause))
+        }
+        return true
+      },
+    }
+    waiting.push(work)
+    schedule()
+    return Effect.sync(() => {
+      const at = waiting.indexOf(work)
+      if (at >= 0) waiting.splice(at, 1)
+    })
+  })

@@ -1,0 +1,23 @@
+// Messages of a WebSocket that are too large to be handed over as a text: what a listener gives its handlers besides texts and bytes.
+import { Context } from "effect"
+
+/** A large text message, as UTF-8. Its handler reads it in slices: decoding it in one go would hold the event loop. */
+export class TextFrame extends Uint8Array {}
+
+/** What is left of a text message that is larger than its socket takes: its first bytes, and its last ones. */
+export class CutFrame extends TextFrame {}
+
+/** How large messages of a socket may be. */
+export interface MessageSize {
+  readonly mostBytes: number
+  /** The handler gets a `CutFrame` of a larger text message, and the socket goes on; otherwise it closes with 1009. */
+  readonly cuts: boolean
+}
+
+/** Of the socket that is opened with it; absent: the listener's own limit. */
+export const SocketMessageSize = Context.Reference<MessageSize | undefined>(
+  "edgewise/http/SocketMessageSize",
+  {
+    defaultValue: () => undefined,
+  },
+)
