@@ -38,9 +38,10 @@ const pathsOf = (env: NodeJS.ProcessEnv): ReadonlyArray<string> =>
 
 /**
  * CUDA writes the names of its threads (`/proc/self/task/ID/comm`) and fails to start (304, "OS call failed") if it may not.
- * Of the engine itself only: a child of it has no such right (launch.pl).
+ * It opens them with O_TRUNC, which needs the right to empty a file. Of the engine itself only: a child of it has no such right
+ * (launch.pl).
  */
-export const threadNames: ReadonlyArray<Grant> = [{ path: "/proc/self/task", access: "fill" }]
+export const threadNames: ReadonlyArray<Grant> = [{ path: "/proc/self/task", access: "refill" }]
 
 const forGpus = (env: NodeJS.ProcessEnv, present: ReadonlyArray<string>): ReadonlyArray<Grant> =>
   present.length === 0
