@@ -141,10 +141,10 @@ const Operations = HttpApiBuilder.group(BuiltApi, "Operations", (handlers) =>
 
 const Deletion = HttpApiBuilder.group(BuiltApi, "Deletion", (handlers) =>
   handlers
-    .handle("deleteOrg", ({ query }) => answered(deleteOrg(query)))
-    .handle("deleteUser", ({ query }) => answered(deleteUser(query)))
-    .handle("deleteJob", ({ query }) => answered(deleteJob(query)))
-    .handle("deleteAnswers", ({ query }) => answered(deleteAnswers(query))),
+    .handle("deleteOrg", ({ query, request }) => answered(withoutBody(request)(deleteOrg(query))))
+    .handle("deleteUser", ({ query, request }) => answered(withoutBody(request)(deleteUser(query))))
+    .handle("deleteJob", ({ query, request }) => answered(withoutBody(request)(deleteJob(query))))
+    .handle("deleteAnswers", ({ query, request }) => answered(withoutBody(request)(deleteAnswers(query)))),
 )
 
 // Raw: the body is read whatever its content type says, as elsewhere.

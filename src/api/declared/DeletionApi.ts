@@ -7,7 +7,7 @@ import { DeletionRecord } from "../operations/Deletion.ts"
 import { QueryCheck } from "./QueryErrors.ts"
 import { text } from "./SharedReplies.ts"
 
-const ofDeletion = ["Forbidden", "InvalidRequest", "AccountNotFound", "JobNotFound"] as const
+const ofDeletion = ["Forbidden", "InvalidRequest", "BodyTooLarge", "AccountNotFound", "JobNotFound"] as const
 
 export class DeletionGroup extends HttpApiGroup.make("Deletion")
   .add(

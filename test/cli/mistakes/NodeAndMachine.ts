@@ -29,7 +29,7 @@ export const settings: ReadonlyArray<Omit<OperatorMistake, "category">> = [
     mistake: "a command misspelled",
     make: () => ({ args: ["sreve"] }),
     status: 2,
-    line: 'Unknown subcommand "sreve" for "edgewise"; did you mean serve or tree (see edgewise --help)',
+    line: 'Unknown subcommand "sreve" for "edgewise"; did you mean serve or prove or tree (see edgewise --help)',
   },
   {
     mistake: "a flag's value out of range",
