@@ -26,8 +26,8 @@ import type { LiveAudio } from "./LiveAudio.ts"
 import { type InTree, type SessionActor, startSession } from "./SessionActor.ts"
 
 /**
- * The most audio of a live session (protocol 17.5). A session of a realtime socket lasts one turn of the user, and the socket may set
- * a lower limit for it.
+ * The most audio of a live session (protocol 17.5). On a realtime socket each turn of the user is a session, whose limit is `turnSeconds` of
+ * RealtimeItems.
  */
 export const longestSessionSeconds = 120
 
