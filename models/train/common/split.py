@@ -8,7 +8,8 @@ import hashlib
 import re
 
 EVALUATION_BYTES = 64  # of 256: a quarter. Large, so that hand-written evaluation sentences need few rewordings.
-# A manifest has this many bytes of each sentence's digest. A sentence that is not among its 10^5 sentences seems to be with probability 10^-7.
+# Bytes of each sentence's digest that a manifest keeps. With 10^5 sentences in it, a sentence that is not one of them matches by chance
+# with probability 10^-7.
 MANIFEST_BYTES = 5
 
 

@@ -9,9 +9,9 @@ import { monotonicMsOf } from "#domain/queues/Monotonic.ts"
 
 /**
  * Time that the gateway's thread may spend on all sockets together, milliseconds: `perSecond` on average, and `burst` within one tick of
- * the event loop. The rest is left to other requests, whose first token waits for many ticks. Chosen by measurement: beside sockets that send
- * as fast as they can, the 99th percentile of other requests' latency was 2 to 5 times its value on an idle node with 200 ms a
- * second, and 5 to 9 times with 300.
+ * the event loop. The rest is left to other requests, whose first token waits for many ticks. A guess, after a measurement: beside busy
+ * sockets the 99th percentile of other requests' latency was 2 to 5 times its value without them at 200 ms a second, and 5 to 9 times
+ * at 300.
  */
 export const threadShare = { burst: 4, perSecond: 200 }
 

@@ -32,7 +32,7 @@ export const chatModels = Effect.fnUntraced(function* (access: NodeAccess) {
   )
 }, Effect.scoped)
 
-/** The model of this name; without a name, the first. A name that is not in the list is kept, because it may be an alias that the node knows. */
+/** The model of this name; without a name, the first. A name that is not in the list may be an alias, so it is sent to the node as it is. */
 export const chosenModel = Effect.fnUntraced(function* (
   models: ReadonlyArray<ChatModel>,
   name: string | undefined,
