@@ -36,11 +36,19 @@ const pathsOf = (env: NodeJS.ProcessEnv): ReadonlyArray<string> =>
     (env[name] ?? "").split(delimiter).filter((path) => path.startsWith("/")),
   )
 
+/**
+ * CUDA writes the names of its threads (`/proc/self/task/ID/comm`) and fails to start (304, "OS call failed") if it may not.
+ * It opens them with O_TRUNC, which needs the right to empty a file. Of the engine itself only: a child of it has no such right
+ * (launch.pl).
+ */
+export const threadNames: ReadonlyArray<Grant> = [{ path: "/proc/self/task", access: "refill" }]
+
 const forGpus = (env: NodeJS.ProcessEnv, present: ReadonlyArray<string>): ReadonlyArray<Grant> =>
   present.length === 0
     ? []
     : [
         ...present.map((path) => ({ path, access: "device" }) as const),
+        ...threadNames,
         { path: "/dev/shm", access: "keep" },
         ...driverFolders.map((path) => ({ path, access: "read" }) as const),
         // Code that the driver has compiled for this GPU.

@@ -49,11 +49,12 @@ export class EngineOutput {
     this.keep("node", level, plainLine(text, maxLineCharacters))
   }
 
-  /** The last error that the engine printed within `withinMs`, as part of a reason. */
-  lastError(withinMs: number): string | undefined {
+  /** The last error that the engine printed within `withinMs`, as part of a reason; of those that `like` matches, if it is given. */
+  lastError(withinMs: number, like = /^/): string | undefined {
     const sinceMs = nowMs() - withinMs
     return this.ring.findLast(
-      ({ atMs, level, stream }) => stream !== "node" && level === "error" && atMs >= sinceMs,
+      ({ atMs, level, stream, text }) =>
+        stream !== "node" && level === "error" && atMs >= sinceMs && like.test(text),
     )?.text
   }
 

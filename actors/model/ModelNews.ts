@@ -17,6 +17,16 @@ const outputLinesASecond = 10
 /** How old an engine's last error may be to count as the cause of its death. A guess. */
 const causeWithinMs = 2_000
 
+/**
+ * What CUDA says where a library has machine code for other cards only, and the driver is too old for the PTX from which it would
+ * compile it. llama.cpp prints the place in its source after it and aborts.
+ */
+const noCodeForCard =
+  /llama\.cpp: CUDA error: (?:the provided PTX was compiled with an unsupported toolchain|no kernel image is available)/
+
+const noCodeReason =
+  "llama.cpp's CUDA library has no code for this card with this driver; a newer driver helps, or a card of compute capability 8.6, 8.9, 12.0 or 12.1, or your own build of llama.cpp"
+
 const megabytes = (bytes: number): number => Math.ceil(Math.max(0, bytes) / 1024 ** 2)
 
 export class ModelNews {
@@ -140,6 +150,8 @@ export class ModelNews {
 
   /** `detail` with what the engine printed as it died. */
   withCause(detail: string): string {
+    const noCode = this.output.lastError(causeWithinMs, noCodeForCard)
+    if (noCode !== undefined) return `${detail}: ${noCodeReason}; it printed: ${noCode}`
     const said = this.output.lastError(causeWithinMs)
     return said === undefined ? detail : `${detail}; it printed: ${said}`
   }

@@ -34,6 +34,7 @@ const rights: Readonly<Record<Access, number>> = {
   read,
   run: read | right.execute,
   fill: read | right.writeFile,
+  refill: read | right.writeFile | right.truncate,
   keep:
     read |
     right.writeFile |

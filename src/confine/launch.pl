@@ -8,7 +8,7 @@ my ($prctl, $capset, $prlimit) = $ENV{EDGEWISE_ARCH} eq 'arm64' ? (167, 91, 261)
 my ($landlock_create, $landlock_add, $landlock_restrict, $close_range) = (444, 445, 446, 436);
 delete @ENV{'EDGEWISE_ARCH', 'PERL_BADLANG'};
 
-my (@limits, @paths, $seccomp, $report, %done);
+my (@limits, @paths, @kept, $seccomp, $report, %done);
 while (defined(my $given = shift)) {
   last if $given eq '--';
   my ($name, $value) = split /=/, $given, 2;
@@ -43,8 +43,13 @@ if ($abi > 0) {
   $rules = syscall($landlock_create, $attributes, $abi >= 6 ? 24 : $abi >= 4 ? 16 : 8, 0);
   for my $rule ($rules < 0 ? () : @paths) {
     my ($access, $path) = @$rule;
-    # O_PATH and O_CLOEXEC
-    sysopen(my $file, $path, 010000000 | 02000000) or next;
+    # A rule holds for what the path names now: below /proc/self, for this process, which keeps its id when it becomes the
+    # program, and not for its children. The system may forget a file of /proc, and the rule with it, unless it stays open.
+    my $own = $path =~ m{^/proc/self/};
+    local $^F = $own ? 1 << 20 : $^F;
+    # O_PATH, and O_CLOEXEC unless it stays open.
+    sysopen(my $file, $path, 010000000 | ($own ? 0 : 02000000)) or next;
+    push @kept, $file if $own;
     # A file has none of the rights over what is in a folder.
     my $allowed = $access & $known & (-d $path ? 0xffff : 0xc007);
     my $beneath = pack 'Ql', $allowed, fileno $file;

@@ -16,7 +16,7 @@ import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { engineConfinement } from "#actors/engine/EngineConfinement.ts"
+import { engineConfinement, threadNames } from "#actors/engine/EngineConfinement.ts"
 import { decoderConfinement } from "#audio/DecoderProcess.ts"
 import { findFfmpeg } from "#audio/FfmpegProgram.ts"
 import { ConfinedFolder } from "#confine/ConfinedFolder.ts"
@@ -195,6 +195,8 @@ describe("a confined decoder", needs("confinement"), () => {
       "reads compiled code": open(inside("compiled/module")),
       "writes compiled code": write(inside("compiled/module")),
       "makes a file": write(join(room.path, "new")),
+      "empties its upload": `fs.truncateSync(${JSON.stringify(given)})`,
+      "empties its ring": write(ring),
     })
     for (const [name, outcome] of Object.entries(outcomes))
       expect([name, refusals.includes(String(outcome))]).toEqual([name, true])
@@ -289,6 +291,44 @@ describe("a confined engine", needs("confinement"), () => {
       "writes compiled code": "done",
       "writes a temporary file": "done",
       "makes a thread": "done",
+    })
+  })
+})
+
+describe("a confined engine on a GPU", needs("confinement"), () => {
+  it("names its own threads, as CUDA does when it starts, those of no other process, and empties nothing else of /proc", () => {
+    const emptied = "fs.constants.O_WRONLY | fs.constants.O_CREAT | fs.constants.O_TRUNC"
+    const written = (file: string): string =>
+      `const file = fs.openSync(${file}, ${emptied}); fs.writeSync(file, "named"); fs.closeSync(file)`
+    const named = (pid: string): string =>
+      `for (const thread of fs.readdirSync("/proc/${pid}/task")) { ${written(`"/proc/${pid}/task/" + thread + "/comm"`)} }`
+    const { grants, limits } = engineConfinement({
+      folder: room.path,
+      compiled: undefined,
+      home,
+      files: [],
+      env: {},
+    })
+    const outcomes = attempt(
+      { limits, sockets: "local", grants: [...grants, ...threadNames] },
+      {
+        "names its own": named("self"),
+        "reads the name": `return fs.readFileSync("/proc/self/task/" + process.pid + "/comm", "utf8").trim()`,
+        "names another's": named(String(bystander.pid)),
+        "names another": written(`"/proc/${bystander.pid}/comm"`),
+        "empties a file of its own beside its threads": written(`"/proc/self/oom_score_adj"`),
+        "empties a file of another": written(`"/proc/${bystander.pid}/oom_score_adj"`),
+        "empties a file of the system": written(`"/proc/sys/kernel/core_pattern"`),
+      },
+    )
+    expect(outcomes).toEqual({
+      "names its own": "done",
+      "reads the name": "named",
+      "names another's": "EACCES",
+      "names another": "EACCES",
+      "empties a file of its own beside its threads": "EACCES",
+      "empties a file of another": "EACCES",
+      "empties a file of the system": "EACCES",
     })
   })
 })

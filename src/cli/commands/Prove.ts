@@ -51,7 +51,9 @@ export const prove = Command.make(
     ),
     references: Flag.String("references").pipe(
       Flag.withMetavar("FILE"),
-      Flag.withDescription("JSON file with what is known of other weights (docs/bring-your-weights.md)"),
+      Flag.withDescription(
+        "JSON file with what is known of other weights (docs/bring-your-weights.md); default: none",
+      ),
       Flag.optional,
     ),
     seconds: Flag.Int("seconds").pipe(

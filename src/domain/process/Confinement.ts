@@ -15,10 +15,10 @@ export interface Limits {
 }
 
 /**
- * `read`: read files and folders. `run`: also start programs. `fill`: read, and write into existing files. `keep`: also
- * create, write and remove files. `device`: read, write and control.
+ * `read`: read files and folders. `run`: also start programs. `fill`: read, and write into existing files. `refill`: as
+ * `fill`, and empty them first. `keep`: also create, write and remove files. `device`: read, write and control.
  */
-export type Access = "read" | "run" | "fill" | "keep" | "device"
+export type Access = "read" | "run" | "fill" | "refill" | "keep" | "device"
 
 export interface Grant {
   readonly path: string

@@ -4,6 +4,7 @@ import { Effect, Layer, Schedule } from "effect"
 import { Device } from "#actors/device/Device.ts"
 import { NvidiaSmi } from "#actors/device/NvidiaSmi.ts"
 import { EngineStarter } from "#actors/engine/EngineProcess.ts"
+import { ModelNews } from "#actors/model/ModelNews.ts"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import type { Deployment } from "#domain/models/Deployment.ts"
 import { inProcessEngines } from "../../support/engines/InProcessEngine.ts"
@@ -125,4 +126,33 @@ it.live("a problem with the files is checked again at each load, and gone once i
     ),
     Effect.provideService(EngineStarter, inProcessEngines().start),
   )
+})
+
+describe("the reason of a crash", () => {
+  const reason = (...printed: ReadonlyArray<string>): string => {
+    const news = new ModelNews(fakeDeployment({ id: "a" }).entry, () => {})
+    news.output.open().take("stderr", Buffer.from(printed.map((line) => `${line}\n`).join("")))
+    return news.withCause("signal SIGABRT")
+  }
+  const place = [
+    "error: llama.cpp: current device: 0, in function ggml_cuda_kernel_can_use_pdl at /home/runner/work/node-llama-cpp/node-llama-cpp/llama/llama.cpp/ggml/src/ggml-cuda/common.cuh:1640",
+    "error: llama.cpp: cudaFuncGetAttributes(&attr, kernel)",
+  ]
+  const noCode =
+    "llama.cpp's CUDA library has no code for this card with this driver; a newer driver helps, or a card of compute capability 8.6, 8.9, 12.0 or 12.1, or your own build of llama.cpp"
+
+  it("is that the CUDA library has no code for the card, where CUDA says so before the place", () => {
+    for (const said of [
+      "error: llama.cpp: CUDA error: the provided PTX was compiled with an unsupported toolchain.",
+      "error: llama.cpp: CUDA error: no kernel image is available for execution on the device",
+    ])
+      expect(reason(said, ...place)).toBe(`signal SIGABRT: ${noCode}; it printed: ${said}`)
+  })
+
+  it("is the last error that the engine printed otherwise", () => {
+    expect(reason("error: llama.cpp: CUDA error: out of memory", ...place)).toBe(
+      `signal SIGABRT; it printed: ${place.at(-1)}`,
+    )
+    expect(reason("the provided PTX was compiled with an unsupported toolchain")).toBe("signal SIGABRT")
+  })
 })
