@@ -22,7 +22,7 @@ export interface Ratio {
   readonly ratio: Interval
   /** True if a and b differ by more than chance. */
   readonly differs: boolean
-  /** Which is better. Undefined if they do not differ, or if neither more nor less of this figure is better. */
+  /** Which is better. Undefined if they do not differ, or if it is not known whether more of this figure is better. */
   readonly better: "A" | "B" | undefined
 }
 
@@ -53,8 +53,8 @@ const rangeRatio = (a: Interval, b: Interval, isRepeated: boolean): Interval => 
 }
 
 /**
- * The probability that all readings of one side lie above all of the other by chance alone, if the sides have `a` and `b` readings that
- * do not differ. All orders of the readings are then equally likely, and 2 of them have one side wholly above the other.
+ * The probability that all readings of one side lie above all of the other by chance alone. The sides have `a` and `b` readings. If both
+ * measure the same, all orders of the readings are equally likely, and in 2 of them one side is wholly above the other.
  */
 const chanceApart = (a: number, b: number): number => {
   let orders = 1
