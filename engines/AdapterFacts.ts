@@ -19,6 +19,8 @@ import { WhisperOptions } from "./whisper/Options.ts"
 /** A role of `files`: `file` and `folder` must be named, `optional` is a file that may be absent. */
 export type FileRole = "file" | "folder" | "optional"
 
+export type ModelFormat = "gguf" | "onnx"
+
 /** What of a catalog entry decides about caches. */
 export interface CachingEntry {
   readonly files: Readonly<Record<string, unknown>>
@@ -31,6 +33,8 @@ export interface AdapterFacts {
   /** Options of former versions, and what to tell who still uses them. */
   readonly withdrawn?: Readonly<Record<string, string>>
   readonly files: Readonly<Record<string, FileRole>>
+  /** Format of the model files among them. Absent: the adapter reads none. */
+  readonly format?: ModelFormat
   /**
    * What its CPU threads depend on: `weights` measures each model at its first load, `machine` measures once for all
    * models of the library. Absent: it computes nothing.
@@ -63,6 +67,7 @@ const whisperSideFiles = {
 const table = {
   "chatterbox-onnx": {
     kind: "speech",
+    format: "onnx",
     threads: onnx,
     options: ChatterboxOptions,
     files: {
@@ -78,6 +83,7 @@ const table = {
   },
   "cohere-hf-onnx": {
     kind: "transcription",
+    format: "onnx",
     threads: onnx,
     options: CohereOptions,
     files: {
@@ -99,6 +105,7 @@ const table = {
   },
   "kokoro-onnx": {
     kind: "speech",
+    format: "onnx",
     threads: onnx,
     options: SpeechOptions,
     files: { model: "file", tokenizer: "file", voices: "folder" },
@@ -106,12 +113,14 @@ const table = {
   },
   "llama-embedding": {
     kind: "embedding",
+    format: "gguf",
     threads: { measured: "weights", library: "node-llama-cpp" },
     options: EmbeddingOptions,
     files: { weights: "file" },
   },
   "llama-gguf": {
     kind: "text",
+    format: "gguf",
     threads: { measured: "weights", library: "node-llama-cpp" },
     options: LlamaOptions,
     withdrawn: {
@@ -123,6 +132,7 @@ const table = {
   },
   "style-clone-onnx": {
     kind: "speech",
+    format: "onnx",
     threads: onnx,
     options: CloneOptions,
     files: { model: "file", tokenizer: "file", styleEncoder: "file", defaultVoice: "file" },
@@ -130,6 +140,7 @@ const table = {
   },
   "whisper-hf-onnx": {
     kind: "transcription",
+    format: "onnx",
     threads: onnx,
     options: WhisperOptions,
     files: { encoder: "file", decoder: "file", ...whisperSideFiles },

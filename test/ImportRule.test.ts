@@ -1,23 +1,31 @@
-// The sources against the layers (test/map/Layers.ts): every folder belongs to one and is in the map of
-// docs/architecture.md, files import only what their layer may, and no folder and no file leads back to itself.
+// The sources against the layers (test/map/Layers.ts): every folder of sources belongs to one and, like the folders of benches and models,
+// is in the map of docs/architecture.md, files import only what their layer may, and no folder and no file leads back to itself.
 import { dirname } from "node:path"
 import { expect, it } from "vitest"
 import { circlesOf } from "./map/Circles.ts"
 import { drawing, withDrawing } from "./map/Drawing.ts"
 import { layerOf, layers } from "./map/Layers.ts"
-import { arrowsOf, importsOf, sourceFiles, specifiersOf, textOf } from "./map/ReadImports.ts"
+import { arrowsOf, foldersIn, importsOf, sourceFiles, specifiersOf, textOf } from "./map/ReadImports.ts"
 
 const files = sourceFiles()
 const imports = importsOf(files)
 const arrows = arrowsOf(imports)
 
-it("has every folder of sources in a layer and in the map of docs/architecture.md", () => {
+/** Folders that hold no source of the program: these, and those directly in `bench` and `models`. */
+const otherFolders = ["bin", "deploy", "docs", "pack", "test"]
+
+it("has every folder of sources in a layer, and every folder in the map of docs/architecture.md", () => {
   const inUse = [...new Set(files.map((path) => dirname(path)))]
   expect(inUse.length).toBeGreaterThan(50)
   expect(inUse.filter((folder) => layerOf(folder) === undefined)).toEqual([])
   const page = textOf("docs/architecture.md")
   const mapped = [...page.slice(page.indexOf("## The map of folders")).matchAll(/^\| `([^`]+)` \|/gm)]
-  expect(mapped.map(([, folder]) => folder).toSorted()).toEqual(inUse.toSorted())
+  const others = ["bench", "models"]
+    .flatMap((folder) => foldersIn(folder))
+    .filter((path) => !inUse.includes(path))
+  expect(mapped.map(([, folder]) => folder).toSorted()).toEqual(
+    [...inUse, ...otherFolders, ...others].toSorted(),
+  )
 })
 
 it("imports only layers that the layer names", () => {

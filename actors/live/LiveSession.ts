@@ -1,8 +1,9 @@
-// One live session: frames of any size in, hypotheses at the window's pace out, and a final result at the end. What is transcribed when is
-// decided by Listening; this tells it what happens, and carries out what it decides. Knows no socket, no account and no event's name.
+// One live session. It receives audio in frames of any size, makes a hypothesis for each window of audio, and a final result at the end.
+// Listening decides what is transcribed, and when; the session reports events to it and carries out its commands. It knows no
+// socket, no account and no name of an event.
 //
-// A session holds only its audio (bounded by its limit) and the newest hypothesis: a reader that is too slow misses
-// hypotheses in between, and none are queued.
+// A session holds only its audio, of bounded length, and the newest hypothesis. No hypotheses are queued: a reader that is too slow
+// misses some.
 import { Clock, Context, Deferred, Effect, type Fiber } from "effect"
 import { LISTEN_RATE_HZ, samplesToMs, secondsToSamples } from "#domain/audio/Audio.ts"
 import {
@@ -24,19 +25,22 @@ import type { IncrementalTranscriber } from "./IncrementalTranscriber.ts"
 import type { LiveAudio } from "./LiveAudio.ts"
 import { type InTree, type SessionActor, startSession } from "./SessionActor.ts"
 
-/** Audio of a live session, at most (protocol 17.5); a turn of a realtime socket has a limit of its own. */
-export const limitSeconds = 120
+/**
+ * The most audio of a live session (protocol 17.5). On a realtime socket each turn of the user is a session, whose limit is `turnSeconds` of
+ * RealtimeItems.
+ */
+export const longestSessionSeconds = 120
 
 /** What a session reports to the load of its engine. */
 export interface LiveReport {
   /** Audio arrived. */
   readonly audioReceived: (nowMs: number) => void
   /**
-   * There is a caption, or the final result, after so many calls of the engine. `lagMs` is how long ago the last frame came
-   * that it covers.
+   * A transcript is ready: a caption, a preview or the final result (`final`). `calls`: calls of the engine that were made for it.
+   * `lagMs`: time since the last frame that it covers was received.
    */
   readonly windowDone: (nowMs: number, calls: number, lagMs: number, final: boolean) => void
-  /** Seconds of audio until the next caption; absent: always the session's window. */
+  /** Seconds of audio from one caption to the next. Absent: the length of the session's window. */
   readonly paceSeconds?: () => number
 }
 
@@ -51,16 +55,16 @@ export class LiveSession<E> implements ListeningFacts {
   private actor: SessionActor<E> | undefined
   private readonly news = new Signal()
   private readonly previewNews = new Signal()
-  /** Ends the caption or the preview in the making. */
+  /** Interrupts the caption or the preview that is being made. */
   private readonly interrupted = new Signal()
   private rouse: (() => void) | undefined
   private frameAtMs: number
   private newest = silence
   private preview: LiveHypothesis | undefined
-  /** When the last frame came that the work in the making covers. */
+  /** When the last frame was received that the present work covers. */
   private coveredAtMs: number
   private services = Context.empty()
-  /** Closes pieces while captions go on. */
+  /** The fiber that closes pieces while captions are made. */
   private closing: Fiber.Fiber<void> | undefined
   private closingFailed: Deferred.Deferred<never, E> | undefined
 
@@ -92,7 +96,7 @@ export class LiveSession<E> implements ListeningFacts {
     return this.audio.total / LISTEN_RATE_HZ
   }
 
-  /** Samples that are still needed: what has been transcribed for good is dropped. */
+  /** Samples in memory. Those whose transcript is final are dropped. */
   get heldSamples(): number {
     return this.audio.heldSamples
   }
@@ -106,7 +110,7 @@ export class LiveSession<E> implements ListeningFacts {
     return this.state.end !== undefined
   }
 
-  /** Whether it needs nothing more of its engine: its `run` has ended, or it has ended without one. */
+  /** True if it needs nothing more of its engine: its `run` has ended, or it has ended before `run` was started. */
   get isOver(): boolean {
     return this.state.life === "over" || (this.state.life === "waits" && this.hasEnded)
   }
@@ -126,21 +130,21 @@ export class LiveSession<E> implements ListeningFacts {
   }
 
   /**
-   * The audio so far ends with a silence: what it says is transcribed as if it were complete. Called with each frame of it.
-   * `lately`: what that and what is made of it took.
+   * The audio so far ends with a silence. Called with each frame of the silence. The audio may be transcribed ahead, as if it were
+   * complete. `lately`: how long such a transcription (a preview) and the answer to it took in earlier silences.
    */
   paused(pause: Pause, lately?: PreviewTimes): void {
     this.happened({ is: "paused", pause, lately })
   }
 
-  /** Speech goes on: what was expected of the silence is not so. */
+  /** Speech goes on, so the silence was not the end. Its preview is dropped. */
   resumed(): void {
     this.happened({ is: "resumed" })
   }
 
   /**
-   * The last silence is the end of the turn: the part of it that the newest preview does not cover is left out of the audio, so that
-   * the preview is the final result of exactly the audio that is left. Gives the samples that were left out.
+   * The last silence is the end of the turn. Removes from the audio the part of the silence that the newest preview does not cover, so
+   * that the preview is the final result of exactly the audio that is left. Returns the number of removed samples.
    */
   leaveOutUnheard(): number {
     const { total } = this.audio
@@ -148,20 +152,20 @@ export class LiveSession<E> implements ListeningFacts {
     return total - this.audio.total
   }
 
-  /** No audio follows; the first reason stands. */
+  /** Ends the audio. After several calls the reason of the first one counts. */
   stop(end: LiveEnd): void {
     this.happened({ is: "ended", why: end })
     this.roused()
   }
 
-  /** Ends a session that has had no frame for too long; called at intervals. */
+  /** Ends the session if it has received no frame for too long. Called at intervals. */
   endIfIdle(nowMs: number): void {
     const { hasEnded } = this
     this.happened({ is: "quiet", ms: nowMs - this.frameAtMs })
     if (this.hasEnded && !hasEnded) this.roused()
   }
 
-  /** `rouse` is called with the first audio, or with the end of a session that had none: until then no fiber need run. */
+  /** `rouse` is called at the first audio, or at the end of a session without audio. Until then no fiber need run. */
   whenRoused(rouse: () => void): void {
     this.rouse = rouse
   }
@@ -208,7 +212,7 @@ export class LiveSession<E> implements ListeningFacts {
     })
   }
 
-  /** What the newest preview took, milliseconds; undefined: there was none. */
+  /** Milliseconds that the newest preview took. Undefined if there was none. */
   get previewMs(): number | undefined {
     return this.state.previewMs
   }
@@ -327,6 +331,6 @@ export class LiveSession<E> implements ListeningFacts {
   }
 }
 
-/** Milliseconds of audio that are left of a session. */
+/** Milliseconds of audio that a session with so many samples may still receive. */
 export const remainingMs = (samples: number): number =>
-  limitSeconds * 1000 - Math.floor(samplesToMs(samples, LISTEN_RATE_HZ))
+  longestSessionSeconds * 1000 - Math.floor(samplesToMs(samples, LISTEN_RATE_HZ))

@@ -12,7 +12,7 @@ import * as Specifications from "../Specifications.ts"
 import { CurrentParent } from "../TreeNode.ts"
 import { IncrementalTranscriber } from "./IncrementalTranscriber.ts"
 import { LiveAudio } from "./LiveAudio.ts"
-import { LiveSession, limitSeconds } from "./LiveSession.ts"
+import { LiveSession, longestSessionSeconds } from "./LiveSession.ts"
 import { isBusy, makeModelQueues } from "./ModelQueues.ts"
 import type { LiveError, LiveRequest, SessionLease } from "./SessionLease.ts"
 
@@ -152,7 +152,7 @@ const make = Effect.gen(function* () {
         spent,
         isCurrent: held.isCurrent,
         speaker,
-        begin: (beganAtMs, mostSeconds = limitSeconds) => {
+        begin: (beganAtMs, mostSeconds = longestSessionSeconds) => {
           leave()
           const audio = new LiveAudio(mostSeconds * LISTEN_RATE_HZ)
           const transcriber = new IncrementalTranscriber(

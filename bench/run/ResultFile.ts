@@ -1,5 +1,5 @@
 // Where the results of the suites are kept: bench/results has a file for each section, the newest run of it, from which the
-// figures in the docs are written (bench/figures).
+// figures in the docs are written (bench/pages).
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { type Result, readResult, resultText } from "#harness/report/Result.ts"
 

@@ -1,4 +1,4 @@
-// Measures of the built-in transcription model: word errors by voice and condition, text where there is no speech, errors
+// Measures of the built-in transcription model (the ears): word errors by voice and condition, text where there is no speech, errors
 // of segment times, and speed. Uses the product's own engine and the audio of models/eval.
 import { Effect } from "effect"
 import { LISTEN_RATE_HZ, s16ToF32 } from "#domain/audio/Audio.ts"

@@ -2,7 +2,7 @@
 // slot of the engine, and as get their first audio soon. Batch replies: on some of the slots only, so that streams find
 // others. Decided before anything is answered. It counts replies and knows no engine.
 import { Clock, Context, Effect, Exit, Layer, Scope, Semaphore } from "effect"
-import { FirstAudio } from "#domain/audio/FirstAudio.ts"
+import { FirstAudioCost } from "#domain/audio/FirstAudioCost.ts"
 import { admits, nextFactor, weightOf } from "#domain/models/StreamLoad.ts"
 import { LearnedCost } from "#domain/queues/LearnedCost.ts"
 import { monotonicMsOf } from "#domain/queues/Monotonic.ts"
@@ -39,7 +39,7 @@ interface ModelLoad {
   isLoaded: boolean
   openWeight: number
   open: number
-  readonly firstAudio: FirstAudio
+  readonly firstAudio: FirstAudioCost
   /** Moving average of how long a stream's place is held, milliseconds; 1 s until the first one has ended (a guess). */
   holdMs: number
   /** Places of batch replies: all slots but one, up to `mostBatchPlaces`. */
@@ -81,7 +81,7 @@ function make(clock: Clock.Clock): SpeechAdmission["Service"] {
       isLoaded: false,
       openWeight: 0,
       open: 0,
-      firstAudio: new FirstAudio(),
+      firstAudio: new FirstAudioCost(),
       holdMs: 1_000,
       batch: undefined,
       batchAsked: 0,

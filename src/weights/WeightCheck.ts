@@ -6,6 +6,7 @@ import { basename, dirname, isAbsolute, join } from "node:path"
 import type { FileVersion } from "#domain/models/Deployment.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { isWithin } from "#domain/process/Confinement.ts"
+import { adapterFacts, type ModelFormat } from "#engines/AdapterFacts.ts"
 import { sumOf } from "#store/files/FileSums.ts"
 import { checkGguf, type GgufFacts } from "./formats/GgufCheck.ts"
 import { checkOnnx, type ExternalData } from "./formats/OnnxCheck.ts"
@@ -48,15 +49,13 @@ const otherTypes: Readonly<Record<string, string>> = {
   vocab: "a vocabulary without weights",
 }
 
-type Format = "gguf" | "onnx"
-
 /** The format in which the adapter reads the file. Undefined for small files that the adapter parses itself. */
-const formatOf = ({ entry, path, role }: WeightToCheck): Format | undefined => {
-  const isGraphs = entry.adapter.endsWith("-onnx")
-  if (["llama-gguf", "llama-embedding"].includes(entry.adapter) && ["mmproj", "weights"].includes(role))
-    return "gguf"
+const formatOf = ({ entry, path }: WeightToCheck): ModelFormat | undefined => {
+  const format = adapterFacts[entry.adapter]?.format
+  // All files of a GGUF adapter are GGUF files. An ONNX adapter also has small files, so there the name decides.
+  if (format === "gguf") return "gguf"
   if (path.endsWith(".onnx")) return "onnx"
-  return path.endsWith(".gguf") ? (isGraphs ? "onnx" : "gguf") : undefined
+  return path.endsWith(".gguf") ? (format ?? "gguf") : undefined
 }
 
 /** The format that the first bytes show. */

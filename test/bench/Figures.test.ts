@@ -2,8 +2,8 @@
 import { expect, it } from "vitest"
 import { figure, named } from "#harness/report/Figure.ts"
 import { describeMachine } from "#harness/report/Machine.ts"
-import { unmarked, withFigures } from "../../bench/figures/Blocks.ts"
-import { pages } from "../../bench/figures/Pages.ts"
+import { unmarked, withFigures } from "../../bench/pages/Blocks.ts"
+import { pages } from "../../bench/pages/Pages.ts"
 import { fileNameOf, keptResults, type SuiteResult } from "../../bench/run/ResultFile.ts"
 
 const part = named({

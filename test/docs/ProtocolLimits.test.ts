@@ -3,14 +3,14 @@
 import { readFileSync } from "node:fs"
 import { Effect, Schema } from "effect"
 import { expect, it } from "vitest"
-import { limitSeconds } from "#actors/live/LiveSession.ts"
+import { longestSessionSeconds } from "#actors/live/LiveSession.ts"
 import { secretsOfUser } from "#api/access/RateLimit.ts"
 import { sessionFailuresAMinute } from "#api/access/Sessions.ts"
 import { idleMinutes } from "#api/conversation/door/RealtimeConversation.ts"
 import { longestSeconds } from "#api/conversation/door/SessionEnds.ts"
 import { decodeJson } from "#api/http/JsonBody.ts"
-import { threadShare } from "#api/live/AudioIntake.ts"
 import { smallEvents } from "#api/live/EventReader.ts"
+import { threadShare } from "#api/live/IntakePace.ts"
 import { turnSeconds } from "#api/live/RealtimeItems.ts"
 import { largeTraffic, realtimeBudget } from "#api/live/SocketShare.ts"
 import { largeBodyBytes, maxChatBytes } from "#api/text/ChatBody.ts"
@@ -55,9 +55,8 @@ import { maxLogprobs } from "#services/ReplyLimits.ts"
 import { maxFileBytes } from "#services/TranscriptionUpload.ts"
 import { maxLiveSecrets } from "#store/accounts/ClientSecrets.ts"
 import { AnswerBounds } from "#store/idempotency/IdempotencyStore.ts"
-import { maxUnfinished, maxUnfinishedOfOrg } from "#store/ledger/Jobs.ts"
+import { lostMs, maxUnfinished, maxUnfinishedOfOrg } from "#store/ledger/Jobs.ts"
 import { defaultRetention } from "#store/sql/Retention.ts"
-import { lostMs } from "#store/sql/StoreNode.ts"
 import { defaultSettings } from "#transport/TransportSettings.ts"
 import { rowsOf, sections } from "./ProtocolPages.ts"
 
@@ -162,7 +161,7 @@ const limits: Readonly<Record<string, string>> = {
   route: `${settings.routeTtlSeconds.fallback} s`,
   "load of a model": s(runtime.loadDeadlineMs),
   "silence of an engine that does not compute": s(runtime.hangDeadlineMs),
-  "audio of a live session": `${limitSeconds} s`,
+  "audio of a live session": `${longestSessionSeconds} s`,
   "audio of a realtime item": `${turnSeconds} s`,
   "silence of a live client": s(idleMs),
   "duration of a conversation": `${longestSeconds / 60} minutes`,

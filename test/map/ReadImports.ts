@@ -16,6 +16,12 @@ const sourcesIn = (folder: string): ReadonlyArray<string> =>
 export const sourceFiles = (): ReadonlyArray<string> =>
   ["src", "actors", "engines", "bench/harness"].flatMap(sourcesIn)
 
+/** Paths of the folders directly in a folder. */
+export const foldersIn = (folder: string): ReadonlyArray<string> =>
+  readdirSync(join(root, folder), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => `${folder}/${name}`)
+
 export const textOf = (path: string): string => readFileSync(join(root, path), "utf8")
 
 /** What a file imports, as written. */

@@ -15,18 +15,21 @@ export interface Ratio {
   readonly unit: string
   readonly a: number
   readonly b: number
-  /** b / a. Of two intervals with its 95 % interval, of two ranges with the least and the greatest ratio; otherwise NaN. */
+  /**
+   * b / a, with bounds. If a and b have 95 % intervals, the bounds are the 95 % interval of the ratio. If they have ranges of
+   * readings, the bounds are the least and the greatest ratio of two readings. Otherwise the bounds are NaN.
+   */
   readonly ratio: Interval
-  /** By more than chance. */
+  /** True if a and b differ by more than chance. */
   readonly differs: boolean
-  /** Which is better, if they differ and one is known to be. */
+  /** Which is better. Undefined if they do not differ, or if it is not known whether more of this figure is better. */
   readonly better: "A" | "B" | undefined
 }
 
 /** Standard normal quantile of a 95 % interval. */
 const z = 1.96
 
-/** Standard error of the logarithm, from an interval that is taken as symmetric there. */
+/** Standard error of the logarithm of an estimate, from its 95 % interval, which is assumed to be symmetric on the logarithmic scale. */
 const logError = ({ high, low }: Interval): number => (Math.log(high) - Math.log(low)) / (2 * z)
 
 /** The ratio of two independent estimates, by the normal approximation on the logarithmic scale. */
@@ -39,7 +42,7 @@ export const ratioOf = (a: Interval, b: Interval): Interval => {
   return { value, low: value * Math.exp(-z * error), high: value * Math.exp(z * error) }
 }
 
-/** The least and the greatest ratio of a reading of b to one of a, where both were repeated. */
+/** b / a, with the least and the greatest ratio of a reading of b to a reading of a. NaN as bounds if one of them has only one reading. */
 const rangeRatio = (a: Interval, b: Interval, isRepeated: boolean): Interval => {
   const bounded = isRepeated && hasBounds(a) && hasBounds(b) && a.low > 0 && b.low > 0
   return {
@@ -49,12 +52,16 @@ const rangeRatio = (a: Interval, b: Interval, isRepeated: boolean): Interval => 
   }
 }
 
-/** How likely all readings of one are above all of the other if both come from the same source: 2 of all orders. */
+/**
+ * The probability that all readings of one side lie above all of the other by chance alone. The sides have `a` and `b` readings. If both
+ * measure the same, all orders of the readings are equally likely, and in 2 of them one side is wholly above the other.
+ */
 const chanceApart = (a: number, b: number): number => {
   let orders = 1
   for (let i = 1; i <= a; i++) orders *= (b + i) / i
   return 2 / orders
 }
+/** Above this probability two ranges that do not overlap are not called different. */
 const mostChance = 0.05
 
 /** NaN where the form has null. */
@@ -112,7 +119,10 @@ const ratiosOf = (section: string, part: string, [a, b]: Pair<Figure>): Readonly
   })
 }
 
-/** Those of the same name, in order. Where each side has one alone, these two: a load or a title may differ by a number. */
+/**
+ * Pairs of the same name, in the order of `a`. If each side has only one, they are a pair whatever their names: a load or a title may
+ * differ by a number.
+ */
 const paired = <A>(
   a: ReadonlyArray<A>,
   b: ReadonlyArray<A>,
@@ -137,7 +147,7 @@ export const compareResults = (a: Result, b: Result): ReadonlyArray<Ratio> =>
     ),
   )
 
-/** Settings that may differ: servers have other names for one model, and each run needs its own prompts. */
+/** Settings that may differ between comparable results: servers name one model differently, and each run needs its own prompts. */
 const free = new Set(["seed", "model", "voice", "transport", "weights"])
 
 const comparable = ({ settings }: Result): string =>
@@ -167,8 +177,8 @@ export const differencesOf = (a: Result, b: Result): ReadonlyArray<string> => {
 /** What a reader must know of the intervals. */
 export const comparisonNote =
   "Intervals of load runs are by the normal approximation on the logarithmic scale; of 20 comparisons without a difference one is " +
-  "expected to look like one. Of repeated readings: the least and the greatest ratio of two, and a difference where all readings of " +
-  "one lie above all of the other and that has a chance below 5 %."
+  "expected to look like one. Of repeated readings the least and the greatest ratio of two readings are given. They differ if all " +
+  "readings of one side lie above all of the other, and chance alone would do that in less than 5 % of comparisons."
 
 const row = (one: Ratio): ReadonlyArray<string> => {
   const scale = scaleFor(one.a, one.unit)

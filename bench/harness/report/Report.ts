@@ -1,5 +1,5 @@
 // The report of a result: tables of its figures, which the text for a terminal, the HTML page (Page.ts) and the pages of the docs
-// (bench/figures) show. Pure.
+// (bench/pages) show. Pure.
 import { columnLines } from "#domain/process/Columns.ts"
 import type { Estimate, Figure, Part } from "./Figure.ts"
 import { digits, rangeOf, type Scale, scaled, scaleFor, shown, unscaled } from "./Format.ts"

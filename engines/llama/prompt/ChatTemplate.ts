@@ -5,9 +5,9 @@
 import { joined } from "../../protocol/Contents.ts"
 import type { ChatTurn, Tool } from "../../protocol/Text.ts"
 import type { ThoughtMarkers } from "../output/ThoughtFilter.ts"
-import { familyOf, generalFamily } from "../tools/Families.ts"
 import { Places, type PromptPart } from "../tools/places/Places.ts"
 import { Spellings } from "../tools/places/Spellings.ts"
+import { familyOf, generalFamily } from "../tools/RecogniseFamily.ts"
 import type { ToolFamily, ToolVariables } from "../tools/ToolFamily.ts"
 import type { SpecialTexts } from "./SpecialTexts.ts"
 

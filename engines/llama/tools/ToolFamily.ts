@@ -1,4 +1,5 @@
-// What a model family knows of tools: how its template gets them, what a reply with calls looks like, how it is read.
+// The type of a recognised family: how its template is given tools, the form of a reply with tool calls, and how such a reply is parsed.
+// RecogniseFamily.ts makes it from a row of FamilyTable.ts.
 
 import type { ReplyShape } from "../../grammar/ReplyShape.ts"
 import type { ChatTurn, Tool, ToolUse } from "../../protocol/Text.ts"

@@ -1,6 +1,6 @@
-// Phoneme fragments → pieces of a bounded number of symbols, in order, each for one call of the graph. Cuts depend on
-// the text alone, never on time or on other requests, so that a streamed and a whole reply have the same samples. Only
-// symbols that the model lacks are dropped.
+// Cuts phoneme fragments into pieces: each has a bounded number of symbols and is spoken by one call of the graph. The cuts depend on
+// the text alone, never on time or on other requests, so that a streamed and a whole reply have the same samples. Symbols that the
+// model does not know are dropped, and no others.
 import * as Effect from "effect/Effect"
 import { EngineError } from "../../protocol/Engine.ts"
 import { MAX_SYMBOLS, type Symbols } from "./Symbols.ts"
@@ -19,7 +19,7 @@ export interface Piece {
 
 /** A word of a piece: its symbols `from` to `to`. */
 export interface PieceWord {
-  /** Empty: the last word of the piece before goes on. */
+  /** Empty if a word was cut between two pieces: these symbols are the rest of the last word of the previous piece. */
   readonly text: string
   readonly from: number
   readonly to: number

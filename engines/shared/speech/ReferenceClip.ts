@@ -1,5 +1,6 @@
-// A caller's reference clip → the style encoder's input: float samples at its rate, trimmed and of limited length. The
-// texts of problems go to callers.
+// Checks the reference clip of a caller whose voice is to be cloned, and makes of it the input of the model's encoder: float samples at
+// the encoder's rate, trimmed and of limited length. Both adapters that clone voices use it (engines/clone and engines/chatterbox).
+// Callers read the texts of the problems.
 import { resample } from "./Resample.ts"
 
 /** Seconds. Longer clips add cost and no likeness: the style is a mean over time, measured on clips of 6 s. */

@@ -1,14 +1,16 @@
-"""Which side of the fence a sentence is on: training or evaluation. The generator of the training text asks here before it lets a
-sentence out, the tools that make evaluation sets ask the opposite, and a test of the TypeScript side repeats the rule.
+"""Decides whether a sentence is for training or for evaluation. The generator of the training text outputs only sentences for training,
+the tools that make evaluation sets use only sentences for evaluation, and models/test/Disjoint.test.ts checks the result by the same rule.
 
-The rule looks at the words alone: lower case, everything but a-z, digits, apostrophes and spaces dropped, spaces collapsed. A sentence
-whose first SHA-256 byte is below EVALUATION_BYTES is for evaluation and never trained.
+The rule takes the words alone: in lower case, with everything but a-z, digits, apostrophes and spaces removed, and with single spaces. A
+sentence is for evaluation, and never trained, if the first byte of its SHA-256 is below EVALUATION_BYTES.
 """
 import hashlib
 import re
 
 EVALUATION_BYTES = 64  # of 256: a quarter. Large, so that hand-written evaluation sentences need few rewordings.
-MANIFEST_BYTES = 5     # of every digest in a manifest: among 10^5 sentences a false meeting has a chance of 10^-7
+# Bytes of each sentence's digest that a manifest keeps. With 10^5 sentences in it, a sentence that is not one of them matches by chance
+# with probability 10^-7.
+MANIFEST_BYTES = 5
 
 
 def normalised(sentence: str) -> str:

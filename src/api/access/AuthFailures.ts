@@ -7,7 +7,7 @@ import { subscriberOf } from "#domain/access/ClientAddress.ts"
 import { GcraLimiter } from "#domain/access/GcraLimiter.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import { type AuthUnavailable, RateLimited, type Unauthorized } from "#domain/wire/Errors.ts"
-import { callerAddress } from "./CallerAddress.ts"
+import { clientAddressOf } from "./RequestAddresses.ts"
 
 /** Addresses that are counted: 64 bytes each, with the map's own memory. A guess. */
 const maxAddresses = 100_000
@@ -33,8 +33,9 @@ export class AuthFailures extends Context.Service<
 }
 
 /** The current request's address, as failures are counted. */
-const subscriber = Effect.map(Effect.flatMap(HttpServerRequest.HttpServerRequest, callerAddress), (address) =>
-  subscriberOf(address),
+const subscriber = Effect.map(
+  Effect.flatMap(HttpServerRequest.HttpServerRequest, clientAddressOf),
+  (address) => subscriberOf(address),
 )
 
 /** A request without a credential, or with a token or secret that was valid until it expired or was used up, is no attempt to guess one. */

@@ -6,7 +6,7 @@ import type { DevKeyAccess } from "#domain/access/DevelopmentKey.ts"
 import { isLocalCaller } from "#domain/access/Loopback.ts"
 import { Unauthorized } from "#domain/wire/Errors.ts"
 import type { Principal } from "#store/accounts/Accounts.ts"
-import { peerAddress, TrustedProxies } from "./CallerAddress.ts"
+import { peerAddress, TrustedProxies } from "./RequestAddresses.ts"
 
 /** At most one log line in this time; the next line has the number of refusals since. */
 const logEveryMs = 1_000

@@ -7,8 +7,8 @@ import { isLocalCaller } from "#domain/access/Loopback.ts"
 import { operatorTokenBytes, operatorTokenFrom } from "#domain/access/OperatorToken.ts"
 import { Unauthorized } from "#domain/wire/Errors.ts"
 import type { Principal } from "#store/accounts/Accounts.ts"
-import { peerAddress } from "./CallerAddress.ts"
 import { refusalLog } from "./DevelopmentKey.ts"
+import { peerAddress } from "./RequestAddresses.ts"
 
 /** Of no organization: the endpoints that take the token cost nothing. */
 const operator: Principal = {

@@ -1,5 +1,6 @@
-// Which models a conversation joins: one that hears, one that writes and one that speaks. A conversation of the catalog names them;
-// without one it is the named text model, or the node's first of each kind.
+// Which three models a conversation uses: for transcription, for text and for speech. If the client named a conversation of the catalog, its
+// entry names the models. Otherwise the text model is the one that the client named, and for each model that is not named the
+// node's first of its kind is used.
 import { Effect } from "effect"
 import type { ModelHandle } from "#actors/model/ModelHandle.ts"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"

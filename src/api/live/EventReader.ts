@@ -10,7 +10,7 @@ import { keepsAudio, maxEventBytes } from "#domain/wire/RealtimeProtocol.ts"
 import { isObject } from "#domain/wire/text/Fields.ts"
 import { CutFrame, type MessageSize, TextFrame } from "#http/SocketFrames.ts"
 import { parseEvent } from "../http/JsonBody.ts"
-import type { SocketPace } from "./AudioIntake.ts"
+import type { SocketPace } from "./IntakePace.ts"
 import type { Tell } from "./RealtimeItems.ts"
 import type { SocketShare } from "./SocketShare.ts"
 

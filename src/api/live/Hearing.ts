@@ -24,8 +24,8 @@ import type { EdgeError } from "#domain/wire/Failures.ts"
 import type { AudioText } from "#domain/wire/RealtimeProtocol.ts"
 import { inSlices } from "#http/InSlices.ts"
 import type { UsageLedger } from "#store/ledger/UsageLedger.ts"
-import { resamplingWork, type SocketPace, sliceSeconds } from "./AudioIntake.ts"
 import { EchoDoubt } from "./EchoDoubt.ts"
+import { resamplingWork, type SocketPace, sliceSeconds } from "./IntakePace.ts"
 import type { RealtimeItems, Tell } from "./RealtimeItems.ts"
 
 /** Most items without a transcript. A guess: more of them arrive only from a client that sends faster than speech. */

@@ -3,7 +3,7 @@
 import { Effect, type Scope } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import type { Socket } from "effect/socket/Socket"
-import { type LiveSession, limitSeconds } from "#actors/live/LiveSession.ts"
+import { type LiveSession, longestSessionSeconds } from "#actors/live/LiveSession.ts"
 import type { LiveError } from "#actors/live/SessionLease.ts"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import { LISTEN_RATE_HZ, msToSamples } from "#domain/audio/Audio.ts"
@@ -84,7 +84,7 @@ export const payFor = Effect.fnUntraced(function* (
   Scope.Scope | UsageLedger
 > {
   const ledger = yield* UsageLedger
-  const most = costOf(entry.price, audioUsage("transcription", limitSeconds, 1))
+  const most = costOf(entry.price, audioUsage("transcription", longestSessionSeconds, 1))
   const notes = yield* CurrentRequest
   const reservation = yield* ledger.reserve(caller, most)
   notes.reserved(reservation)

@@ -17,7 +17,7 @@ import { reportFailure } from "#services/AnswerFailures.ts"
 import type { CredentialEnd } from "../access/CredentialEnd.ts"
 import { decodeJson } from "../http/JsonBody.ts"
 import type { SessionTrace } from "../tracing/SessionTrace.ts"
-import { type SocketPace, sliceSeconds } from "./AudioIntake.ts"
+import { type SocketPace, sliceSeconds } from "./IntakePace.ts"
 
 export interface Conversation {
   readonly session: LiveSession<LiveError>

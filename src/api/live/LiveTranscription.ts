@@ -17,7 +17,7 @@ import { Accounts } from "#store/accounts/Accounts.ts"
 import { onCredentialEnd } from "../access/CredentialEnd.ts"
 import { invalidRequestOf } from "../http/JsonBody.ts"
 import { type SessionTrace, traceSession } from "../tracing/SessionTrace.ts"
-import { AudioIntake } from "./AudioIntake.ts"
+import { IntakePace } from "./IntakePace.ts"
 import { chargedSamples, identifyLive, liveModel, payFor, upgradeLive } from "./LiveAdmission.ts"
 import { converse } from "./LiveConversation.ts"
 
@@ -62,7 +62,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
       {
         session,
         language,
-        pace: yield* (yield* AudioIntake).open(caller.userId),
+        pace: yield* (yield* IntakePace).open(caller.userId),
         speechEvents: isTrue(parameters.vad_events),
         onCredentialEnd: (told) => onCredentialEnd(accounts, caller, told),
         trace,

@@ -2,7 +2,7 @@
 // charged separately. Writes the server's events about items.
 import { Cause, Effect, Fiber, type Scope } from "effect"
 import type { SocketError } from "effect/socket/Socket"
-import { type LiveSession, limitSeconds } from "#actors/live/LiveSession.ts"
+import { type LiveSession, longestSessionSeconds } from "#actors/live/LiveSession.ts"
 import type { LiveError, SessionLease } from "#actors/live/SessionLease.ts"
 import {
   BYTES_PER_SAMPLE,
@@ -134,7 +134,7 @@ export class RealtimeItems {
       const item: Item = {
         id: `item_${newId()}`,
         session: place.begin(yield* monotonicMs, turnSeconds),
-        reservedSeconds: limitSeconds,
+        reservedSeconds: longestSessionSeconds,
         isLonger: new Signal(),
         fiber: undefined,
         committed: false,
@@ -305,7 +305,7 @@ export class RealtimeItems {
         Effect.gen(function* () {
           yield* item.isLonger.wait
           yield* more
-          item.reservedSeconds += limitSeconds
+          item.reservedSeconds += longestSessionSeconds
           item.isLonger.clear()
         }),
       )

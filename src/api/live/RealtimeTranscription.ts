@@ -24,9 +24,9 @@ import { credentialEnds } from "../access/CredentialEnd.ts"
 import { RateLimit } from "../access/RateLimit.ts"
 import { invalidRequestOf } from "../http/JsonBody.ts"
 import { type SessionTrace, traceSession } from "../tracing/SessionTrace.ts"
-import { AudioIntake } from "./AudioIntake.ts"
 import { EventReader, eventSize } from "./EventReader.ts"
 import type { LiveServices, Seat } from "./Hearing.ts"
+import { IntakePace } from "./IntakePace.ts"
 import { identifyLive, liveModel, upgradeLive } from "./LiveAdmission.ts"
 import { RealtimeItems, type Tell } from "./RealtimeItems.ts"
 import { RealtimeSocket } from "./RealtimeSocket.ts"
@@ -139,7 +139,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
     const reseat = (next: RealtimeSettings, replaced: SessionLease) =>
       Effect.map(takeSeat(next.model, next, caller.orgId, scope, replaced), follow)
     const admit = (yield* RateLimit).admit(caller.userId)
-    const pace = yield* (yield* AudioIntake).open(caller.userId)
+    const pace = yield* (yield* IntakePace).open(caller.userId)
     const hears = { tell, items, pace, seat: follow(seat), reseat, admit }
     const socket = new RealtimeSocket(`sess_${newId()}`, settings, hears, older)
     const events = new EventReader<EdgeError, LiveServices>({

@@ -5,7 +5,7 @@ import type { HttpServerRequest } from "effect/http"
 import { isPoint, type Point } from "#domain/regions/Geography.ts"
 import type { Place } from "#domain/regions/RegionChoice.ts"
 import { GeoDatabase } from "#store/files/GeoDatabase.ts"
-import { callerAddress, peerAddress, TrustedProxies } from "../access/CallerAddress.ts"
+import { clientAddressOf, peerAddress, TrustedProxies } from "../access/RequestAddresses.ts"
 
 /** Cloudflare's header names; other proxies can be configured to send them. */
 const countryHeader = "cf-ipcountry"
@@ -37,7 +37,7 @@ export interface Caller {
 
 export const locateCaller = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
   const isTrusted = yield* TrustedProxies
-  const address = yield* callerAddress(request)
+  const address = yield* clientAddressOf(request)
   const said = isTrusted(peerAddress(request)) ? placeIn(request.headers) : undefined
   const caller: Caller = { address, place: said ?? (yield* GeoDatabase).locate(address) }
   return caller

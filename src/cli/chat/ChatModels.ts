@@ -20,7 +20,10 @@ export interface ChatModel {
 
 const readList = replyReader(ModelList, "a list of models")
 
-/** In the catalog's order. Only text models have modalities; where no model has any, every model may be one. */
+/**
+ * The models of the node that generate text, in the catalog's order. Those are the models with `input_modalities`. If no model of the
+ * list has them, the server is not edgewise: then all models are returned, because any of them may generate text.
+ */
 export const chatModels = Effect.fnUntraced(function* (access: NodeAccess) {
   const { data } = yield* Effect.flatMap(getText(access, "/v1/models"), readList)
   const marked = data.filter(({ input_modalities }) => input_modalities !== undefined)
@@ -29,7 +32,7 @@ export const chatModels = Effect.fnUntraced(function* (access: NodeAccess) {
   )
 }, Effect.scoped)
 
-/** The model that is named, else the first one. A name that is not in the list may be an alias, which the node knows. */
+/** The model of this name; without a name, the first. A name that is not in the list may be an alias, so it is sent to the node as it is. */
 export const chosenModel = Effect.fnUntraced(function* (
   models: ReadonlyArray<ChatModel>,
   name: string | undefined,

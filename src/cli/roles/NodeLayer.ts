@@ -12,18 +12,18 @@ import { NodeTree, part } from "#actors/NodeTree.ts"
 import * as Specifications from "#actors/Specifications.ts"
 import { knownPaths as authPaths } from "#api/AuthRoutes.ts"
 import { AuthFailures } from "#api/access/AuthFailures.ts"
-import { TrustedProxies } from "#api/access/CallerAddress.ts"
 import { DevelopmentKeyCheck, makeDevelopmentKeyCheck } from "#api/access/DevelopmentKey.ts"
 import { Idempotency } from "#api/access/Idempotency.ts"
 import { CurrentOperatorToken, OperatorToken } from "#api/access/OperatorToken.ts"
 import { PublicKeys } from "#api/access/PublicKeys.ts"
 import { RateLimit } from "#api/access/RateLimit.ts"
+import { TrustedProxies } from "#api/access/RequestAddresses.ts"
 import { sessionVerifier } from "#api/access/SessionVerifier.ts"
 import { ConversationSessions } from "#api/conversation/ConversationSessions.ts"
 import { SecretSessions } from "#api/conversation/door/SecretSessions.ts"
 import { EdgeRoutes, knownPaths as edgePaths } from "#api/EdgeRoutes.ts"
 import { standardHeaders } from "#api/http/StandardHeaders.ts"
-import { AudioIntake } from "#api/live/AudioIntake.ts"
+import { IntakePace } from "#api/live/IntakePace.ts"
 import { EventLoopDelay } from "#api/metrics/EventLoopDelay.ts"
 import { MetricsPage } from "#api/metrics/Metrics.ts"
 import { CatalogReload } from "#api/operations/CatalogReload.ts"
@@ -269,7 +269,7 @@ export const nodeLayer = (
         Layer.succeed(CurrentNodeMeters, meters),
         Layer.sync(CurrentLogRate, () => new LogRate()),
         RateLimit.layer(config.rateLimit),
-        AudioIntake.layer(config.rateLimit > 0),
+        IntakePace.layer(config.rateLimit > 0),
         Idempotency.layer,
         AuthFailures.layer(config.authFailureLimit),
         Layer.succeed(TrustedProxies, config.trustedProxies),

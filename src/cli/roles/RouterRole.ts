@@ -1,7 +1,7 @@
 // The router role as a layer: its listener over the regions, their health and the geo database that the settings name.
 import { Context, Effect, Layer } from "effect"
 import { Drain } from "#actors/Drain.ts"
-import { TrustedProxies } from "#api/access/CallerAddress.ts"
+import { TrustedProxies } from "#api/access/RequestAddresses.ts"
 import { standardHeaders } from "#api/http/StandardHeaders.ts"
 import { RegionDirectory, RouterRoutes } from "#api/RouterRoutes.ts"
 import { RegionHealth } from "#api/regions/RegionHealth.ts"

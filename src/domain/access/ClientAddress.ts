@@ -6,13 +6,16 @@ export type IsTrusted = (address: string) => boolean
 /** No proxy is trusted: the default of the setting. */
 export const trustNone: IsTrusted = () => false
 
-/** Addresses for documentation (RFC 5737, RFC 3849, RFC 9637), far from each other: no proxy has all of a family. */
+/**
+ * Addresses that no machine has, because they are reserved for examples (RFC 5737, RFC 3849, RFC 9637); first IPv4, then IPv6. They
+ * are in networks far from each other, so a list of proxies that has all addresses of one row has practically every address.
+ */
 const documentation = [
   ["192.0.2.1", "198.51.100.1", "203.0.113.1"],
   ["2001:db8::1", "3fff::1"],
 ]
 
-/** True for a list such as 0.0.0.0/0 or ::/0, which tells no proxy from any other client. */
+/** True for a list such as 0.0.0.0/0 or ::/0, by which every client would be a trusted proxy. */
 export const trustsEveryAddress = (isTrusted: IsTrusted): boolean =>
   documentation.some((addresses) => addresses.every(isTrusted))
 

@@ -11,7 +11,7 @@ import { isAnothersRing, ringFolder } from "../TranscriptionAudio.ts"
 
 const purgeEveryMs = 3_600_000
 
-/** Interval at which jobs of nodes that have not come back are failed. A guess: such jobs have already waited for an hour. */
+/** Interval of `failLost`. A guess: short beside `lostMs` of Jobs, the time that such jobs have waited already. */
 const lostEveryMs = 60_000
 
 /** Removes files that no unfinished job needs. A crash leaves them between an upload and its row, after a job's end, or in a slice. */
@@ -32,7 +32,7 @@ export const recoverJobs = (jobs: Jobs["Service"], uploads: string): Effect.Effe
     yield* removeOrphans(ringFolder(uploads), new Set())
   })
 
-/** Fails the jobs of nodes that have not come back. */
+/** Fails the jobs of nodes that have not been seen for `lostMs` of Jobs. */
 export const failLostJobs = (jobs: Jobs["Service"]): ChildSpec<unknown, never, never> => ({
   ...Specifications.worker,
   name: "lost jobs",

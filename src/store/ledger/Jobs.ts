@@ -8,7 +8,7 @@ import { isFinished, type JobEvent, type JobStatus, nextJobStatus } from "#domai
 import { isKept } from "../sql/DeletedIds.ts"
 import { Retention } from "../sql/Retention.ts"
 import { makeStoreClock, type StoreClock } from "../sql/StoreClock.ts"
-import { databaseNow, lostMs, StoreNode } from "../sql/StoreNode.ts"
+import { databaseNow, StoreNode } from "../sql/StoreNode.ts"
 import { type Job, type JobChange, type JobOptions, type JobRow, jobOf, type NewJob } from "./JobRows.ts"
 
 /**
@@ -21,12 +21,19 @@ export const maxUnfinished = 1_000
 /** Jobs that other nodes ended, read at a time. */
 const endedAtOnce = 100
 
+/**
+ * When a node has not been seen for this long, `failLost` takes it to be lost and fails its transcription jobs, because their uploads are
+ * on its disk. Long enough to repair or move a machine, short enough for a waiting client. A guess.
+ */
+export const lostMs = 60 * 60_000
+
+/** States `lostMs`. */
 const lostNote = "The node that had the upload has not come back within an hour"
 
 /** The note of a job while its organization cannot pay for more of it. */
 export const unpaidNote = "paused: the organization has no credit left"
 
-/** What is left of the options of a job whose deletion waits for its node. */
+/** Written over the options of a deleted job whose row its node has not removed yet. */
 const noOptions: JobOptions = {
   language: null,
   prompt: "",
@@ -36,7 +43,7 @@ const noOptions: JobOptions = {
   granularities: [],
 }
 
-/** `ended_elsewhere` of a job whose node removes its upload and then its row. */
+/** Value of `ended_elsewhere` of a deleted job: its node removes its upload and then its row. */
 const toRemove = 2
 
 /** Rows of ended jobs removed in one statement; a transcript of hours has a megabyte. */
@@ -49,7 +56,10 @@ export interface JobsOf {
   readonly id?: string
 }
 
-/** A job whose upload waits for its node, or, where no node runs, for the caller. */
+/**
+ * A deleted job whose upload is still on the disk of its node. That node removes it; if no node runs, the program that deleted the job
+ * does.
+ */
 export interface JobToRemove {
   readonly id: string
   readonly nodeId: string
@@ -80,16 +90,16 @@ export class Jobs extends Context.Service<
      * node removes its upload and its row. Returns the number of jobs.
      */
     readonly deleteOf: (which: JobsOf) => Effect.Effect<number>
-    /** Jobs of the organization that `deleteOf` has left to their nodes. */
+    /** Deleted jobs of the organization whose uploads and rows their nodes have not removed yet. */
     readonly toRemoveOf: (orgId: string) => Effect.Effect<ReadonlyArray<JobToRemove>>
     /** False if the job's state does not allow the event. */
     readonly change: (id: string, event: JobEvent, change?: JobChange) => Effect.Effect<boolean>
-    /** Jobs of this node that another process has ended or deleted and that were not passed to `forget`. */
+    /** Jobs of this node that another process has ended or deleted. A job is listed until it is passed to `forget`. */
     readonly endedElsewhere: Effect.Effect<ReadonlyArray<Job>>
-    /** Also removes the row of a job that was deleted. */
+    /** Takes a job off the list `endedElsewhere`. Also removes its row if the job was deleted. */
     readonly forget: (id: string) => Effect.Effect<void>
     /**
-     * Fails the jobs of nodes that have not been seen for an hour, because no other node has their uploads. Returns
+     * Fails the jobs of nodes that have not been seen for `lostMs`, because no other node has their uploads. Returns
      * their number.
      */
     readonly failLost: Effect.Effect<number>

@@ -23,14 +23,11 @@ export const StoreIsThere = Context.Reference<() => boolean>("edgewise/store/Sto
 /** Interval of the heartbeat. A guess: one small statement. */
 const beatEvery = Duration.seconds(5)
 
-/** A node not seen for this long is taken to answer no requests: other nodes may answer those that it had locked. */
-export const silentMs = 30_000
-
 /**
- * A node not seen for this long is taken to be lost, and its transcription jobs fail, because their uploads are on its
- * disk. Long enough to repair or move a machine, short enough for a waiting client. A guess.
+ * A node that has not been seen for this long is taken not to run. Its locks on idempotency keys no longer hold, so other nodes may serve
+ * requests with these keys, and no deletion waits for it.
  */
-export const lostMs = 60 * 60_000
+export const silentMs = 30_000
 
 /** Age at which rows of nodes that are gone are deleted. */
 const forgottenMs = 30 * 24 * 60 * 60_000

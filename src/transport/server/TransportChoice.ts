@@ -22,7 +22,7 @@ export interface Transport {
   readonly name: TransportName
   /** Why this library, as the start prints it. */
   readonly reason: string
-  /** True if connections of other addresses than trusted proxies and loopback ones are closed unread. */
+  /** True if only trusted proxies and loopback addresses may connect. All other connections are closed before a byte is read. */
   readonly proxiesOnly: boolean
 }
 

@@ -3,10 +3,10 @@ import { Context, Schema } from "effect"
 import { HttpApi, HttpApiSchema } from "effect/http-api"
 import { AuthApi } from "#api/declared/AuthApi.ts"
 import { EdgeApi } from "#api/declared/EdgeApi.ts"
-import { everyReply, handshake, listenerReplies } from "#api/declared/ReplyHeaders.ts"
 import { RouterApi } from "#api/declared/RouterApi.ts"
 import { errorClasses } from "#domain/wire/Failures.ts"
 import { Detail, type Frames, OwnHeaders, SocketFrames, StreamEvents } from "#http/Declared.ts"
+import { everyReply, handshake, listenerReplies } from "./ReplyHeaders.ts"
 import type { WireRole } from "./WireTap.ts"
 
 type Decode = (value: unknown) => string | undefined

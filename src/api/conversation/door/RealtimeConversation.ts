@@ -19,8 +19,8 @@ import { Accounts } from "#store/accounts/Accounts.ts"
 import { CurrentSpendingLimit } from "#store/ledger/SpendingLimit.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { RateLimit } from "../../access/RateLimit.ts"
-import { AudioIntake } from "../../live/AudioIntake.ts"
 import { EventReader, eventSize } from "../../live/EventReader.ts"
+import { IntakePace } from "../../live/IntakePace.ts"
 import { identifyLive, isWebSocket, liveCredential, upgradeLive } from "../../live/LiveAdmission.ts"
 import { RealtimeItems, type Tell } from "../../live/RealtimeItems.ts"
 import { followed, realtimeTranscription } from "../../live/RealtimeTranscription.ts"
@@ -110,7 +110,7 @@ const converse = Effect.fnUntraced(function* (
       "edgewise.message_ends": ended.messageEnds,
     }))
     const meters = (yield* CurrentNodeMeters).conversations
-    const pace = yield* (yield* AudioIntake).open(caller.userId)
+    const pace = yield* (yield* IntakePace).open(caller.userId)
     const { crashed, guard } = crashGuard()
     const shared = {
       tell,

@@ -1,7 +1,7 @@
 // States what limits a model, as far as the measured figures show it. Pure. The thresholds are guesses that allow for
 // an error of ten to fifteen percent in measurements of a few seconds.
 
-import { longestFirstAudioMs } from "#domain/audio/FirstAudio.ts"
+import { longestFirstAudioMs } from "#domain/audio/FirstAudioCost.ts"
 import { fullShare } from "#domain/audio/LivePace.ts"
 import { MAX_STREAM_LOAD } from "#domain/models/StreamLoad.ts"
 import { digits, shown } from "#harness/report/Format.ts"

@@ -140,8 +140,8 @@ export class Forbidden extends Schema.TaggedError<Forbidden>()("Forbidden", {
 }
 
 /**
- * The user passed one of the node's limits; `retryAfterMs` until the next request would be admitted. `problem`: of which part of the
- * request, and the limit, where it is not the number of requests.
+ * The user passed one of the node's limits. `retryAfterMs`: milliseconds until a request would be admitted. `problem` states the limit
+ * if it is not the number of requests. `field` names the part of the request that passed it, if only a part did.
  */
 export class RateLimited extends Schema.TaggedError<RateLimited>()("RateLimited", {
   retryAfterMs: Schema.Finite,

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest"
 import type { JsonObject } from "#domain/wire/Json.ts"
 import { withObjectArguments } from "#engines/llama/model/Arguments.ts"
 import { replyShape } from "#engines/llama/model/Shapes.ts"
-import { knownFamilies } from "#engines/llama/tools/KnownFamilies.ts"
+import { knownFamilies } from "#engines/llama/tools/FamilyTable.ts"
 import { randomNumbers, Sentences } from "../../../../engines/grammar/test/schema/Sentences.ts"
 
 const toolWith = (parameters: JsonObject) => ({ name: "f", strict: false, parameters })

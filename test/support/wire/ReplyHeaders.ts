@@ -1,6 +1,6 @@
 // Headers that any reply of any role may have (protocol 1.4), and the replies that the listener or the routing makes
 // without a handler (protocol 3.2, second table). Data; names are in lower case.
-import { standardHeaders } from "../http/StandardHeaders.ts"
+import { standardHeaders } from "#api/http/StandardHeaders.ts"
 
 /** Written by the HTTP library or by the framing of HTTP. */
 const framing = ["connection", "content-length", "date", "keep-alive", "transfer-encoding", "uwebsockets"]

@@ -1,5 +1,5 @@
-// What the beginning of a stream of speech costs a model, by measurement, and so how many streams may begin at the same time.
-// Pure but for its own counters; times come in as numbers. SpeechAdmission owns one a model.
+// Measures what the first audio of a stream of speech costs a model, and decides from that how many streams may begin at the same time.
+// SpeechAdmission has an instance for each model. Pure except for its own counters: times are arguments.
 //
 // The engine computes the first pieces of all streams before any later piece, one after the other. So the cost of one beginning
 // is the time in which at least one stream had no audio yet, divided by the streams that began to sound in it.
@@ -16,7 +16,7 @@ const firstPieceMs = 3_000
 /** Weight of the newest measurement: a change is followed within some ten streams. */
 const smoothing = 1 / 8
 
-export class FirstAudio {
+export class FirstAudioCost {
   private silent = 0
   private readAtMs = 0
   /** Time with a silent stream that no stream which began to sound has been charged with yet. */

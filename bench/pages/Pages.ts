@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url"
 import { keptResults } from "../run/ResultFile.ts"
 import { unmarked, WrongBlock, withFigures } from "./Blocks.ts"
 
-const root = fileURLToPath(new URL("../../", import.meta.url))
+const root = fileURLToPath(new URL("../..", import.meta.url))
 
 const patterns = ["README.md", "docs/**/*.md", "models/*/README.md", "bench/**/*.md"]
 /** The dates in them are those of other projects' commits and of examples. */

@@ -1,41 +1,44 @@
-// When the audio and the events that a realtime socket has received are taken in. What may not be taken in yet is not read: its socket is
-// paused, and nothing is refused or lost. Two things decide: how much audio the client may send (AudioAllowance), and what the gateway's
-// thread can do, because it resamples audio, detects speech and carries out events for all sockets: for at most a part of its time, users
-// in turn.
+// Paces the intake of all realtime sockets: when the gateway processes the audio and the events that they send. A socket that must wait
+// is paused, so what it sends is neither refused nor lost. Two limits apply. A user may send only so much audio (AudioAllowance). And the
+// gateway's thread, which resamples audio, detects speech and carries out events for all sockets, may spend only a part of its time
+// on that; users are served in rotation. How long a session may be is decided elsewhere (`longestSessionSeconds` of LiveSession).
 import { Clock, Context, Effect, Layer, type Scope } from "effect"
 import { AudioAllowances } from "#domain/access/AudioAllowance.ts"
 import { TokenBucket } from "#domain/access/TokenBucket.ts"
 import { monotonicMsOf } from "#domain/queues/Monotonic.ts"
 
 /**
- * Milliseconds of the gateway's thread for all sockets together. The rest is left to other requests, whose first token waits
- * for many turns of the event loop. A guess: with 300 the 99th percentile of others was 5 to 9 times that of quiet, with 200 it was 2 to 5. `burst`: what may come within one tick of the event loop.
+ * Time that the gateway's thread may spend on all sockets together, milliseconds: `perSecond` on average, and `burst` within one tick of
+ * the event loop. The rest is left to other requests, whose first token waits for many ticks. A guess, after a measurement: beside busy
+ * sockets the 99th percentile of other requests' latency was 2 to 5 times its value without them at 200 ms a second, and 5 to 9 times
+ * at 300.
  */
 export const threadShare = { burst: 4, perSecond: 200 }
 
-/** Audio of a long message that is taken in at a time, seconds: 1 to 2 ms where speech is detected. */
+/** Seconds of audio of a long message that are processed at a time. That takes 1 to 2 ms where speech is detected. */
 export const sliceSeconds = 0.25
 
-/** What it costs the thread to resample a second of audio; to detect speech in it as well costs 1. Measured. */
+/** Work of resampling one second of audio. The unit is the work of resampling it and detecting speech in it. Measured. */
 export const resamplingWork = 0.3
 
-/** What a second of audio takes where speech is detected, milliseconds, until it is measured. */
+/** Milliseconds to resample a second of audio and detect speech in it: the value before the first measurement. */
 const usualMs = 4
 
-/** What an event takes that costs 1 (EventReader), milliseconds. Measured: 0.36 with its answer. */
+/** Milliseconds to carry out an event of cost 1 (EventReader). Measured: 0.36 with its answer. */
 export const eventMs = 0.4
 
-/** A measurement changes what the next audio is expected to take by this part. */
+/** Weight of the newest measurement in the moving average of the time that a second of audio takes. */
 const newPart = 1 / 16
 
-/** What one socket asks before it takes something in. */
+/** Where one socket waits before it processes something. */
 export interface SocketPace {
   /**
-   * Completes when so many seconds of audio may be taken in, at most `sliceSeconds` where they cost `work`. The function that it
-   * gives is to be called with the milliseconds that this took the thread.
+   * Completes when so many seconds of audio may be processed; at most `sliceSeconds` if `work` is not 0. `work` is the work of one
+   * second: 1 if speech is detected, `resamplingWork` if it is only resampled. Call the returned function with the milliseconds that
+   * the thread spent on it.
    */
   readonly take: (seconds: number, work: number) => Effect.Effect<(tookMs: number) => void>
-  /** Completes when the next event may be carried out, after one that cost so much (EventReader). */
+  /** Completes when the next event may be carried out. `cost` is that of the event before it (EventReader). */
   readonly event: (cost: number) => Effect.Effect<void>
 }
 
@@ -44,17 +47,17 @@ interface Waiting {
   readonly start: () => void
 }
 
-export class AudioIntake extends Context.Service<
-  AudioIntake,
+export class IntakePace extends Context.Service<
+  IntakePace,
   {
     /** The pace of a socket of the user, until the scope closes. */
     readonly open: (userId: string) => Effect.Effect<SocketPace, never, Scope.Scope>
   }
->()("edgewise/api/AudioIntake") {
-  /** `limited`: whether callers are limited at all. What the thread can do counts in any case. */
-  static readonly layer = (limited: boolean): Layer.Layer<AudioIntake> =>
+>()("edgewise/api/IntakePace") {
+  /** `limited`: whether a user's audio is limited. The time of the thread is limited in any case. */
+  static readonly layer = (limited: boolean): Layer.Layer<IntakePace> =>
     Layer.effect(
-      AudioIntake,
+      IntakePace,
       Effect.suspend(() => make(limited)),
     )
 }
@@ -66,9 +69,9 @@ const make = Effect.fnUntraced(function* (limited: boolean) {
   const nowMs = () => monotonicMsOf(clock)
   const allowances = new AudioAllowances()
   const share = new TokenBucket(threadShare, nowMs())
-  /** What a second of audio takes where speech is detected, milliseconds. A machine may be slower than another, or busier. */
+  /** Milliseconds to resample a second of audio and detect speech in it, measured, because machines differ in speed and load. */
   let audioMs = usualMs
-  /** By user, the user to be served next in front. No empty lists. */
+  /** What waits, by user. The first user is served next. No list is empty. */
   const waiting = new Map<string, Array<Waiting>>()
   let serving = false
 
@@ -109,7 +112,7 @@ const make = Effect.fnUntraced(function* (limited: boolean) {
       })
     })
 
-  /** Completes when the thread may work for this user for so long, at most the burst. */
+  /** Completes when the thread may spend `ms` on this user, at most the burst. */
   const turn = (user: string, ms: number): Effect.Effect<void> =>
     Effect.suspend(() => {
       const now = nowMs()
@@ -137,7 +140,7 @@ const make = Effect.fnUntraced(function* (limited: boolean) {
     return { take, event: (cost) => (cost > 0 ? turn(user, cost * eventMs) : Effect.void) }
   }
 
-  return AudioIntake.of({
+  return IntakePace.of({
     open: (userId) =>
       Effect.map(
         Effect.acquireRelease(

@@ -1,11 +1,11 @@
-// Figures in Markdown pages. A block between two comments is written from a file of bench/results, so a page states no figure
-// in it that was not measured:
+// Figures in Markdown pages. The text between two comments (a block) is written from a file of bench/results, so every figure in it
+// was measured:
 //
 //   <!-- figures: text.latency.json -->
 //   <!-- end of figures -->
 //
-// `<!-- figures: FILE; only: NAME; NAME -->` shows these figures of the file alone. Outside of blocks, a paragraph with the date
-// of a measurement says "no file". Pure.
+// `<!-- figures: FILE; only: NAME; NAME -->` shows only these figures of the file. Outside of blocks, a paragraph with the date
+// of a measurement must contain the words "no file"; `unmarked` lists those that do not. Pure.
 import type { Part } from "#harness/report/Figure.ts"
 import { factLines, type Table, tableOf } from "#harness/report/Report.ts"
 import type { SuiteResult } from "../run/ResultFile.ts"

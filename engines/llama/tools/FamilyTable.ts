@@ -1,4 +1,6 @@
-// The call syntax of known model families, and by what their templates are recognised.
+// The table of known model families: the syntax of each one's tool calls, and texts that its templates contain. RecogniseFamily.ts takes the
+// first row whose texts a template contains and whose syntax the template uses when it renders examples. So the order of the rows
+// matters, and two rows may have the same texts, as `glm` and `glm-4.7` do.
 import { generalCalls } from "./GeneralForm.ts"
 import type { CallSyntax } from "./syntax/CallSyntax.ts"
 import { jsonCalls } from "./syntax/JsonCalls.ts"
@@ -8,7 +10,7 @@ import { xmlCalls } from "./syntax/XmlCalls.ts"
 export interface KnownFamily {
   readonly name: string
   readonly syntax: CallSyntax
-  /** Texts that the templates of the family have. */
+  /** All of these texts are in every template of the family. Templates of other families may have them too. */
   readonly knownBy: ReadonlyArray<string>
 }
 

@@ -1,7 +1,7 @@
-// Which family a template belongs to.
+// Recognises the family of a chat template (`familyOf`), by the table of families (FamilyTable.ts) and by rendering examples (Probe.ts).
 import type { ChatTurn } from "../../protocol/Text.ts"
+import { knownFamilies } from "./FamilyTable.ts"
 import { generalCalls, plainTurns } from "./GeneralForm.ts"
-import { knownFamilies } from "./KnownFamilies.ts"
 import { plainMessage, preparedTurns, templateVariables } from "./Messages.ts"
 import { probed } from "./Probe.ts"
 import type { Places } from "./places/Places.ts"
@@ -23,8 +23,8 @@ export const generalFamily: ToolFamily = {
 export type RenderMessages = (variables: ToolVariables) => string
 
 /**
- * The family of a template: the first whose texts the source has, and whose calls the template prints as the family writes
- * them. Tried by rendering examples.
+ * The family of a template. It is the first row of the table that fits: the template's source contains all texts of the row, and
+ * the template, when it renders examples, prints tool calls in the syntax of the row. The general family if no row fits.
  */
 export const familyOf = (source: string, render: RenderMessages, places: () => Places): ToolFamily => {
   for (const { name, syntax, knownBy } of knownFamilies) {
@@ -45,7 +45,7 @@ export const familyOf = (source: string, render: RenderMessages, places: () => P
   return { ...generalFamily, historyMatches: continuesPlainly(render, places) }
 }
 
-/** For the general form: whether the history continues the prompt of a reply as the reply was written. */
+/** `historyMatches` of the general family: true if a rendered history begins with the prompt and the reply exactly as they were. */
 const continuesPlainly = (render: RenderMessages, newPlaces: () => Places): boolean => {
   const text = (turns: ReadonlyArray<ChatTurn>) => {
     const places = newPlaces()

@@ -1,6 +1,6 @@
 import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { FirstAudio, longestFirstAudioMs } from "#domain/audio/FirstAudio.ts"
+import { FirstAudioCost, longestFirstAudioMs } from "#domain/audio/FirstAudioCost.ts"
 
 interface Begun {
   readonly atMs: number
@@ -8,7 +8,7 @@ interface Begun {
 }
 
 /** Streams that come at these times to an engine that computes one first piece after the other; how long each admitted one waits. */
-const waitsOf = (load: FirstAudio, arrivals: ReadonlyArray<Begun>): ReadonlyArray<number> => {
+const waitsOf = (load: FirstAudioCost, arrivals: ReadonlyArray<Begun>): ReadonlyArray<number> => {
   const waits: Array<number> = []
   const sounding: Array<number> = []
   let freeAtMs = 0
@@ -43,8 +43,8 @@ const crowds = fc
     }),
   )
 
-const measured = (costMs: number): FirstAudio => {
-  const load = new FirstAudio()
+const measured = (costMs: number): FirstAudioCost => {
+  const load = new FirstAudioCost()
   load.began(-costMs)
   load.sounded(0)
   return load
@@ -78,7 +78,7 @@ describe("the beginnings of streams", () => {
   })
 
   it("cost what the model's real-time factor says, until one was measured", () => {
-    const load = new FirstAudio()
+    const load = new FirstAudioCost()
     expect(load.expectedMs(undefined)).toBe(0)
     expect(load.expectedMs(0.2)).toBeCloseTo(600)
     load.began(0)

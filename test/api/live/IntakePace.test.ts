@@ -2,13 +2,13 @@
 import { Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { describe, expect, it } from "vitest"
-import { AudioIntake, eventMs, type SocketPace, sliceSeconds, threadShare } from "#api/live/AudioIntake.ts"
+import { eventMs, IntakePace, type SocketPace, sliceSeconds, threadShare } from "#api/live/IntakePace.ts"
 import { audioAllowance } from "#domain/access/AudioAllowance.ts"
 
-const run = <A, E>(effect: Effect.Effect<A, E, AudioIntake>, limited = true): Promise<A> =>
+const run = <A, E>(effect: Effect.Effect<A, E, IntakePace>, limited = true): Promise<A> =>
   Effect.runPromise(
     effect.pipe(
-      Effect.provide(AudioIntake.layer(limited)),
+      Effect.provide(IntakePace.layer(limited)),
       Effect.provide(TestClock.layer()),
     ) as Effect.Effect<A, E>,
   )
@@ -47,7 +47,7 @@ const pass = (seconds: number) =>
     yield* settle
   })
 
-const open = Effect.flatMap(AudioIntake, (intake) => intake.open("u"))
+const open = Effect.flatMap(IntakePace, (intake) => intake.open("u"))
 
 describe("one socket", () => {
   it("sends 120 s at once, and then three times real time", async () => {
@@ -144,7 +144,7 @@ it("events take turns with audio: a user with many of them does not hold back an
   await run(
     Effect.scoped(
       Effect.gen(function* () {
-        const intake = yield* AudioIntake
+        const intake = yield* IntakePace
         let handled = 0
         for (let socket = 0; socket < 20; socket++) {
           const { event } = yield* intake.open("many")
@@ -174,7 +174,7 @@ it("users take turns: one with 50 sockets does not hold back another with one", 
   await run(
     Effect.scoped(
       Effect.gen(function* () {
-        const intake = yield* AudioIntake
+        const intake = yield* IntakePace
         const many = yield* Effect.forEach(Array.from({ length: 50 }), () => intake.open("many"))
         const flood = { seconds: 0 }
         for (const pace of many) yield* Effect.forkChild(send(pace, 1_000, flood))
