@@ -79,7 +79,9 @@ describe.each(isLong ? ["uws", "node"] : ["uws"])("with the transport %s", (tran
         { detail: `body: larger than ${limitBytes} bytes` },
       ])
       const small = await node.fetch(url, { method, headers, body: "{}" })
-      expect(small.status).toBe(path.includes("transcriptions") ? 404 : 200)
+      // Without its query a deletion names nothing.
+      const status = path.startsWith("/v1/orgs") ? 400 : path.includes("transcriptions") ? 404 : 200
+      expect(small.status).toBe(status)
     },
   )
 
