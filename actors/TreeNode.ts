@@ -54,8 +54,8 @@ export class TreeNode {
   startedAtMs: number
   restarts = 0
   details: Details = {}
-  private readonly nodes = new Set<TreeNode>()
-  private readonly givenUp = new Map<string, GaveUp>()
+  readonly #nodes = new Set<TreeNode>()
+  readonly #givenUp = new Map<string, GaveUp>()
 
   constructor(name: string, kind: NodeKind, nowMs: number) {
     this.name = name
@@ -65,33 +65,33 @@ export class TreeNode {
 
   /** In the order in which they were started. */
   get children(): ReadonlySet<TreeNode> {
-    return this.nodes
+    return this.#nodes
   }
 
   /** The last ones, by name, in the order in which they gave up. */
   get gaveUp(): ReadonlyArray<GaveUp> {
-    return [...this.givenUp.values()]
+    return [...this.#givenUp.values()]
   }
 
   childGaveUp(child: Omit<GaveUp, "recovered">): void {
-    this.givenUp.delete(child.name)
-    this.givenUp.set(child.name, { ...child, recovered: false })
-    const [oldest] = this.givenUp.keys()
-    if (this.givenUp.size > mostGaveUp && oldest !== undefined) this.givenUp.delete(oldest)
+    this.#givenUp.delete(child.name)
+    this.#givenUp.set(child.name, { ...child, recovered: false })
+    const [oldest] = this.#givenUp.keys()
+    if (this.#givenUp.size > mostGaveUp && oldest !== undefined) this.#givenUp.delete(oldest)
   }
 
   /** A child of this name runs. */
   childRuns(name: string): void {
-    const before = this.givenUp.get(name)
-    if (before !== undefined && !before.recovered) this.givenUp.set(name, { ...before, recovered: true })
+    const before = this.#givenUp.get(name)
+    if (before !== undefined && !before.recovered) this.#givenUp.set(name, { ...before, recovered: true })
   }
 
   add(node: TreeNode): void {
-    this.nodes.add(node)
+    this.#nodes.add(node)
   }
 
   remove(node: TreeNode): void {
-    this.nodes.delete(node)
+    this.#nodes.delete(node)
   }
 }
 

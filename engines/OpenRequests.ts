@@ -19,53 +19,53 @@ export interface OpenRequest {
 const mostUnacknowledged = 256
 
 export class OpenRequests {
-  private readonly byId = new NumberedMap<OpenRequest>()
+  readonly #byId = new NumberedMap<OpenRequest>()
   /** Steps sent and not acknowledged. If the gateway falls behind, its engines pause, so messages do not pile up. */
-  private unacknowledged = 0
+  #unacknowledged = 0
   congested = false
 
   get size(): number {
-    return this.byId.size
+    return this.#byId.size
   }
 
   begin(id: RequestId): OpenRequest {
     const entry: OpenRequest = { fiber: undefined, paused: false, gate: Latch.makeUnsafe(!this.congested) }
-    this.byId.set(id, entry)
+    this.#byId.set(id, entry)
     return entry
   }
 
   end(id: RequestId): void {
-    this.byId.delete(id)
+    this.#byId.delete(id)
   }
 
   cancel(id: RequestId): void {
-    this.byId.get(id)?.fiber?.interruptUnsafe()
+    this.#byId.get(id)?.fiber?.interruptUnsafe()
   }
 
   fibers(): ReadonlyArray<Fiber.Fiber<unknown, EngineError>> {
-    return this.byId.values().flatMap(({ fiber }) => (fiber === undefined ? [] : [fiber]))
+    return this.#byId.values().flatMap(({ fiber }) => (fiber === undefined ? [] : [fiber]))
   }
 
   /** The reader of a request is too slow, or is ready again. */
   setPaused(id: RequestId, paused: boolean): void {
-    const entry = this.byId.get(id)
+    const entry = this.#byId.get(id)
     if (entry !== undefined) entry.paused = paused
-    this.setGates()
+    this.#setGates()
   }
 
   /** Step messages were sent (positive), or acknowledged by the gateway (negative). */
   countSteps(change: number): void {
-    this.unacknowledged += change
+    this.#unacknowledged += change
     const now = this.congested
-      ? this.unacknowledged > mostUnacknowledged / 2
-      : this.unacknowledged >= mostUnacknowledged
+      ? this.#unacknowledged > mostUnacknowledged / 2
+      : this.#unacknowledged >= mostUnacknowledged
     if (now === this.congested) return
     this.congested = now
-    this.setGates()
+    this.#setGates()
   }
 
-  private setGates(): void {
-    for (const { gate, paused } of this.byId.values())
+  #setGates(): void {
+    for (const { gate, paused } of this.#byId.values())
       paused || this.congested ? gate.closeUnsafe() : gate.openUnsafe()
   }
 }

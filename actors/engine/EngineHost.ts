@@ -29,45 +29,45 @@ const acknowledgeEvery = 32
 
 export class EngineHost<K extends EngineKind> {
   readonly kind: K
-  private readonly options: HostOptions<K>
-  private readonly entry: ModelEntry
-  private readonly meters: ModelMeters
+  readonly #options: HostOptions<K>
+  readonly #entry: ModelEntry
+  readonly #meters: ModelMeters
   /** Runs requests on the engine. */
   readonly requests: SlotScheduler<K>
-  private readonly firstAnswer = Deferred.makeUnsafe<Facts<K>, ModelUnavailable>()
-  private self: Self | undefined
-  private process: EngineProcess.EngineProcess<K> | undefined
-  private finished = false
-  private readonly heartbeat: Heartbeat
-  private restarts = 0
+  readonly #firstAnswer = Deferred.makeUnsafe<Facts<K>, ModelUnavailable>()
+  #self: Self | undefined
+  #process: EngineProcess.EngineProcess<K> | undefined
+  #finished = false
+  readonly #heartbeat: Heartbeat
+  #restarts = 0
   /** Step messages processed but not yet acknowledged to the engine (flow control). */
-  private unacknowledged = 0
-  private residentBytes = 0
+  #unacknowledged = 0
+  #residentBytes = 0
   /** Facts of the engine, once one has loaded. */
   facts: Facts<K> | undefined
   /** CPU threads, as the engine chose them when it loaded. */
   threads: ThreadChoice | undefined
   /** The last limit of its CPU threads; undefined while it may use all. */
-  private mostThreads: number | undefined
+  #mostThreads: number | undefined
 
   private constructor(options: HostOptions<K>) {
     this.kind = options.kind
-    this.options = options
-    this.entry = options.entry
-    this.meters = options.meters ?? new ModelMeters()
-    this.heartbeat = new Heartbeat(
+    this.#options = options
+    this.#entry = options.entry
+    this.#meters = options.meters ?? new ModelMeters()
+    this.#heartbeat = new Heartbeat(
       options.entry.runtime,
-      (n) => this.process?.send({ type: "ping", n }),
-      () => this.process?.pid,
+      (n) => this.#process?.send({ type: "ping", n }),
+      () => this.#process?.pid,
     )
     this.requests = new SlotScheduler({
       kind: options.kind,
       entry: options.entry,
-      meters: this.meters,
+      meters: this.#meters,
       ...(options.suspects === undefined ? {} : { suspects: options.suspects }),
       holdsBackground: options.holdsBackground,
       ...(options.onWork === undefined ? {} : { onWork: options.onWork }),
-      send: (message) => this.process?.send(message),
+      send: (message) => this.#process?.send(message),
     })
   }
 
@@ -79,30 +79,30 @@ export class EngineHost<K extends EngineKind> {
     return Effect.gen(function* () {
       yield* startChild({
         ...Specifications.engine,
-        name: `engine ${host.entry.id}`,
-        run: (self) => host.incarnation(self),
-        onRestart: (cause, nth) => host.restarting(cause, nth),
+        name: `engine ${host.#entry.id}`,
+        run: (self) => host.#incarnation(self),
+        onRestart: (cause, nth) => host.#restarting(cause, nth),
         counts: (cause) => !isExcused(cause),
-        onEnd: (end) => Effect.sync(() => host.ended(end)),
+        onEnd: (end) => Effect.sync(() => host.#ended(end)),
       })
       // Registered last, so it runs first: waiting requests fail before the process is stopped.
-      yield* Effect.addFinalizer(() => Effect.sync(() => host.finish("unloaded", "the model was unloaded")))
+      yield* Effect.addFinalizer(() => Effect.sync(() => host.#finish("unloaded", "the model was unloaded")))
       return host
     })
   }
 
   /** The engine's facts once it has loaded, or why it has not. */
   get loaded(): Effect.Effect<Facts<K>, ModelUnavailable> {
-    return Deferred.await(this.firstAnswer)
+    return Deferred.await(this.#firstAnswer)
   }
 
   gauges(): HostGauges {
     return {
       ...this.requests.gauges(),
       slots: this.facts?.slots ?? 0,
-      restarts: this.restarts,
-      residentBytes: this.residentBytes,
-      pid: this.process?.pid,
+      restarts: this.#restarts,
+      residentBytes: this.#residentBytes,
+      pid: this.#process?.pid,
     }
   }
 
@@ -113,32 +113,35 @@ export class EngineHost<K extends EngineKind> {
 
   /** Resident bytes of its process at this moment, read from the system; 0 once it has ended. */
   heldBytes(): number {
-    const { process } = this
+    const process = this.#process
     if (process === undefined || process.hasExited()) return 0
     // A thread's memory is part of the node's: its last report is used.
-    return process.pid === undefined ? Math.max(1, this.residentBytes) : residentBytesOf(process.pid)
+    return process.pid === undefined ? Math.max(1, this.#residentBytes) : residentBytesOf(process.pid)
   }
 
   /** Resident bytes not backed by a mapped file (RssAnon). 0 for a thread: its memory is counted with the node's. */
   privateBytes(): number {
-    const { process } = this
+    const process = this.#process
     return process?.pid === undefined || process.hasExited() ? 0 : privateBytesOf(process.pid)
   }
 
   /** Sends the engine the order to drop its caches, or to use them again. */
   lean(on: boolean): void {
-    this.process?.send({ type: "lean", on })
+    this.#process?.send({ type: "lean", on })
   }
 
   /** Its engine, and the ones that follow it after a crash, use no more CPU threads than this. */
   limitThreads(most: number): void {
-    this.mostThreads = most
-    this.process?.send({ type: "threads", most })
+    this.#mostThreads = most
+    this.#process?.send({ type: "threads", most })
   }
 
   /** CPU threads that it may use at this moment; 0 before it has loaded. */
   threadsNow(): number {
-    const { entry, mostThreads, options, threads } = this
+    const entry = this.#entry
+    const mostThreads = this.#mostThreads
+    const options = this.#options
+    const { threads } = this
     if (threads === undefined) return 0
     const all = mostOf(threads)
     if (threads.source === "catalog" || mostThreads === undefined || mostThreads >= all) return all
@@ -146,26 +149,26 @@ export class EngineHost<K extends EngineKind> {
     return options.spec.trial?.narrows === true ? narrowThreads(all) : all
   }
 
-  private unavailable(): ModelUnavailable {
-    return new ModelUnavailable({ model: this.entry.id, retryAfterMs: Limits.reviveAfterMs })
+  #unavailable(): ModelUnavailable {
+    return new ModelUnavailable({ model: this.#entry.id, retryAfterMs: Limits.reviveAfterMs })
   }
 
-  private finish(reason: EngineFailed["reason"], detail: string): void {
-    if (this.finished) return
-    this.finished = true
-    this.heartbeat.ready = false
+  #finish(reason: EngineFailed["reason"], detail: string): void {
+    if (this.#finished) return
+    this.#finished = true
+    this.#heartbeat.ready = false
     this.requests.finish(reason, detail)
-    Deferred.doneUnsafe(this.firstAnswer, Effect.fail(this.unavailable()))
+    Deferred.doneUnsafe(this.#firstAnswer, Effect.fail(this.#unavailable()))
   }
 
-  private onMessage(message: FromEngine<K>, loadFailed: (error: WireError) => void): void {
+  #onMessage(message: FromEngine<K>, loadFailed: (error: WireError) => void): void {
     const nowMs = performance.now()
-    this.heartbeat.received(nowMs)
+    this.#heartbeat.received(nowMs)
     switch (message.type) {
       case "step": {
-        if (++this.unacknowledged === acknowledgeEvery) {
-          this.process?.send({ type: "ack", steps: this.unacknowledged })
-          this.unacknowledged = 0
+        if (++this.#unacknowledged === acknowledgeEvery) {
+          this.#process?.send({ type: "ack", steps: this.#unacknowledged })
+          this.#unacknowledged = 0
         }
         this.requests.onStep(message, nowMs)
         return
@@ -178,38 +181,38 @@ export class EngineHost<K extends EngineKind> {
         }
         this.facts = message.facts
         this.threads = message.threads
-        this.residentBytes = message.residentBytes
-        this.heartbeat.ready = true
-        this.self?.ready()
+        this.#residentBytes = message.residentBytes
+        this.#heartbeat.ready = true
+        this.#self?.ready()
         this.requests.begin(
           message.facts.slots,
           nowMs,
           "prepares" in message.facts && message.facts.prepares === true,
         )
-        if (this.process?.pid !== undefined && isOnProcessor(this.entry))
-          limitMemory(this.process.pid, { secondCopy: this.options.spec.trial?.narrows === true })
-        this.options.onEvent({ event: "ready", detail: message.facts.summary })
-        this.options.onThreads?.(message.threads)
-        Deferred.doneUnsafe(this.firstAnswer, Effect.succeed(message.facts))
+        if (this.#process?.pid !== undefined && isOnProcessor(this.#entry))
+          limitMemory(this.#process.pid, { secondCopy: this.#options.spec.trial?.narrows === true })
+        this.#options.onEvent({ event: "ready", detail: message.facts.summary })
+        this.#options.onThreads?.(message.threads)
+        Deferred.doneUnsafe(this.#firstAnswer, Effect.succeed(message.facts))
         return this.requests.pump()
       case "opening":
-        this.heartbeat.opening = message.on
+        this.#heartbeat.opening = message.on
         return
       case "threads":
         this.threads = message.threads
-        return this.options.onThreads?.(message.threads)
+        return this.#options.onThreads?.(message.threads)
       case "load-failed":
         return loadFailed(message.error)
       case "pong":
-        this.residentBytes = message.residentBytes
+        this.#residentBytes = message.residentBytes
         // No event announces that a held-back background request may start, so the heartbeat also pumps the queue.
         return this.requests.pump()
     }
   }
 
   /** What the tree shows of it. Its queue is the scheduler's: a request reaches the engine without a mailbox. */
-  private readonly details: Details = {
-    mailbox: () => ({ depth: this.requests.gauges().waiting, bound: this.entry.runtime.waitingLine }),
+  readonly #details: Details = {
+    mailbox: () => ({ depth: this.requests.gauges().waiting, bound: this.#entry.runtime.waitingLine }),
     holds: () => ({
       memoryBytes: this.heldBytes(),
       threads: this.threadsNow(),
@@ -218,64 +221,64 @@ export class EngineHost<K extends EngineKind> {
   }
 
   /** After a crash with what the engine before it has measured. */
-  private specNow(): EngineSpec {
-    const { spec } = this.options
+  #specNow(): EngineSpec {
+    const { spec } = this.#options
     if (spec.trial === undefined || this.threads?.source !== "measured") return spec
     return { ...spec, trial: { ...spec.trial, kept: { ...this.threads, source: "kept" } } }
   }
 
   /** One engine process from start to end. Succeeds only if the weights were refused, which a restart does not change. */
-  private readonly incarnation = (self: Self): Effect.Effect<WireError, EngineDied, Scope.Scope> =>
+  readonly #incarnation = (self: Self): Effect.Effect<WireError, EngineDied, Scope.Scope> =>
     Effect.gen({ self: this }, function* () {
-      this.self = self
-      self.node.details = this.details
+      this.#self = self
+      self.node.details = this.#details
       const refused = yield* Deferred.make<WireError>()
       const start = yield* EngineProcess.EngineStarter
-      const printed = this.options.output?.open()
+      const printed = this.#options.output?.open()
       const process = yield* start<K>({
-        isolation: this.entry.runtime.isolation,
-        environment: this.options.environment,
+        isolation: this.#entry.runtime.isolation,
+        environment: this.#options.environment,
         onOutput: (stream, chunk) => printed?.take(stream, chunk),
-        files: [...Object.values(this.options.spec.files), ...(this.options.parts ?? [])],
+        files: [...Object.values(this.#options.spec.files), ...(this.#options.parts ?? [])],
         onMessage: (message) =>
-          this.onMessage(message, (error) => Deferred.doneUnsafe(refused, Effect.succeed(error))),
+          this.#onMessage(message, (error) => Deferred.doneUnsafe(refused, Effect.succeed(error))),
       })
-      this.process = process
-      this.unacknowledged = 0
-      process.send({ type: "load", spec: this.specNow() })
-      if (this.mostThreads !== undefined) process.send({ type: "threads", most: this.mostThreads })
+      this.#process = process
+      this.#unacknowledged = 0
+      process.send({ type: "load", spec: this.#specNow() })
+      if (this.#mostThreads !== undefined) process.send({ type: "threads", most: this.#mostThreads })
       const crashed = Effect.map(process.exited, exited)
       const end = yield* Effect.raceFirst(
         Deferred.await(refused),
-        Effect.raceFirst(crashed, this.heartbeat.watch),
+        Effect.raceFirst(crashed, this.#heartbeat.watch),
       )
       printed?.end()
       if (!(end instanceof EngineDied)) return end
-      this.heartbeat.ready = false
+      this.#heartbeat.ready = false
       const { detail, ofRequest, reason } = end
       const counts = this.requests.crash(reason, detail, ofRequest)
-      this.options.onEvent({ event: reason, detail })
+      this.#options.onEvent({ event: reason, detail })
       if (reason === "hung") process.kill()
       return yield* new EngineDied({ reason, detail, ofRequest, counts })
     })
 
-  private restarting(cause: Cause.Cause<unknown>, nth: number): Effect.Effect<void> {
+  #restarting(cause: Cause.Cause<unknown>, nth: number): Effect.Effect<void> {
     return Effect.sync(() => {
-      this.restarts++
-      this.meters.restarts++
-      this.options.onEvent({ event: "restarting", detail: restartDetail(nth, isExcused(cause)) })
+      this.#restarts++
+      this.#meters.restarts++
+      this.#options.onEvent({ event: "restarting", detail: restartDetail(nth, isExcused(cause)) })
     })
   }
 
-  private ended(end: ChildEnd<WireError, EngineDied>): void {
-    if (end.reason === "finished") this.giveUp("refused", end.value.detail)
-    if (end.reason === "gave-up") this.giveUp("gave-up", gaveUpDetail(end.restarts))
+  #ended(end: ChildEnd<WireError, EngineDied>): void {
+    if (end.reason === "finished") this.#giveUp("refused", end.value.detail)
+    if (end.reason === "gave-up") this.#giveUp("gave-up", gaveUpDetail(end.restarts))
   }
 
-  private giveUp(event: "refused" | "gave-up", detail: string): void {
+  #giveUp(event: "refused" | "gave-up", detail: string): void {
     // First: `finish` resumes at once what waits for the load, and that reads why the load has failed.
-    this.options.onEvent({ event, detail })
-    this.finish("crashed", detail)
+    this.#options.onEvent({ event, detail })
+    this.#finish("crashed", detail)
   }
 }
 

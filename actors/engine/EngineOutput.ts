@@ -27,32 +27,32 @@ const linesASecond = 100
 const nowMs = (): number => Math.round(performance.timeOrigin + performance.now())
 
 export class EngineOutput {
-  private readonly ring: Array<OutputLine> = []
-  private readonly onLine: (line: OutputLine) => void
-  private seq = 0
-  private secondFromMs = 0
-  private inSecond = 0
-  private dropped = 0
+  readonly #ring: Array<OutputLine> = []
+  readonly #onLine: (line: OutputLine) => void
+  #seq = 0
+  #secondFromMs = 0
+  #inSecond = 0
+  #dropped = 0
 
   /** `onLine` gets every kept line of an engine, as it arrives; must be quick and must not throw. */
   constructor(onLine: (line: OutputLine) => void = () => {}) {
-    this.onLine = onLine
+    this.#onLine = onLine
   }
 
   /** Kept lines, oldest first; only those after `seq` if it is given. */
   lines(after = 0): ReadonlyArray<OutputLine> {
-    return this.ring.filter(({ seq }) => seq > after)
+    return this.#ring.filter(({ seq }) => seq > after)
   }
 
   /** An event of the node. */
   note(level: LogLevel, text: string): void {
-    this.keep("node", level, plainLine(text, maxLineCharacters))
+    this.#keep("node", level, plainLine(text, maxLineCharacters))
   }
 
   /** The last error that the engine printed within `withinMs`, as part of a reason; of those that `like` matches, if it is given. */
   lastError(withinMs: number, like = /^/): string | undefined {
     const sinceMs = nowMs() - withinMs
-    return this.ring.findLast(
+    return this.#ring.findLast(
       ({ atMs, level, stream, text }) =>
         stream !== "node" && level === "error" && atMs >= sinceMs && like.test(text),
     )?.text
@@ -63,7 +63,7 @@ export class EngineOutput {
     readonly take: (stream: "stdout" | "stderr", chunk: Buffer) => void
     readonly end: () => void
   } {
-    const splitters = { stdout: this.splitter("stdout"), stderr: this.splitter("stderr") }
+    const splitters = { stdout: this.#splitter("stdout"), stderr: this.#splitter("stderr") }
     return {
       take: (stream, chunk) => splitters[stream].push(chunk),
       end: () => {
@@ -73,36 +73,36 @@ export class EngineOutput {
     }
   }
 
-  private splitter(stream: "stdout" | "stderr"): LineSplitter {
+  #splitter(stream: "stdout" | "stderr"): LineSplitter {
     return new LineSplitter((bytes) => {
-      if (!this.admit()) return
+      if (!this.#admit()) return
       // A character that was cut at the end is left out and not replaced by U+FFFD.
       const text = plainLine(new StringDecoder("utf8").write(bytes), maxLineCharacters)
-      if (text !== "") this.onLine(this.keep(stream, outputLevel(text), text))
+      if (text !== "") this.#onLine(this.#keep(stream, outputLevel(text), text))
     })
   }
 
-  private admit(): boolean {
+  #admit(): boolean {
     const atMs = performance.now()
-    if (atMs - this.secondFromMs >= 1_000) {
-      this.secondFromMs = atMs
-      this.inSecond = 0
-      if (this.dropped > 0)
-        this.note("warn", `${this.dropped} lines were left out: the engine printed too many`)
-      this.dropped = 0
+    if (atMs - this.#secondFromMs >= 1_000) {
+      this.#secondFromMs = atMs
+      this.#inSecond = 0
+      if (this.#dropped > 0)
+        this.note("warn", `${this.#dropped} lines were left out: the engine printed too many`)
+      this.#dropped = 0
     }
-    if (this.inSecond >= linesASecond) {
-      this.dropped++
+    if (this.#inSecond >= linesASecond) {
+      this.#dropped++
       return false
     }
-    this.inSecond++
+    this.#inSecond++
     return true
   }
 
-  private keep(stream: OutputStream, level: LogLevel, text: string): OutputLine {
-    const line = { seq: ++this.seq, atMs: nowMs(), stream, level, text }
-    this.ring.push(line)
-    if (this.ring.length > ringLines) this.ring.shift()
+  #keep(stream: OutputStream, level: LogLevel, text: string): OutputLine {
+    const line = { seq: ++this.#seq, atMs: nowMs(), stream, level, text }
+    this.#ring.push(line)
+    if (this.#ring.length > ringLines) this.#ring.shift()
     return line
   }
 }

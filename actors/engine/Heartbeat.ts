@@ -10,10 +10,10 @@ import { EngineDied } from "./EngineDied.ts"
 const longestPauseMs = 2_000
 
 export class Heartbeat {
-  private readonly runtime: ModelEntry["runtime"]
-  private readonly ping: (n: number) => void
-  private readonly pid: () => number | undefined
-  private lastReceivedMs = 0
+  readonly #runtime: ModelEntry["runtime"]
+  readonly #ping: (n: number) => void
+  readonly #pid: () => number | undefined
+  #lastReceivedMs = 0
   /** True once the engine has loaded. */
   ready = false
   /** The engine opens large files beside its requests. */
@@ -21,28 +21,29 @@ export class Heartbeat {
 
   /** `pid`: the engine's process; undefined for a thread. */
   constructor(runtime: ModelEntry["runtime"], ping: (n: number) => void, pid: () => number | undefined) {
-    this.runtime = runtime
-    this.ping = ping
-    this.pid = pid
+    this.#runtime = runtime
+    this.#ping = ping
+    this.#pid = pid
   }
 
   /** A message of the engine has arrived. */
   received(nowMs: number): void {
-    this.lastReceivedMs = nowMs
+    this.#lastReceivedMs = nowMs
   }
 
   /** Pings on a quarter of the deadline and ends when the engine counts as hung. */
   readonly watch: Effect.Effect<EngineDied> = Effect.gen({ self: this }, function* () {
-    const { hangDeadlineMs, loadDeadlineMs } = this.runtime
+    const { hangDeadlineMs, loadDeadlineMs } = this.#runtime
     const startedMs = performance.now()
-    this.lastReceivedMs = startedMs
+    this.#lastReceivedMs = startedMs
     this.opening = false
     const silence = new Silence(hangDeadlineMs, loadDeadlineMs)
     for (let n = 0; ; n++) {
-      this.ping(n)
+      this.#ping(n)
       yield* Effect.sleep(Math.min(longestPauseMs, hangDeadlineMs / 4, loadDeadlineMs / 4))
       const nowMs = performance.now()
-      const because = this.ready && !this.opening ? this.silent(silence, nowMs) : this.late(startedMs, nowMs)
+      const because =
+        this.ready && !this.opening ? this.#silent(silence, nowMs) : this.#late(startedMs, nowMs)
       if (because !== undefined) {
         return new EngineDied({
           reason: "hung",
@@ -54,18 +55,18 @@ export class Heartbeat {
     }
   })
 
-  private silent(silence: Silence, nowMs: number): string | undefined {
-    const pid = this.pid()
+  #silent(silence: Silence, nowMs: number): string | undefined {
+    const pid = this.#pid()
     return silence.hungBecause({
       nowMs,
-      receivedMs: this.lastReceivedMs,
+      receivedMs: this.#lastReceivedMs,
       processorMs: pid === undefined ? undefined : processorMsOf(pid),
     })
   }
 
   /** Loading is one long native call; how long it may take depends on the disk, so it has a deadline of its own. */
-  private late(startedMs: number, nowMs: number): string | undefined {
-    const silentMs = nowMs - (this.ready ? this.lastReceivedMs : startedMs)
-    return silentMs > this.runtime.loadDeadlineMs ? `silent for ${Math.round(silentMs)} ms` : undefined
+  #late(startedMs: number, nowMs: number): string | undefined {
+    const silentMs = nowMs - (this.ready ? this.#lastReceivedMs : startedMs)
+    return silentMs > this.#runtime.loadDeadlineMs ? `silent for ${Math.round(silentMs)} ms` : undefined
   }
 }

@@ -6,23 +6,23 @@
 const mostMessages = 64
 
 export class OutgoingBatch<Message> {
-  private messages: Array<Message> = []
-  private readonly write: (messages: ReadonlyArray<Message>) => void
+  #messages: Array<Message> = []
+  readonly #write: (messages: ReadonlyArray<Message>) => void
 
   constructor(write: (messages: ReadonlyArray<Message>) => void) {
-    this.write = write
+    this.#write = write
   }
 
   readonly send = (message: Message): void => {
-    const count = this.messages.push(message)
-    if (count === mostMessages) this.flush()
-    else if (count === 1) setImmediate(this.flush)
+    const count = this.#messages.push(message)
+    if (count === mostMessages) this.#flush()
+    else if (count === 1) setImmediate(this.#flush)
   }
 
-  private readonly flush = (): void => {
-    const { messages } = this
+  readonly #flush = (): void => {
+    const messages = this.#messages
     if (messages.length === 0) return
-    this.messages = []
-    this.write(messages)
+    this.#messages = []
+    this.#write(messages)
   }
 }

@@ -10,49 +10,49 @@ export interface Running {
 }
 
 export class SlotPolicy {
-  private readonly running: Running
-  private readonly holdsBackground: () => boolean
+  readonly #running: Running
+  readonly #holdsBackground: () => boolean
   /** Slots of the last engine that was ready. */
   slots = 0
   /** Slots of the requests that run. A request starts on one free slot, so the last one may take more than there are. */
   taken = 0
   /** Whether there is an engine that serves requests. */
   ready = false
-  private backgroundStartedMs = Number.NEGATIVE_INFINITY
-  private interactiveStartedMs = Number.NEGATIVE_INFINITY
+  #backgroundStartedMs = Number.NEGATIVE_INFINITY
+  #interactiveStartedMs = Number.NEGATIVE_INFINITY
   /** When a live session last requested a slot. */
-  private liveRequestedMs = Number.NEGATIVE_INFINITY
+  #liveRequestedMs = Number.NEGATIVE_INFINITY
   /** The interactive request that last had to wait for a slot. */
-  private lastWaiting = { user: "", atMs: Number.NEGATIVE_INFINITY }
+  #lastWaiting = { user: "", atMs: Number.NEGATIVE_INFINITY }
 
   /** @param holdsBackground whether background work has to wait at present */
   constructor(running: Running, holdsBackground: () => boolean) {
-    this.running = running
-    this.holdsBackground = holdsBackground
+    this.#running = running
+    this.#holdsBackground = holdsBackground
   }
 
   /** A request has arrived. */
   requested(urgency: Urgency, nowMs: number): void {
-    if (urgency === "live") this.liveRequestedMs = nowMs
+    if (urgency === "live") this.#liveRequestedMs = nowMs
   }
 
   /** A request has to wait for a slot. */
   waits({ urgency, user }: Place, sinceMs: number): void {
-    if (urgency === "interactive") this.lastWaiting = { user, atMs: sinceMs }
+    if (urgency === "interactive") this.#lastWaiting = { user, atMs: sinceMs }
   }
 
   /** A request has got a slot. */
   started(urgency: Urgency, nowMs: number): void {
-    if (urgency === "interactive") this.interactiveStartedMs = nowMs
-    if (urgency === "background") this.backgroundStartedMs = nowMs
+    if (urgency === "interactive") this.#interactiveStartedMs = nowMs
+    if (urgency === "background") this.#backgroundStartedMs = nowMs
   }
 
   /** Whether a live session or another user needs the engine: then a long request should be short and repeated. */
   isContended(user: string): boolean {
-    const { atMs, user: other } = this.lastWaiting
+    const { atMs, user: other } = this.#lastWaiting
     const nowMs = performance.now()
     return (
-      nowMs - this.liveRequestedMs < Limits.contendedMs ||
+      nowMs - this.#liveRequestedMs < Limits.contendedMs ||
       (other !== user && nowMs - atMs < Limits.contendedMs)
     )
   }
@@ -67,39 +67,40 @@ export class SlotPolicy {
     if (!this.hasFreeSlot()) return false
     if (urgency === "live") return true
     if (interactiveWaits) return false
-    return urgency === "interactive" ? this.interactiveAllowed() : this.backgroundAllowed()
+    return urgency === "interactive" ? this.#interactiveAllowed() : this.#backgroundAllowed()
   }
 
   /** Which waiting requests may start on a free slot. */
   allowed(): Allowed {
     return {
-      interactive: this.interactiveAllowed(),
-      background: this.backgroundAllowed(),
-      interactiveFirst: performance.now() - this.interactiveStartedMs >= Limits.interactivePatienceMs,
+      interactive: this.#interactiveAllowed(),
+      background: this.#backgroundAllowed(),
+      interactiveFirst: performance.now() - this.#interactiveStartedMs >= Limits.interactivePatienceMs,
     }
   }
 
-  private runningOf(urgency: Urgency): number {
+  #runningOf(urgency: Urgency): number {
     let count = 0
-    for (const { place } of this.running.values()) if (place.urgency === urgency) count++
+    for (const { place } of this.#running.values()) if (place.urgency === urgency) count++
     return count
   }
 
   /** Files leave one slot of several to live sessions while there are any: a caption must not wait for a file's window. */
-  private interactiveAllowed(): boolean {
-    if (this.slots === 1 || performance.now() - this.liveRequestedMs > Limits.contendedMs) return true
-    return this.running.size - this.runningOf("live") < this.slots - 1
+  #interactiveAllowed(): boolean {
+    if (this.slots === 1 || performance.now() - this.#liveRequestedMs > Limits.contendedMs) return true
+    return this.#running.size - this.#runningOf("live") < this.slots - 1
   }
 
   /**
    * Background work starts while no other request is served. On a busy node it still starts once in a while, or it would
    * never end. It may hold all slots but one, and the only one if there is no other.
    */
-  private backgroundAllowed(): boolean {
-    if (this.holdsBackground() || !this.interactiveAllowed()) return false
-    const background = this.runningOf("background")
-    const others = this.running.size - background
-    if (others > 0 && performance.now() - this.backgroundStartedMs < Limits.backgroundPatienceMs) return false
+  #backgroundAllowed(): boolean {
+    if (this.#holdsBackground() || !this.#interactiveAllowed()) return false
+    const background = this.#runningOf("background")
+    const others = this.#running.size - background
+    if (others > 0 && performance.now() - this.#backgroundStartedMs < Limits.backgroundPatienceMs)
+      return false
     return background < Math.max(1, this.slots - 1)
   }
 }

@@ -53,65 +53,65 @@ export interface SlotSchedulerOptions<K extends EngineKind> {
 }
 
 export class SlotScheduler<K extends EngineKind> implements UnitReader<K> {
-  private readonly options: SlotSchedulerOptions<K>
-  private readonly verb: (typeof verbs)[K]
-  private readonly readUnits: (typeof packings)[K]["read"]
-  private readonly entry: ModelEntry
-  private readonly meters: ModelMeters
-  private readonly suspects: CrashSuspects
-  private readonly queue: FairQueue<ScheduledRequest<K>>
-  private readonly policy: SlotPolicy
-  private readonly open = new NumberedMap<ScheduledRequest<K>>()
+  readonly #options: SlotSchedulerOptions<K>
+  readonly #verb: (typeof verbs)[K]
+  readonly #readUnits: (typeof packings)[K]["read"]
+  readonly #entry: ModelEntry
+  readonly #meters: ModelMeters
+  readonly #suspects: CrashSuspects
+  readonly #queue: FairQueue<ScheduledRequest<K>>
+  readonly #policy: SlotPolicy
+  readonly #open = new NumberedMap<ScheduledRequest<K>>()
   /** Requests in the queue that the engine prepares or has prepared. */
-  private readonly preparing = new NumberedMap<ScheduledRequest<K>>()
+  readonly #preparing = new NumberedMap<ScheduledRequest<K>>()
   /** Requests in the queue that wait for an engine to prepare them. */
-  private readonly unprepared = new Set<ScheduledRequest<K>>()
+  readonly #unprepared = new Set<ScheduledRequest<K>>()
   /** Whether the engine prepares requests; until one was ready that is not known, and they begin unprepared. */
-  private prepares = false
-  private finished = false
-  private slowestCancelMs = 0
-  private lastUsedMs = performance.now()
+  #prepares = false
+  #finished = false
+  #slowestCancelMs = 0
+  #lastUsedMs = performance.now()
   /** The last argument of `onWork`. */
-  private reportedWork: Urgency | undefined
+  #reportedWork: Urgency | undefined
 
   constructor(options: SlotSchedulerOptions<K>) {
-    this.options = options
-    this.verb = verbs[options.kind]
-    this.readUnits = packings[options.kind].read
-    this.entry = options.entry
-    this.meters = options.meters
-    this.suspects = options.suspects ?? new CrashSuspects()
-    this.policy = new SlotPolicy(this.open, options.holdsBackground)
-    this.queue = new FairQueue(options.entry.runtime.waitingLine)
+    this.#options = options
+    this.#verb = verbs[options.kind]
+    this.#readUnits = packings[options.kind].read
+    this.#entry = options.entry
+    this.#meters = options.meters
+    this.#suspects = options.suspects ?? new CrashSuspects()
+    this.#policy = new SlotPolicy(this.#open, options.holdsBackground)
+    this.#queue = new FairQueue(options.entry.runtime.waitingLine)
   }
 
   gauges(): RequestGauges {
-    const { slots, taken } = this.policy
+    const { slots, taken } = this.#policy
     return {
-      open: this.open.size,
+      open: this.#open.size,
       busySlots: Math.min(taken, slots),
-      waiting: this.queue.length,
-      slowestCancelMs: this.slowestCancelMs,
+      waiting: this.#queue.length,
+      slowestCancelMs: this.#slowestCancelMs,
     }
   }
 
   /** See SlotPolicy. */
   isContended(user: string): boolean {
-    return this.policy.isContended(user)
+    return this.#policy.isContended(user)
   }
 
   /** When it last had a request; undefined while it has one. */
   idleSinceMs(): number | undefined {
-    return this.open.size === 0 && this.queue.length === 0 ? this.lastUsedMs : undefined
+    return this.#open.size === 0 && this.#queue.length === 0 ? this.#lastUsedMs : undefined
   }
 
   /** An engine is ready and serves `slots` requests side by side; `pump` starts the first of them. */
   begin(slots: number, nowMs: number, prepares = false): void {
-    this.policy.slots = slots
-    this.policy.ready = true
-    this.prepares = prepares
-    this.lastUsedMs = nowMs
-    for (const scheduled of this.unprepared) this.prepare(scheduled)
+    this.#policy.slots = slots
+    this.#policy.ready = true
+    this.#prepares = prepares
+    this.#lastUsedMs = nowMs
+    for (const scheduled of this.#unprepared) this.#prepare(scheduled)
   }
 
   /**
@@ -120,37 +120,37 @@ export class SlotScheduler<K extends EngineKind> implements UnitReader<K> {
    * @returns whether the crash counts against the engine, see CrashSuspects
    */
   crash(reason: EngineFailed["reason"], detail: string, ofRequest: boolean): boolean {
-    const preparing = this.preparing.values().filter((scheduled) => !isPrepared(scheduled))
-    const present = ofRequest ? [...this.usersInEngine(), ...preparing.map(({ place }) => place.user)] : []
-    const { counts } = this.suspects.crashed(present, performance.now())
-    this.lose(reason, detail)
+    const preparing = this.#preparing.values().filter((scheduled) => !isPrepared(scheduled))
+    const present = ofRequest ? [...this.#usersInEngine(), ...preparing.map(({ place }) => place.user)] : []
+    const { counts } = this.#suspects.crashed(present, performance.now())
+    this.#lose(reason, detail)
     return counts
   }
 
   /** No engine follows: all requests fail, and so does every later one. */
   finish(reason: EngineFailed["reason"], detail: string): void {
-    this.finished = true
-    this.lose(reason, detail)
-    this.unprepared.clear()
-    for (const scheduled of this.queue.clear()) {
-      this.meters.outcomes.failed++
-      scheduled.resume(Effect.fail(this.unavailable()))
+    this.#finished = true
+    this.#lose(reason, detail)
+    this.#unprepared.clear()
+    for (const scheduled of this.#queue.clear()) {
+      this.#meters.outcomes.failed++
+      scheduled.resume(Effect.fail(this.#unavailable()))
     }
   }
 
   /** Starts the requests that may start now: a slot is free, or held-back background work is no longer held. */
   pump(): void {
-    while (this.policy.hasFreeSlot()) {
-      const scheduled = this.queue.shift(
-        this.policy.allowed(),
-        (waiting) => !isPrepared(waiting) || this.isHeld(waiting.place.user),
+    while (this.#policy.hasFreeSlot()) {
+      const scheduled = this.#queue.shift(
+        this.#policy.allowed(),
+        (waiting) => !isPrepared(waiting) || this.#isHeld(waiting.place.user),
       )
       if (scheduled === undefined) return
-      const refusal = this.refusal(scheduled.place.user)
-      if (refusal === undefined) this.start(scheduled)
+      const refusal = this.#refusal(scheduled.place.user)
+      if (refusal === undefined) this.#start(scheduled)
       else {
-        this.meters.outcomes.refused++
-        this.discard(scheduled)
+        this.#meters.outcomes.refused++
+        this.#discard(scheduled)
         scheduled.resume(Effect.fail(refusal))
       }
     }
@@ -166,236 +166,237 @@ export class SlotScheduler<K extends EngineKind> implements UnitReader<K> {
     { continues = false, organization = "", urgency = "interactive", user = "" }: RunOptions = {},
   ): Effect.Effect<End<K>, RunError> {
     return Effect.callback<End<K>, RunError>((resume) => {
-      if (this.finished) return resume(Effect.fail(this.unavailable()))
-      const refusal = this.refusal(user)
+      if (this.#finished) return resume(Effect.fail(this.#unavailable()))
+      const refusal = this.#refusal(user)
       if (refusal !== undefined) {
-        this.meters.outcomes.refused++
+        this.#meters.outcomes.refused++
         return resume(Effect.fail(refusal))
       }
-      const slots = slotsOf[this.options.kind](request)
-      const preparation = this.preparationOf(request, { organization, user })
+      const slots = slotsOf[this.#options.kind](request)
+      const preparation = this.#preparationOf(request, { organization, user })
       const place = { continues, urgency, user }
       const scheduled = scheduledRequest(request, slots, place, reader, resume, preparation)
-      this.policy.requested(urgency, scheduled.requestedAtMs)
-      if (isPrepared(scheduled) && this.mayStart(urgency) && !this.isHeld(user)) this.start(scheduled)
+      this.#policy.requested(urgency, scheduled.requestedAtMs)
+      if (isPrepared(scheduled) && this.#mayStart(urgency) && !this.#isHeld(user)) this.#start(scheduled)
       else {
-        this.policy.waits(scheduled.place, scheduled.requestedAtMs)
-        const joined = this.queue.join(scheduled, scheduled.place)
-        if (!joined.taken || joined.displaced !== undefined) this.meters.outcomes.refused++
-        if (!joined.taken) return resume(Effect.fail(this.atCapacity(user)))
+        this.#policy.waits(scheduled.place, scheduled.requestedAtMs)
+        const joined = this.#queue.join(scheduled, scheduled.place)
+        if (!joined.taken || joined.displaced !== undefined) this.#meters.outcomes.refused++
+        if (!joined.taken) return resume(Effect.fail(this.#atCapacity(user)))
         if (joined.displaced !== undefined) {
-          this.discard(joined.displaced)
-          joined.displaced.resume(Effect.fail(this.atCapacity(joined.displaced.place.user)))
+          this.#discard(joined.displaced)
+          joined.displaced.resume(Effect.fail(this.#atCapacity(joined.displaced.place.user)))
         }
-        this.prepare(scheduled)
+        this.#prepare(scheduled)
         // All requests before it in the queue may be held back.
-        if (!this.suspects.isEmpty) this.pump()
+        if (!this.#suspects.isEmpty) this.pump()
       }
-      return Effect.sync(() => this.cancel(scheduled))
+      return Effect.sync(() => this.#cancel(scheduled))
     })
   }
 
   /** A new request passes those that are still prepared: they could not use the slot. */
-  private mayStart(urgency: Urgency): boolean {
-    return this.policy.mayStart(
+  #mayStart(urgency: Urgency): boolean {
+    return this.#policy.mayStart(
       urgency,
-      this.queue.hasInteractive((waiting) => !isPrepared(waiting)),
+      this.#queue.hasInteractive((waiting) => !isPrepared(waiting)),
     )
   }
 
-  private preparationOf(request: Request<K>, owner: Preparing["owner"]): Preparing | undefined {
-    const terms = this.policy.ready && !this.prepares ? undefined : preparationOf[this.options.kind](request)
+  #preparationOf(request: Request<K>, owner: Preparing["owner"]): Preparing | undefined {
+    const terms =
+      this.#policy.ready && !this.#prepares ? undefined : preparationOf[this.#options.kind](request)
     return terms && { terms, owner, id: undefined, done: false }
   }
 
   /** Lets the engine prepare a request that has just joined the queue, or that an engine before it had. */
-  private prepare(scheduled: ScheduledRequest<K>): void {
+  #prepare(scheduled: ScheduledRequest<K>): void {
     const { preparation } = scheduled
     if (preparation === undefined) return
-    if (!this.policy.ready) {
-      this.unprepared.add(scheduled)
+    if (!this.#policy.ready) {
+      this.#unprepared.add(scheduled)
       return
     }
-    this.unprepared.delete(scheduled)
-    preparation.done = !this.prepares
+    this.#unprepared.delete(scheduled)
+    preparation.done = !this.#prepares
     if (preparation.done) return
     const { owner, terms } = preparation
-    const id = this.preparing.add(scheduled)
+    const id = this.#preparing.add(scheduled)
     preparation.id = id
-    this.options.send({ type: "prepare", id, terms, owner })
+    this.#options.send({ type: "prepare", id, terms, owner })
   }
 
   /** A request has left the queue and will not begin. */
-  private discard(scheduled: ScheduledRequest<K>): void {
-    this.unprepared.delete(scheduled)
+  #discard(scheduled: ScheduledRequest<K>): void {
+    this.#unprepared.delete(scheduled)
     const id = scheduled.preparation?.id
-    if (id !== undefined && this.preparing.delete(id)) this.options.send({ type: "discard", id })
+    if (id !== undefined && this.#preparing.delete(id)) this.#options.send({ type: "discard", id })
   }
 
-  private onPrepared({ error, id }: PreparedEvent): void {
-    const scheduled = this.preparing.get(id)
+  #onPrepared({ error, id }: PreparedEvent): void {
+    const scheduled = this.#preparing.get(id)
     if (scheduled?.preparation === undefined) return
     if (error === undefined) {
       scheduled.preparation.done = true
       return
     }
-    this.preparing.delete(id)
-    this.queue.leave(scheduled)
-    this.lastUsedMs = performance.now()
-    this.meters.outcomes.failed++
-    scheduled.resume(Effect.fail(runErrorOf(this.entry.id, error)))
+    this.#preparing.delete(id)
+    this.#queue.leave(scheduled)
+    this.#lastUsedMs = performance.now()
+    this.#meters.outcomes.failed++
+    scheduled.resume(Effect.fail(runErrorOf(this.#entry.id, error)))
   }
 
-  private atCapacity(user: string): AtCapacity {
-    const retryAfterMs = this.queue.retryAfterMs(Math.max(1, this.policy.slots), user)
-    return new AtCapacity({ model: this.entry.id, retryAfterMs })
+  #atCapacity(user: string): AtCapacity {
+    const retryAfterMs = this.#queue.retryAfterMs(Math.max(1, this.#policy.slots), user)
+    return new AtCapacity({ model: this.#entry.id, retryAfterMs })
   }
 
-  private unavailable(): ModelUnavailable {
-    return new ModelUnavailable({ model: this.entry.id, retryAfterMs: Limits.reviveAfterMs })
+  #unavailable(): ModelUnavailable {
+    return new ModelUnavailable({ model: this.#entry.id, retryAfterMs: Limits.reviveAfterMs })
   }
 
   /** The refusal for a user that is refused for a while after crashes; undefined for all others. */
-  private refusal(user: string): ModelUnavailable | undefined {
-    if (this.suspects.isEmpty) return undefined
-    const retryAfterMs = this.suspects.refusedForMs(user, performance.now())
-    return retryAfterMs > 0 ? new ModelUnavailable({ model: this.entry.id, retryAfterMs }) : undefined
+  #refusal(user: string): ModelUnavailable | undefined {
+    if (this.#suspects.isEmpty) return undefined
+    const retryAfterMs = this.#suspects.refusedForMs(user, performance.now())
+    return retryAfterMs > 0 ? new ModelUnavailable({ model: this.#entry.id, retryAfterMs }) : undefined
   }
 
   /** Two users on probation are not served at the same time. */
-  private isHeld(user: string): boolean {
-    return !this.suspects.isEmpty && this.suspects.isHeld(user, this.usersInEngine(), performance.now())
+  #isHeld(user: string): boolean {
+    return !this.#suspects.isEmpty && this.#suspects.isHeld(user, this.#usersInEngine(), performance.now())
   }
 
-  private usersInEngine(): ReadonlyArray<string> {
-    return this.open.values().map(({ place }) => place.user)
+  #usersInEngine(): ReadonlyArray<string> {
+    return this.#open.values().map(({ place }) => place.user)
   }
 
-  private setPaused(scheduled: ScheduledRequest<K>, id: RequestId, paused: boolean): void {
+  #setPaused(scheduled: ScheduledRequest<K>, id: RequestId, paused: boolean): void {
     scheduled.paused = paused
-    this.reportWork()
-    this.options.send(paused ? { type: "pause", id } : { type: "resume", id })
+    this.#reportWork()
+    this.#options.send(paused ? { type: "pause", id } : { type: "resume", id })
   }
 
-  private start(scheduled: ScheduledRequest<K>): void {
-    const id = this.open.add(scheduled)
-    this.policy.taken += scheduled.slots
+  #start(scheduled: ScheduledRequest<K>): void {
+    const id = this.#open.add(scheduled)
+    this.#policy.taken += scheduled.slots
     scheduled.id = id
     scheduled.startedAtMs = performance.now()
     const { urgency } = scheduled.place
-    this.policy.started(urgency, scheduled.startedAtMs)
+    this.#policy.started(urgency, scheduled.startedAtMs)
     if (urgency !== "background")
-      this.meters.queueWaitMs.record(scheduled.startedAtMs - scheduled.requestedAtMs)
-    this.reportWork()
+      this.#meters.queueWaitMs.record(scheduled.startedAtMs - scheduled.requestedAtMs)
+    this.#reportWork()
     const prepared = scheduled.preparation?.id
-    if (prepared === undefined) this.options.send({ type: this.verb, id, request: scheduled.request })
+    if (prepared === undefined) this.#options.send({ type: this.#verb, id, request: scheduled.request })
     else {
-      this.preparing.delete(prepared)
-      this.options.send({ type: this.verb, id, request: scheduled.request, prepared })
+      this.#preparing.delete(prepared)
+      this.#options.send({ type: this.#verb, id, request: scheduled.request, prepared })
     }
   }
 
-  private reportWork(): void {
-    const { onWork } = this.options
+  #reportWork(): void {
+    const { onWork } = this.#options
     if (onWork === undefined) return
-    const most = mostUrgent(this.open.values())
-    if (most === this.reportedWork) return
-    this.reportedWork = most
+    const most = mostUrgent(this.#open.values())
+    if (most === this.#reportedWork) return
+    this.#reportedWork = most
     onWork(most)
   }
 
-  private cancel(scheduled: ScheduledRequest<K>): void {
-    if (this.queue.leave(scheduled)) {
-      this.discard(scheduled)
-      this.meters.outcomes.cancelled++
+  #cancel(scheduled: ScheduledRequest<K>): void {
+    if (this.#queue.leave(scheduled)) {
+      this.#discard(scheduled)
+      this.#meters.outcomes.cancelled++
       return
     }
-    if (scheduled.id === undefined || this.open.get(scheduled.id) !== scheduled) return
+    if (scheduled.id === undefined || this.#open.get(scheduled.id) !== scheduled) return
     scheduled.cancelledAtMs = performance.now()
-    this.options.send({ type: "cancel", id: scheduled.id })
+    this.#options.send({ type: "cancel", id: scheduled.id })
   }
 
   /** One step message of the engine, with the time when it arrived. */
   onStep({ ended, prepared, started, units }: Step<K>, nowMs: number): void {
-    if (started !== undefined) for (const event of started) this.onStarted(event)
-    if (units !== undefined) this.readUnits(units, this, nowMs)
-    if (ended !== undefined) for (const event of ended) this.onEnd(event)
+    if (started !== undefined) for (const event of started) this.#onStarted(event)
+    if (units !== undefined) this.#readUnits(units, this, nowMs)
+    if (ended !== undefined) for (const event of ended) this.#onEnd(event)
     if (prepared === undefined) return
-    for (const event of prepared) this.onPrepared(event)
+    for (const event of prepared) this.#onPrepared(event)
     this.pump()
   }
 
   /** The request, unless it was cancelled here: then it keeps its slot until its end arrives, and its caller gets no events. */
-  private uncancelled(id: RequestId): ScheduledRequest<K> | undefined {
-    const scheduled = this.open.get(id)
+  #uncancelled(id: RequestId): ScheduledRequest<K> | undefined {
+    const scheduled = this.#open.get(id)
     return scheduled?.cancelledAtMs === undefined ? scheduled : undefined
   }
 
-  private onStarted({ id, started }: StartedEvent<K>): void {
-    const scheduled = this.uncancelled(id)
+  #onStarted({ id, started }: StartedEvent<K>): void {
+    const scheduled = this.#uncancelled(id)
     if (scheduled === undefined) return
     const flow: Flow = {
-      pause: () => this.setPaused(scheduled, id, true),
-      resume: () => this.setPaused(scheduled, id, false),
+      pause: () => this.#setPaused(scheduled, id, true),
+      resume: () => this.#setPaused(scheduled, id, false),
     }
     scheduled.reader.started?.(started, flow)
   }
 
   /** One unit of one request; called for every token. */
   onUnit(id: RequestId, unit: Unit<K>, atMs: number): void {
-    const scheduled = this.uncancelled(id)
+    const scheduled = this.#uncancelled(id)
     if (scheduled === undefined) return
-    recordUnit(this.meters, scheduled, atMs)
+    recordUnit(this.#meters, scheduled, atMs)
     scheduled.reader.take(unit)
   }
 
-  private onEnd(event: EndEvent<K>): void {
-    const scheduled = this.open.get(event.id)
+  #onEnd(event: EndEvent<K>): void {
+    const scheduled = this.#open.get(event.id)
     if (scheduled === undefined) return
-    this.open.delete(event.id)
-    this.policy.taken -= scheduled.slots
-    this.reportWork()
+    this.#open.delete(event.id)
+    this.#policy.taken -= scheduled.slots
+    this.#reportWork()
     const nowMs = performance.now()
-    this.lastUsedMs = nowMs
-    this.queue.observe(nowMs - scheduled.startedAtMs)
+    this.#lastUsedMs = nowMs
+    this.#queue.observe(nowMs - scheduled.startedAtMs)
     // Before the caller gets the end: a file requests its next window at once, and must not take the free slot from a
     // request that waits for it.
     this.pump()
     if (scheduled.cancelledAtMs !== undefined) {
-      this.slowestCancelMs = Math.max(this.slowestCancelMs, nowMs - scheduled.cancelledAtMs)
-      this.meters.cancelToIdleMs.record(nowMs - scheduled.cancelledAtMs)
-      this.meters.outcomes.cancelled++
+      this.#slowestCancelMs = Math.max(this.#slowestCancelMs, nowMs - scheduled.cancelledAtMs)
+      this.#meters.cancelToIdleMs.record(nowMs - scheduled.cancelledAtMs)
+      this.#meters.outcomes.cancelled++
     } else if (event.error === undefined) {
-      this.meters.outcomes.done++
+      this.#meters.outcomes.done++
       scheduled.resume(Effect.succeed(event.end))
     } else {
-      this.meters.outcomes.failed++
-      scheduled.resume(Effect.fail(runErrorOf(this.entry.id, event.error)))
+      this.#meters.outcomes.failed++
+      scheduled.resume(Effect.fail(runErrorOf(this.#entry.id, event.error)))
     }
   }
 
   /** Fails the requests that the engine worked on. Those that it had prepared wait for the next engine, which prepares them again. */
-  private lose(reason: EngineFailed["reason"], detail: string): void {
-    this.policy.ready = false
-    this.policy.taken = 0
-    const lost = this.open.values()
-    this.open.clear()
-    for (const scheduled of this.preparing.values()) {
+  #lose(reason: EngineFailed["reason"], detail: string): void {
+    this.#policy.ready = false
+    this.#policy.taken = 0
+    const lost = this.#open.values()
+    this.#open.clear()
+    for (const scheduled of this.#preparing.values()) {
       if (!isPrepared(scheduled)) {
-        this.queue.leave(scheduled)
+        this.#queue.leave(scheduled)
         lost.push(scheduled)
       } else if (scheduled.preparation !== undefined) {
         scheduled.preparation.id = undefined
         scheduled.preparation.done = false
-        this.unprepared.add(scheduled)
+        this.#unprepared.add(scheduled)
       }
     }
-    this.preparing.clear()
-    this.reportWork()
+    this.#preparing.clear()
+    this.#reportWork()
     for (const scheduled of lost) {
-      this.meters.outcomes[scheduled.cancelledAtMs === undefined ? "failed" : "cancelled"]++
+      this.#meters.outcomes[scheduled.cancelledAtMs === undefined ? "failed" : "cancelled"]++
       if (scheduled.cancelledAtMs !== undefined) continue
-      scheduled.resume(Effect.fail(new EngineFailed({ model: this.entry.id, reason, detail })))
+      scheduled.resume(Effect.fail(new EngineFailed({ model: this.#entry.id, reason, detail })))
     }
   }
 }

@@ -48,55 +48,55 @@ const smoothed = (mean: number | undefined, value: number, weight: number): numb
   mean === undefined ? value : mean + (value - mean) * weight
 
 export class EngineLoad {
-  private readonly seed: LoadSeed | undefined
-  private readonly speakers = new Set<Speaker>()
-  private readonly running: Record<LiveCall, number> = { closing: 0, caption: 0, final: 0 }
-  private chargedAtMs = 0
+  readonly #seed: LoadSeed | undefined
+  readonly #speakers = new Set<Speaker>()
+  readonly #running: Record<LiveCall, number> = { closing: 0, caption: 0, final: 0 }
+  #chargedAtMs = 0
   /** Busy time that is not yet assigned to a finished caption or piece; calls at the same time share it. */
-  private readonly unchargedMs: Record<LiveCall, number> = { closing: 0, caption: 0, final: 0 }
-  private readonly captionMs: LearnedCost
-  private readonly closingMs: LearnedCost
+  readonly #unchargedMs: Record<LiveCall, number> = { closing: 0, caption: 0, final: 0 }
+  readonly #captionMs: LearnedCost
+  readonly #closingMs: LearnedCost
 
   /** `seed`: the work of a caption without the closing of pieces, whose work is counted separately. */
   constructor(seed?: LoadSeed) {
-    this.seed = seed
-    this.captionMs = new LearnedCost(seed?.captionMs ?? assumedCaptionMs, seed?.captionMs)
-    this.closingMs = new LearnedCost(seed?.windowMs ?? 0, seed?.windowMs)
+    this.#seed = seed
+    this.#captionMs = new LearnedCost(seed?.captionMs ?? assumedCaptionMs, seed?.captionMs)
+    this.#closingMs = new LearnedCost(seed?.windowMs ?? 0, seed?.windowMs)
   }
 
   /** Work of one caption, milliseconds. */
   windowMs(nowMs: number): number {
-    return this.captionMs.at(nowMs) ?? assumedCaptionMs
+    return this.#captionMs.at(nowMs) ?? assumedCaptionMs
   }
 
   /** Share of the engine that a speaker takes. `captions`: the load of the engine that makes the captions, if that is another one. */
   cost(nowMs: number, captions: EngineLoad = this): LiveCost {
-    const { seed } = this
-    const closingMs = this.closingMs.at(nowMs) ?? 0
+    const seed = this.#seed
+    const closingMs = this.#closingMs.at(nowMs) ?? 0
     const closingShare = seed === undefined ? 0 : closingMs / 1000 / seed.closedSeconds
     return { captionMs: captions.windowMs(nowMs), closingShare }
   }
 
   get sessions(): number {
-    return this.speakers.size
+    return this.#speakers.size
   }
 
   sessionsOf(org: string): number {
     let count = 0
-    for (const speaker of this.speakers) if (speaker.org === org) count++
+    for (const speaker of this.#speakers) if (speaker.org === org) count++
     return count
   }
 
   /** A call of the engine begins. */
   began(nowMs: number, call: LiveCall): void {
-    this.charge(nowMs)
-    this.running[call]++
+    this.#charge(nowMs)
+    this.#running[call]++
   }
 
   /** A call of the engine ended, for whatever reason. */
   ended(nowMs: number, call: LiveCall): void {
-    this.charge(nowMs)
-    this.running[call]--
+    this.#charge(nowMs)
+    this.#running[call]--
   }
 
   /**
@@ -104,47 +104,47 @@ export class EngineLoad {
    * More are a backlog and do not show what a caption costs: their work is left out.
    */
   windowDone(nowMs: number, calls: number): void {
-    this.charge(nowMs)
-    const { caption, closing, final } = this.unchargedMs
-    this.unchargedMs.caption = 0
-    if (this.seed === undefined) this.unchargedMs.closing = this.unchargedMs.final = 0
+    this.#charge(nowMs)
+    const { caption, closing, final } = this.#unchargedMs
+    this.#unchargedMs.caption = 0
+    if (this.#seed === undefined) this.#unchargedMs.closing = this.#unchargedMs.final = 0
     if (calls > 2) return
-    const costMs = this.seed === undefined ? caption + closing + final : caption
-    this.captionMs.learn(smoothed(this.captionMs.at(nowMs), costMs, smoothing), nowMs)
+    const costMs = this.#seed === undefined ? caption + closing + final : caption
+    this.#captionMs.learn(smoothed(this.#captionMs.at(nowMs), costMs, smoothing), nowMs)
   }
 
   /** A piece has been closed. */
   closingDone(nowMs: number): void {
-    if (this.seed === undefined) return
-    this.charge(nowMs)
-    const closingMs = smoothed(this.closingMs.at(nowMs), this.unchargedMs.closing, closingSmoothing)
-    this.closingMs.learn(closingMs, nowMs)
-    this.unchargedMs.closing = 0
+    if (this.#seed === undefined) return
+    this.#charge(nowMs)
+    const closingMs = smoothed(this.#closingMs.at(nowMs), this.#unchargedMs.closing, closingSmoothing)
+    this.#closingMs.learn(closingMs, nowMs)
+    this.#unchargedMs.closing = 0
   }
 
-  private charge(nowMs: number): void {
-    const { caption, closing, final } = this.running
+  #charge(nowMs: number): void {
+    const { caption, closing, final } = this.#running
     const all = caption + closing + final
     if (all > 0) {
-      const each = (nowMs - this.chargedAtMs) / all
-      this.unchargedMs.caption += each * caption
-      this.unchargedMs.closing += each * closing
-      this.unchargedMs.final += each * final
+      const each = (nowMs - this.#chargedAtMs) / all
+      this.#unchargedMs.caption += each * caption
+      this.#unchargedMs.closing += each * closing
+      this.#unchargedMs.final += each * final
     }
-    this.chargedAtMs = nowMs
+    this.#chargedAtMs = nowMs
   }
 
-  private speaking(nowMs: number): ReadonlyArray<Speaker> {
-    return [...this.speakers].filter(({ lastAudioAtMs }) => nowMs - lastAudioAtMs < speakingMs)
+  #speaking(nowMs: number): ReadonlyArray<Speaker> {
+    return [...this.#speakers].filter(({ lastAudioAtMs }) => nowMs - lastAudioAtMs < speakingMs)
   }
 
-  private windowsOf(nowMs: number): ReadonlyArray<number> {
-    return this.speaking(nowMs).map(({ windowSeconds }) => windowSeconds)
+  #windowsOf(nowMs: number): ReadonlyArray<number> {
+    return this.#speaking(nowMs).map(({ windowSeconds }) => windowSeconds)
   }
 
   /** Share of the engine that the present speakers take; 1 is all of it. */
   share(nowMs: number, captions?: EngineLoad): number {
-    const windows = this.windowsOf(nowMs)
+    const windows = this.#windowsOf(nowMs)
     const cost = this.cost(nowMs, captions)
     return shareOfAll(
       windows.map((seconds) => paceOf(seconds, windows, cost)),
@@ -154,7 +154,7 @@ export class EngineLoad {
 
   /** Seconds of audio until the session's next caption. */
   paceSeconds({ windowSeconds }: Speaker, nowMs: number, captions?: EngineLoad): number {
-    return paceOf(windowSeconds, this.windowsOf(nowMs), this.cost(nowMs, captions))
+    return paceOf(windowSeconds, this.#windowsOf(nowMs), this.cost(nowMs, captions))
   }
 
   /** How many speakers with captions every second the engine can serve. */
@@ -176,7 +176,7 @@ export class EngineLoad {
     const taken = captions === undefined ? 0 : captions.share(nowMs)
     const cost = this.cost(nowMs, captions)
     const amountOf = ({ windowSeconds }: Speaker) => seldomShareOf(windowSeconds, cost)
-    const others = this.speaking(nowMs).filter((other) => other !== replaced)
+    const others = this.#speaking(nowMs).filter((other) => other !== replaced)
     const parts = others.map((other) => ({
       party: other.org,
       amount: amountOf(other),
@@ -185,11 +185,11 @@ export class EngineLoad {
     const asked = { party: speaker.org, amount: amountOf(speaker) }
     const most = { full: fullShare - taken, fair: 1 - taken, first: 1 - taken }
     if (others.length > 0 && !mayTake(parts, asked, most)) return false
-    this.speakers.add(speaker)
+    this.#speakers.add(speaker)
     return true
   }
 
   leave(speaker: Speaker): void {
-    this.speakers.delete(speaker)
+    this.#speakers.delete(speaker)
   }
 }

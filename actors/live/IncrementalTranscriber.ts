@@ -62,18 +62,18 @@ const streamsPerSession = 2 ** 21
 let sessions = 0
 
 export class IncrementalTranscriber<E> {
-  private readonly firstStream = streamsPerSession * sessions++
-  private readonly audio: LiveAudio
-  private readonly options: LiveTranscriptionOptions
-  private readonly transcribe: Transcribe<E>
-  private readonly windowSamples: number
-  private readonly closedSamples: number
-  private readonly captions: LiveCaptions<E> | undefined
-  private readonly start: Place
-  private closed: Place
-  private calls = 0
+  readonly #firstStream = streamsPerSession * sessions++
+  readonly #audio: LiveAudio
+  readonly #options: LiveTranscriptionOptions
+  readonly #transcribe: Transcribe<E>
+  readonly #windowSamples: number
+  readonly #closedSamples: number
+  readonly #captions: LiveCaptions<E> | undefined
+  readonly #start: Place
+  #closed: Place
+  #calls = 0
   /** Tokens of the last hypothesis, call by call from `closed` on. */
-  private drafts: ReadonlyArray<ReadonlyArray<number>> = []
+  #drafts: ReadonlyArray<ReadonlyArray<number>> = []
 
   constructor(
     audio: LiveAudio,
@@ -82,61 +82,65 @@ export class IncrementalTranscriber<E> {
     transcribe: Transcribe<E>,
     captioner?: Captioner<E>,
   ) {
-    this.audio = audio
-    this.options = options
-    this.transcribe = transcribe
-    this.windowSamples = Math.floor(facts.windowSeconds * LISTEN_RATE_HZ)
-    this.closedSamples = Math.ceil((facts.closedSeconds ?? facts.windowSeconds) * LISTEN_RATE_HZ)
-    this.start = {
+    this.#audio = audio
+    this.#options = options
+    this.#transcribe = transcribe
+    this.#windowSamples = Math.floor(facts.windowSeconds * LISTEN_RATE_HZ)
+    this.#closedSamples = Math.ceil((facts.closedSeconds ?? facts.windowSeconds) * LISTEN_RATE_HZ)
+    this.#start = {
       position: 0,
       text: "",
       language: options.language,
       previousTokens: [],
       punctuating: nothingPunctuated,
     }
-    this.closed = this.start
-    this.captions =
+    this.#closed = this.#start
+    this.#captions =
       captioner === undefined || options.fromScratch
         ? undefined
-        : new LiveCaptions(audio, options, captioner, this.firstStream, nothingPunctuated)
+        : new LiveCaptions(audio, options, captioner, this.#firstStream, nothingPunctuated)
   }
 
   /** Requests for captions since the last call; if captions are not made separately, all requests. */
   takeCalls(): number {
-    const calls = this.captions?.takeCalls() ?? this.calls
-    this.calls = 0
+    const calls = this.#captions?.takeCalls() ?? this.#calls
+    this.#calls = 0
     return calls
   }
 
   /** Whether captions come from another engine, which works while pieces are closed. */
   get closesBeside(): boolean {
-    return this.captions?.isApart ?? false
+    return this.#captions?.isApart ?? false
   }
 
   /** Whether `close` would transcribe anything of the first `until` samples. */
   hasToClose(until: number): boolean {
-    return !this.options.fromScratch && until - this.closed.position > this.closedSamples
+    return !this.#options.fromScratch && until - this.#closed.position > this.#closedSamples
   }
 
   /** A caption of the first samples; `until` gives their number at the time when they are read. */
   caption(until: () => number): Effect.Effect<LiveHypothesis, E> {
-    return Effect.suspend(() => this.captions?.caption(this.closed, until) ?? this.open(until(), false))
+    return Effect.suspend(() => this.#captions?.caption(this.#closed, until) ?? this.open(until(), false))
   }
 
   /** Transcribes what is closed in the first `until` samples. Interrupting it loses one call at most. */
   close(until: number): Effect.Effect<void, E> {
     return Effect.gen({ self: this }, function* (this: IncrementalTranscriber<E>) {
       while (this.hasToClose(until)) {
-        const { position } = this.closed
-        const samples = this.audio.read(
+        const { position } = this.#closed
+        const samples = this.#audio.read(
           position,
-          position + Math.min(this.closedSamples + 1, this.windowSamples),
+          position + Math.min(this.#closedSamples + 1, this.#windowSamples),
         )
-        const { place } = yield* this.step(this.closed, samples, { last: false, draft: [], call: "closing" })
-        this.closed = place
-        this.drafts = this.drafts.slice(1)
+        const { place } = yield* this.#step(this.#closed, samples, {
+          last: false,
+          draft: [],
+          call: "closing",
+        })
+        this.#closed = place
+        this.#drafts = this.#drafts.slice(1)
         // A running caption may still read what is closed now.
-        if (this.captions === undefined) this.audio.forgetBefore(place.position)
+        if (this.#captions === undefined) this.#audio.forgetBefore(place.position)
       }
     })
   }
@@ -145,18 +149,18 @@ export class IncrementalTranscriber<E> {
   open(until: number, final: boolean): Effect.Effect<LiveHypothesis, E> {
     return Effect.gen({ self: this }, function* (this: IncrementalTranscriber<E>) {
       const drafts: Array<ReadonlyArray<number>> = []
-      const closed = this.options.fromScratch ? this.start : this.closed
+      const closed = this.#options.fromScratch ? this.#start : this.#closed
       let place = closed
       while (place.position < until) {
-        const to = Math.min(until, place.position + this.windowSamples)
-        const draft = final || this.options.fromScratch ? [] : (this.drafts[drafts.length] ?? [])
-        const samples = this.audio.read(place.position, to)
+        const to = Math.min(until, place.position + this.#windowSamples)
+        const draft = final || this.#options.fromScratch ? [] : (this.#drafts[drafts.length] ?? [])
+        const samples = this.#audio.read(place.position, to)
         const call = final ? "final" : "caption"
-        const step = yield* this.step(place, samples, { last: to === until, draft, call })
+        const step = yield* this.#step(place, samples, { last: to === until, draft, call })
         drafts.push(step.tokens)
         place = step.place
       }
-      this.drafts = drafts
+      this.#drafts = drafts
       const audioMs = Math.floor(samplesToMs(until, LISTEN_RATE_HZ))
       return hypothesisOf(closed.text, place.text.slice(closed.text.length), {
         language: place.language,
@@ -165,7 +169,7 @@ export class IncrementalTranscriber<E> {
     })
   }
 
-  private step(
+  #step(
     from: Place,
     samples: Float32Array,
     how: { readonly last: boolean; readonly draft: ReadonlyArray<number>; readonly call: LiveCall },
@@ -174,24 +178,24 @@ export class IncrementalTranscriber<E> {
       const request: TranscribeRequest = {
         samples,
         language: from.language,
-        prompt: this.options.prompt,
+        prompt: this.#options.prompt,
         previousTokens: from.previousTokens,
         temperature: 0,
-        punctuation: this.options.punctuation,
+        punctuation: this.#options.punctuation,
         words: false,
         last: how.last,
-        ...(this.options.fromScratch ? {} : { stream: this.firstStream + from.position }),
+        ...(this.#options.fromScratch ? {} : { stream: this.#firstStream + from.position }),
         ...(how.draft.length === 0 ? {} : { draft: how.draft }),
       }
-      this.calls++
+      this.#calls++
       const texts: Array<string> = []
       const onSegment = (segment: Segment) => void texts.push(segment.text)
-      return Effect.map(this.transcribe(request, onSegment, how.call), (end) => {
+      return Effect.map(this.#transcribe(request, onSegment, how.call), (end) => {
         // As for files: if the engine consumed nothing, the same request would be repeated forever.
         const consumed =
           end.consumedSamples > 0 ? Math.min(end.consumedSamples, samples.length) : samples.length
         const { language, previousTokens } = end
-        const { punctuation } = this.options
+        const { punctuation } = this.#options
         const [shown, punctuating] = punctuated(punctuation, language, texts, from.punctuating)
         const text = from.text + shown.join("")
         const place = { position: from.position + consumed, text, language, previousTokens, punctuating }

@@ -41,22 +41,22 @@ interface CaptionOptions {
 const detectionSeconds = 5
 
 export class LiveCaptions<E> {
-  private readonly audio: LiveAudio
-  private readonly options: CaptionOptions
-  private readonly captioner: Captioner<E>
+  readonly #audio: LiveAudio
+  readonly #options: CaptionOptions
+  readonly #captioner: Captioner<E>
   /** Added to a position: names the audio from there on, see TranscribeRequest. */
-  private readonly firstStream: number
-  private readonly maxSamples: number
-  private start: CaptionStart | undefined
+  readonly #firstStream: number
+  readonly #maxSamples: number
+  #start: CaptionStart | undefined
   /** Where the newest part begins; text, tokens and punctuation of the parts before it. */
-  private at = 0
-  private text = ""
-  private language: string | undefined
-  private previousTokens: ReadonlyArray<number> = []
-  private punctuating: Punctuating
+  #at = 0
+  #text = ""
+  #language: string | undefined
+  #previousTokens: ReadonlyArray<number> = []
+  #punctuating: Punctuating
   /** Tokens of the newest part's last caption. */
-  private draft: ReadonlyArray<number> = []
-  private calls = 0
+  #draft: ReadonlyArray<number> = []
+  #calls = 0
 
   constructor(
     audio: LiveAudio,
@@ -65,38 +65,38 @@ export class LiveCaptions<E> {
     firstStream: number,
     punctuating: Punctuating,
   ) {
-    this.audio = audio
-    this.options = options
-    this.captioner = captioner
-    this.firstStream = firstStream
-    this.maxSamples = Math.floor(captioner.seconds * LISTEN_RATE_HZ)
-    this.punctuating = punctuating
+    this.#audio = audio
+    this.#options = options
+    this.#captioner = captioner
+    this.#firstStream = firstStream
+    this.#maxSamples = Math.floor(captioner.seconds * LISTEN_RATE_HZ)
+    this.#punctuating = punctuating
   }
 
   get isApart(): boolean {
-    return this.captioner.isApart
+    return this.#captioner.isApart
   }
 
   /** Requests since the last call. */
   takeCalls(): number {
-    const calls = this.calls
-    this.calls = 0
+    const calls = this.#calls
+    this.#calls = 0
     return calls
   }
 
   /** A caption of the audio behind `start`, up to the position that `until` gives when this caption is first in the queue. */
   caption(start: CaptionStart, until: () => number): Effect.Effect<LiveHypothesis, E> {
     return Effect.gen({ self: this }, function* (this: LiveCaptions<E>) {
-      if (this.start !== start) this.begin(start)
-      this.audio.forgetBefore(start.position)
-      while (this.audio.total - this.at > this.maxSamples) yield* this.keepPart()
-      let end = this.at
-      const result = yield* this.request(() => {
-        end = Math.min(until(), this.at + this.maxSamples)
+      if (this.#start !== start) this.#begin(start)
+      this.#audio.forgetBefore(start.position)
+      while (this.#audio.total - this.#at > this.#maxSamples) yield* this.#keepPart()
+      let end = this.#at
+      const result = yield* this.#request(() => {
+        end = Math.min(until(), this.#at + this.#maxSamples)
         return end
       })
-      this.draft = result.tokens
-      const open = this.text + result.text
+      this.#draft = result.tokens
+      const open = this.#text + result.text
       return hypothesisOf(start.text, open, {
         language: result.language,
         audioMs: Math.floor(samplesToMs(end, LISTEN_RATE_HZ)),
@@ -104,58 +104,59 @@ export class LiveCaptions<E> {
     })
   }
 
-  private begin(start: CaptionStart): void {
-    this.start = start
-    this.at = start.position
-    this.text = ""
-    this.language = start.language ?? this.language
-    this.previousTokens = start.previousTokens
-    this.punctuating = start.punctuating
-    this.draft = []
+  #begin(start: CaptionStart): void {
+    this.#start = start
+    this.#at = start.position
+    this.#text = ""
+    this.#language = start.language ?? this.#language
+    this.#previousTokens = start.previousTokens
+    this.#punctuating = start.punctuating
+    this.#draft = []
   }
 
   /** Transcribes the newest part up to a quiet place, and begins another one there. */
-  private readonly keepPart = Effect.fnUntraced({ self: this }, function* (this: LiveCaptions<E>) {
-    const { at, maxSamples } = this
-    const samples = this.audio.read(at, at + maxSamples)
+  readonly #keepPart = Effect.fnUntraced({ self: this }, function* (this: LiveCaptions<E>) {
+    const at = this.#at
+    const maxSamples = this.#maxSamples
+    const samples = this.#audio.read(at, at + maxSamples)
     const searchSamples = Math.floor(maxSamples / 2)
     const length = firstPiece(samples, { maxSamples, searchSamples, rateHz: LISTEN_RATE_HZ, last: false })
-    const result = yield* this.request(() => at + length)
-    this.at = at + length
-    this.text += result.text
-    this.previousTokens = result.previousTokens
-    this.punctuating = result.punctuating
-    this.draft = []
+    const result = yield* this.#request(() => at + length)
+    this.#at = at + length
+    this.#text += result.text
+    this.#previousTokens = result.previousTokens
+    this.#punctuating = result.punctuating
+    this.#draft = []
   })
 
-  private request(until: () => number) {
+  #request(until: () => number) {
     const texts: Array<string> = []
     let seconds = 0
     const request = (): TranscribeRequest => {
-      const samples = this.audio.read(this.at, until())
+      const samples = this.#audio.read(this.#at, until())
       seconds = samples.length / LISTEN_RATE_HZ
       return {
         samples,
-        language: this.language,
-        prompt: this.options.prompt,
-        previousTokens: this.previousTokens,
+        language: this.#language,
+        prompt: this.#options.prompt,
+        previousTokens: this.#previousTokens,
         temperature: 0,
-        punctuation: this.options.punctuation,
+        punctuation: this.#options.punctuation,
         words: false,
         last: true,
         timestamps: false,
         caption: true,
-        stream: this.firstStream + this.at,
-        ...(this.draft.length === 0 ? {} : { draft: this.draft }),
+        stream: this.#firstStream + this.#at,
+        ...(this.#draft.length === 0 ? {} : { draft: this.#draft }),
       }
     }
-    this.calls++
+    this.#calls++
     const onSegment = (segment: Segment) => void texts.push(segment.text)
-    return Effect.map(this.captioner.transcribe(request, onSegment), (end) => {
+    return Effect.map(this.#captioner.transcribe(request, onSegment), (end) => {
       const { language, previousTokens } = end
-      if (seconds >= detectionSeconds) this.language = language
-      const { punctuation } = this.options
-      const [shown, punctuating] = punctuated(punctuation, language, texts, this.punctuating)
+      if (seconds >= detectionSeconds) this.#language = language
+      const { punctuation } = this.#options
+      const [shown, punctuating] = punctuated(punctuation, language, texts, this.#punctuating)
       return { text: shown.join(""), language, previousTokens, punctuating, tokens: end.tokens ?? [] }
     })
   }

@@ -45,28 +45,28 @@ export interface LiveReport {
 }
 
 export class LiveSession<E> implements ListeningFacts {
-  private readonly audio: LiveAudio
-  private readonly transcriber: IncrementalTranscriber<E>
-  private readonly report: LiveReport
+  readonly #audio: LiveAudio
+  readonly #transcriber: IncrementalTranscriber<E>
+  readonly #report: LiveReport
   /** True for a failure that is only temporary. */
-  private readonly isBusy: (error: E) => boolean
-  private readonly inTree: InTree | undefined
-  private state: ListeningState
-  private actor: SessionActor<E> | undefined
-  private readonly news = new Signal()
-  private readonly previewNews = new Signal()
+  readonly #isBusy: (error: E) => boolean
+  readonly #inTree: InTree | undefined
+  #state: ListeningState
+  #actor: SessionActor<E> | undefined
+  readonly #news = new Signal()
+  readonly #previewNews = new Signal()
   /** Interrupts the caption or the preview that is being made. */
-  private readonly interrupted = new Signal()
-  private rouse: (() => void) | undefined
-  private frameAtMs: number
-  private newest = silence
-  private preview: LiveHypothesis | undefined
+  readonly #interrupted = new Signal()
+  #rouse: (() => void) | undefined
+  #frameAtMs: number
+  #newest = silence
+  #preview: LiveHypothesis | undefined
   /** When the last frame was received that the present work covers. */
-  private coveredAtMs: number
-  private services = Context.empty()
+  #coveredAtMs: number
+  #services = Context.empty()
   /** The fiber that closes pieces while captions are made. */
-  private closing: Fiber.Fiber<void> | undefined
-  private closingFailed: Deferred.Deferred<never, E> | undefined
+  #closing: Fiber.Fiber<void> | undefined
+  #closingFailed: Deferred.Deferred<never, E> | undefined
 
   constructor(
     audio: LiveAudio,
@@ -77,42 +77,42 @@ export class LiveSession<E> implements ListeningFacts {
     nowMs: number,
     inTree?: InTree,
   ) {
-    this.inTree = inTree
-    this.audio = audio
-    this.transcriber = transcriber
-    this.state = listening(secondsToSamples(windowSeconds, LISTEN_RATE_HZ))
-    this.report = report
-    this.isBusy = isBusy
-    this.frameAtMs = nowMs
-    this.coveredAtMs = nowMs
+    this.#inTree = inTree
+    this.#audio = audio
+    this.#transcriber = transcriber
+    this.#state = listening(secondsToSamples(windowSeconds, LISTEN_RATE_HZ))
+    this.#report = report
+    this.#isBusy = isBusy
+    this.#frameAtMs = nowMs
+    this.#coveredAtMs = nowMs
   }
 
   /** Samples received so far. */
   get samples(): number {
-    return this.audio.total
+    return this.#audio.total
   }
 
   get seconds(): number {
-    return this.audio.total / LISTEN_RATE_HZ
+    return this.#audio.total / LISTEN_RATE_HZ
   }
 
   /** Samples in memory. Those whose transcript is final are dropped. */
   get heldSamples(): number {
-    return this.audio.heldSamples
+    return this.#audio.heldSamples
   }
 
   /** The newest hypothesis. */
   get hypothesis(): LiveHypothesis {
-    return this.newest
+    return this.#newest
   }
 
   get hasEnded(): boolean {
-    return this.state.end !== undefined
+    return this.#state.end !== undefined
   }
 
   /** True if it needs nothing more of its engine: its `run` has ended, or it has ended before `run` was started. */
   get isOver(): boolean {
-    return this.state.life === "over" || (this.state.life === "waits" && this.hasEnded)
+    return this.#state.life === "over" || (this.#state.life === "waits" && this.hasEnded)
   }
 
   // ------------------------------------------------------------ what happens
@@ -120,13 +120,14 @@ export class LiveSession<E> implements ListeningFacts {
   /** Takes 16 kHz s16 little-endian, an even number of bytes; ignored once the session has ended. */
   push(bytes: Uint8Array, nowMs: number): void {
     if (this.hasEnded) return
-    this.frameAtMs = nowMs
+    this.#frameAtMs = nowMs
     if (bytes.length === 0) return
-    this.audio.append(bytes)
-    this.report.audioReceived(nowMs)
-    if (this.audio.isFull) this.stop("limit")
-    else if (this.audio.total >= this.state.dueAt && !this.state.isDue) this.happened({ is: "window full" })
-    this.roused()
+    this.#audio.append(bytes)
+    this.#report.audioReceived(nowMs)
+    if (this.#audio.isFull) this.stop("limit")
+    else if (this.#audio.total >= this.#state.dueAt && !this.#state.isDue)
+      this.#happened({ is: "window full" })
+    this.#roused()
   }
 
   /**
@@ -134,12 +135,12 @@ export class LiveSession<E> implements ListeningFacts {
    * complete. `lately`: how long such a transcription (a preview) and the answer to it took in earlier silences.
    */
   paused(pause: Pause, lately?: PreviewTimes): void {
-    this.happened({ is: "paused", pause, lately })
+    this.#happened({ is: "paused", pause, lately })
   }
 
   /** Speech goes on, so the silence was not the end. Its preview is dropped. */
   resumed(): void {
-    this.happened({ is: "resumed" })
+    this.#happened({ is: "resumed" })
   }
 
   /**
@@ -147,74 +148,74 @@ export class LiveSession<E> implements ListeningFacts {
    * that the preview is the final result of exactly the audio that is left. Returns the number of removed samples.
    */
   leaveOutUnheard(): number {
-    const { total } = this.audio
-    this.audio.endAt(endOf(this.state, total))
-    return total - this.audio.total
+    const { total } = this.#audio
+    this.#audio.endAt(endOf(this.#state, total))
+    return total - this.#audio.total
   }
 
   /** Ends the audio. After several calls the reason of the first one counts. */
   stop(end: LiveEnd): void {
-    this.happened({ is: "ended", why: end })
-    this.roused()
+    this.#happened({ is: "ended", why: end })
+    this.#roused()
   }
 
   /** Ends the session if it has received no frame for too long. Called at intervals. */
   endIfIdle(nowMs: number): void {
     const { hasEnded } = this
-    this.happened({ is: "quiet", ms: nowMs - this.frameAtMs })
-    if (this.hasEnded && !hasEnded) this.roused()
+    this.#happened({ is: "quiet", ms: nowMs - this.#frameAtMs })
+    if (this.hasEnded && !hasEnded) this.#roused()
   }
 
   /** `rouse` is called at the first audio, or at the end of a session without audio. Until then no fiber need run. */
   whenRoused(rouse: () => void): void {
-    this.rouse = rouse
+    this.#rouse = rouse
   }
 
-  private roused(): void {
-    const wake = this.rouse
-    this.rouse = undefined
+  #roused(): void {
+    const wake = this.#rouse
+    this.#rouse = undefined
     wake?.()
   }
 
   get paceSamples(): number {
-    return secondsToSamples(this.report.paceSeconds?.() ?? 0, LISTEN_RATE_HZ)
+    return secondsToSamples(this.#report.paceSeconds?.() ?? 0, LISTEN_RATE_HZ)
   }
 
   get canClose(): boolean {
-    return this.transcriber.hasToClose(this.audio.total)
+    return this.#transcriber.hasToClose(this.#audio.total)
   }
 
   get closesBeside(): boolean {
-    return this.transcriber.closesBeside
+    return this.#transcriber.closesBeside
   }
 
-  private happened(event: ListeningEvent<LiveHypothesis>): void {
-    const [state, commands] = decide(this.state, event, this)
-    this.state = state
-    for (const command of commands) this.carryOut(command)
+  #happened(event: ListeningEvent<LiveHypothesis>): void {
+    const [state, commands] = decide(this.#state, event, this)
+    this.#state = state
+    for (const command of commands) this.#carryOut(command)
   }
 
   // ------------------------------------------------------------ what is told
 
   /** Completes when there is a newer hypothesis than when it completed last. */
   get nextHypothesis(): Effect.Effect<LiveHypothesis> {
-    return Effect.map(this.news.wait, () => {
-      this.news.clear()
-      return this.newest
+    return Effect.map(this.#news.wait, () => {
+      this.#news.clear()
+      return this.#newest
     })
   }
 
   /** Completes when there is a newer preview than when it completed last; undefined if speech went on since. */
   get nextPreview(): Effect.Effect<LiveHypothesis | undefined> {
-    return Effect.map(this.previewNews.wait, () => {
-      this.previewNews.clear()
-      return this.preview
+    return Effect.map(this.#previewNews.wait, () => {
+      this.#previewNews.clear()
+      return this.#preview
     })
   }
 
   /** Milliseconds that the newest preview took. Undefined if there was none. */
   get previewMs(): number | undefined {
-    return this.state.previewMs
+    return this.#state.previewMs
   }
 
   /**
@@ -223,22 +224,22 @@ export class LiveSession<E> implements ListeningFacts {
    */
   get run(): Effect.Effect<FinalResult, E> {
     return Effect.gen({ self: this }, function* (this: LiveSession<E>) {
-      this.services = yield* Effect.context<never>()
+      this.#services = yield* Effect.context<never>()
       const actor = yield* startSession<E>(
-        { carryOut: (work) => this.work(work), memoryBytes: () => this.audio.capacitySamples * 2 },
-        this.inTree,
+        { carryOut: (work) => this.#work(work), memoryBytes: () => this.#audio.capacitySamples * 2 },
+        this.#inTree,
       )
-      this.actor = actor
-      if (this.closesBeside) this.closingFailed = Deferred.makeUnsafe()
-      this.happened({ is: "began" })
-      if (this.closingFailed === undefined) return yield* actor.result
-      return yield* Effect.raceFirst(actor.result, Deferred.await(this.closingFailed))
+      this.#actor = actor
+      if (this.closesBeside) this.#closingFailed = Deferred.makeUnsafe()
+      this.#happened({ is: "began" })
+      if (this.#closingFailed === undefined) return yield* actor.result
+      return yield* Effect.raceFirst(actor.result, Deferred.await(this.#closingFailed))
     }).pipe(
       Effect.scoped,
       Effect.ensuring(
         Effect.sync(() => {
-          this.closing?.interruptUnsafe()
-          this.happened({ is: "left" })
+          this.#closing?.interruptUnsafe()
+          this.#happened({ is: "left" })
         }),
       ),
     )
@@ -246,88 +247,86 @@ export class LiveSession<E> implements ListeningFacts {
 
   // ------------------------------------------------------------ what is done
 
-  private carryOut(command: ListeningCommand<LiveHypothesis>): void {
+  #carryOut(command: ListeningCommand<LiveHypothesis>): void {
     switch (command.do) {
       case "interrupt":
-        return this.interrupted.set()
+        return this.#interrupted.set()
       case "show":
-        return this.show(command.as, command.transcript)
+        return this.#show(command.as, command.transcript)
       case "forget preview":
-        this.preview = undefined
+        this.#preview = undefined
         return
       case "close beside": {
-        const close = Effect.matchCause(this.unlessBusy(this.transcriber.close(command.until)), {
-          onSuccess: () => this.happened({ is: "closed beside" }),
+        const close = Effect.matchCause(this.#unlessBusy(this.#transcriber.close(command.until)), {
+          onSuccess: () => this.#happened({ is: "closed beside" }),
           onFailure: (cause) => {
-            if (this.closingFailed !== undefined)
-              Deferred.doneUnsafe(this.closingFailed, Effect.failCause(cause))
+            if (this.#closingFailed !== undefined)
+              Deferred.doneUnsafe(this.#closingFailed, Effect.failCause(cause))
           },
         })
-        this.closing = Effect.runForkWith(this.services)(close)
+        this.#closing = Effect.runForkWith(this.#services)(close)
         return
       }
       default:
-        this.interrupted.clear()
-        return this.actor?.begin(command)
+        this.#interrupted.clear()
+        return this.#actor?.begin(command)
     }
   }
 
-  private show(as: "caption" | "preview" | "final", transcript: LiveHypothesis): void {
-    const nowMs = monotonicMsOf(Context.get(this.services, Clock.Clock))
-    this.newest = transcript
-    this.report.windowDone(nowMs, this.transcriber.takeCalls(), nowMs - this.coveredAtMs, as === "final")
-    if (as === "caption") this.news.set()
+  #show(as: "caption" | "preview" | "final", transcript: LiveHypothesis): void {
+    const nowMs = monotonicMsOf(Context.get(this.#services, Clock.Clock))
+    this.#newest = transcript
+    this.#report.windowDone(nowMs, this.#transcriber.takeCalls(), nowMs - this.#coveredAtMs, as === "final")
+    if (as === "caption") this.#news.set()
     if (as !== "preview") return
-    this.preview = transcript
-    this.previewNews.set()
+    this.#preview = transcript
+    this.#previewNews.set()
   }
 
-  private work(work: Work): Effect.Effect<FinalResult | undefined, E> {
+  #work(work: Work): Effect.Effect<FinalResult | undefined, E> {
     return Effect.gen({ self: this }, function* (this: LiveSession<E>) {
-      this.coveredAtMs = this.frameAtMs
+      this.#coveredAtMs = this.#frameAtMs
       switch (work.do) {
         case "close":
-          yield* this.unlessBusy(this.transcriber.close(work.until))
-          this.happened({ is: "closed" })
+          yield* this.#unlessBusy(this.#transcriber.close(work.until))
+          this.#happened({ is: "closed" })
           return undefined
         case "caption": {
           const newest = () => {
-            this.happened({ is: "caption begins" })
-            this.coveredAtMs = this.frameAtMs
-            return this.audio.total
+            this.#happened({ is: "caption begins" })
+            this.#coveredAtMs = this.#frameAtMs
+            return this.#audio.total
           }
-          const transcript = yield* this.unlessInterrupted(this.transcriber.caption(newest))
-          this.happened({ is: "captioned", transcript })
+          const transcript = yield* this.#unlessInterrupted(this.#transcriber.caption(newest))
+          this.#happened({ is: "captioned", transcript })
           return undefined
         }
         case "preview": {
           const beganMs = yield* monotonicMs
-          const transcript = yield* this.unlessInterrupted(this.transcriber.open(work.until, true))
-          this.happened({ is: "previewed", transcript, tookMs: (yield* monotonicMs) - beganMs })
+          const transcript = yield* this.#unlessInterrupted(this.#transcriber.open(work.until, true))
+          this.#happened({ is: "previewed", transcript, tookMs: (yield* monotonicMs) - beganMs })
           return undefined
         }
         case "finish": {
-          const preview = work.preview ? this.preview : undefined
-          const hypothesis = preview ?? (yield* this.transcriber.open(work.until, true))
-          this.happened({ is: "finished", transcript: hypothesis })
-          return { hypothesis, end: this.state.end ?? "stop" }
+          const preview = work.preview ? this.#preview : undefined
+          const hypothesis = preview ?? (yield* this.#transcriber.open(work.until, true))
+          this.#happened({ is: "finished", transcript: hypothesis })
+          return { hypothesis, end: this.#state.end ?? "stop" }
         }
       }
     })
   }
 
-  private unlessBusy<A>(work: Effect.Effect<A, E>): Effect.Effect<A | undefined, E> {
+  #unlessBusy<A>(work: Effect.Effect<A, E>): Effect.Effect<A | undefined, E> {
     return Effect.catchIf(
       work,
-      (error) => this.isBusy(error),
+      (error) => this.#isBusy(error),
       () => Effect.succeed(undefined),
     )
   }
 
-  private unlessInterrupted(
-    work: Effect.Effect<LiveHypothesis, E>,
-  ): Effect.Effect<LiveHypothesis | undefined, E> {
-    return Effect.raceFirst(this.unlessBusy(work), Effect.as(this.interrupted.wait, undefined))
+  #unlessInterrupted(work: Effect.Effect<LiveHypothesis, E>): Effect.Effect<LiveHypothesis | undefined, E> {
+    return Effect.raceFirst(this.#unlessBusy(work), Effect.as(this.#interrupted.wait, undefined))
   }
 }
 

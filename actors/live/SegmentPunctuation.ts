@@ -22,51 +22,51 @@ const withText = (segment: TranscriptSegment, text: string, language: string): T
 }
 
 export class SegmentPunctuation {
-  private readonly choice: PunctuationChoice
-  private readonly language: string
+  readonly #choice: PunctuationChoice
+  readonly #language: string
   /** Segments of a piece that is not complete: whether the model punctuates it is not known yet. */
-  private piece: Array<TranscriptSegment> = []
-  private current: Punctuating
+  #piece: Array<TranscriptSegment> = []
+  #current: Punctuating
 
   constructor(choice: PunctuationChoice, language: string, state: Punctuating = nothingPunctuated) {
-    this.choice = choice
-    this.language = language
-    this.current = state
+    this.#choice = choice
+    this.#language = language
+    this.#current = state
   }
 
   /** The state of the text after the pieces that are complete. */
   get state(): Punctuating {
-    return this.current
+    return this.#current
   }
 
   /** The segments that are now certain; only those of a piece that may get punctuation wait for its end. */
   push(segment: TranscriptSegment): ReadonlyArray<TranscriptSegment> {
-    if (this.choice !== true) return this.shown([segment])
+    if (this.#choice !== true) return this.#shown([segment])
     const complete =
-      this.piece.length > 0 && this.piece[0]!.windowStart !== segment.windowStart ? this.end() : []
-    this.piece.push(segment)
+      this.#piece.length > 0 && this.#piece[0]!.windowStart !== segment.windowStart ? this.end() : []
+    this.#piece.push(segment)
     return complete
   }
 
   /** The engine's call has ended, or a piece of it. */
   end(): ReadonlyArray<TranscriptSegment> {
-    const { piece } = this
-    this.piece = []
-    return piece.length === 0 ? [] : this.shown(piece)
+    const piece = this.#piece
+    this.#piece = []
+    return piece.length === 0 ? [] : this.#shown(piece)
   }
 
   /** A segment without text is dropped. */
-  private shown(segments: ReadonlyArray<TranscriptSegment>): ReadonlyArray<TranscriptSegment> {
-    if (this.choice === undefined) return segments
+  #shown(segments: ReadonlyArray<TranscriptSegment>): ReadonlyArray<TranscriptSegment> {
+    if (this.#choice === undefined) return segments
     const [texts, state] = punctuated(
-      this.choice,
-      this.language,
+      this.#choice,
+      this.#language,
       segments.map(({ text }) => text),
-      this.current,
+      this.#current,
     )
-    this.current = state
+    this.#current = state
     return segments.flatMap((segment, at) =>
-      isBlank(texts[at]!) ? [] : [withText(segment, texts[at]!, this.language)],
+      isBlank(texts[at]!) ? [] : [withText(segment, texts[at]!, this.#language)],
     )
   }
 }

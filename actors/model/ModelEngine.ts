@@ -34,9 +34,9 @@ interface Parts {
 
 export class ModelEngine<K extends EngineKind> {
   readonly kind: K
-  private readonly parts: Parts
-  private readonly options: ModelOptions
-  private readonly device: Device["Service"]
+  readonly #parts: Parts
+  readonly #options: ModelOptions
+  readonly #device: Device["Service"]
   readonly meters: ModelMeters
   readonly standing: ModelState
   readonly news: ModelNews
@@ -45,21 +45,21 @@ export class ModelEngine<K extends EngineKind> {
   /** Where its weights are looked for again before a load; false once another model, or none, answers under its id. */
   relocates = true
   /** Of what is in memory, if anything is. */
-  private scope: Scope.Closeable | undefined
+  #scope: Scope.Closeable | undefined
   /** The last claim; it counts until its process has ended. */
-  private claim: Grant | undefined
-  private suspects = new CrashSuspects()
+  #claim: Grant | undefined
+  #suspects = new CrashSuspects()
   /** When the load or restart under way began. */
-  private beganMs = 0
+  #beganMs = 0
   /** Ends the load under way, if one is. */
-  private abandonLoad: Deferred.Deferred<never, ModelUnavailable> | undefined
+  #abandonLoad: Deferred.Deferred<never, ModelUnavailable> | undefined
 
   constructor(kind: K, parts: Parts) {
     const { options } = parts
     this.kind = kind
-    this.parts = parts
-    this.options = options
-    this.device = parts.device
+    this.#parts = parts
+    this.#options = options
+    this.#device = parts.device
     this.deployed = options.deployment
     this.news = new ModelNews(this.entry, parts.say, options.output)
     this.meters = options.meters ?? new ModelMeters()
@@ -72,7 +72,7 @@ export class ModelEngine<K extends EngineKind> {
 
   /** Bytes that it claims of a device, until they are given back. */
   claimedBytes(deviceId: string): number {
-    return this.claim?.counts() === true ? (this.claim.held().get(deviceId) ?? 0) : 0
+    return this.#claim?.counts() === true ? (this.#claim.held().get(deviceId) ?? 0) : 0
   }
 
   /** Whether its engine has no request; false while it has no engine. */
@@ -83,44 +83,44 @@ export class ModelEngine<K extends EngineKind> {
 
   /** Ends a load that is under way, and forgets which users were there at crashes. */
   abandon(): void {
-    this.suspects = new CrashSuspects()
-    if (this.abandonLoad !== undefined)
-      Deferred.doneUnsafe(this.abandonLoad, Effect.fail(this.standing.unavailable()))
+    this.#suspects = new CrashSuspects()
+    if (this.#abandonLoad !== undefined)
+      Deferred.doneUnsafe(this.#abandonLoad, Effect.fail(this.standing.unavailable()))
   }
 
   /** Brings the model into memory, in place of what is there. */
   load(): Effect.Effect<Facts<K>, LoadError> {
     // A process that an unload could not end is replaced as well.
-    return Effect.andThen(Effect.ignore(this.release()), this.bringIn())
+    return Effect.andThen(Effect.ignore(this.release()), this.#bringIn())
   }
 
-  private readonly bringIn = Effect.fnUntraced({ self: this }, function* (this: ModelEngine<K>) {
-    this.beganMs = performance.now()
+  readonly #bringIn = Effect.fnUntraced({ self: this }, function* (this: ModelEngine<K>) {
+    this.#beganMs = performance.now()
     const scope = yield* Scope.make()
     const abandon = Deferred.makeUnsafe<never, ModelUnavailable>()
     // Before the first pause: an unload that arrives now has to find it.
-    this.abandonLoad = abandon
+    this.#abandonLoad = abandon
     const exit = yield* Effect.gen({ self: this }, function* () {
-      yield* this.findWeights(Deferred.await(abandon))
+      yield* this.#findWeights(Deferred.await(abandon))
       const { entry, files, parts } = this.deployed
       // This may take minutes: it waits for the memory of models that a reload has removed or replaced.
-      const claiming = claimMemory(this.device, this.deployed, this.options).pipe(
+      const claiming = claimMemory(this.#device, this.deployed, this.#options).pipe(
         Effect.tap((granted) =>
           Effect.sync(() => {
-            this.claim = granted
+            this.#claim = granted
           }),
         ),
       )
       const grant = yield* Effect.raceFirst(claiming, Deferred.await(abandon))
-      this.scope = scope
+      this.#scope = scope
       this.standing.move("load")
       this.news.placed(grant)
-      const { machine } = this.device.threads
-      const narrows = wantsSecond(this.deployed, machine) && (yield* claimSecond(this.device, this.deployed))
-      const terms = threadTerms(this.deployed, machine, this.parts.keptThreads, narrows)
+      const { machine } = this.#device.threads
+      const narrows = wantsSecond(this.deployed, machine) && (yield* claimSecond(this.#device, this.deployed))
+      const terms = threadTerms(this.deployed, machine, this.#parts.keptThreads, narrows)
       if (terms.problem !== undefined) this.news.threadsLimited(terms.problem)
       const member = yield* Effect.acquireRelease(
-        Effect.sync(() => this.device.threads.join((threads) => this.host?.limitThreads(threads))),
+        Effect.sync(() => this.#device.threads.join((threads) => this.host?.limitThreads(threads))),
         ({ leave }) => Effect.sync(leave),
       )
       this.news.loading()
@@ -140,15 +140,15 @@ export class ModelEngine<K extends EngineKind> {
         onThreads: (choice) => {
           member.wants(mostOf(choice))
           if (terms.key !== undefined && choice.source === "measured")
-            this.parts.keptThreads.keep(terms.key, choice)
+            this.#parts.keptThreads.keep(terms.key, choice)
         },
-        holdsBackground: this.options.holdsBackground ?? (() => false),
+        holdsBackground: this.#options.holdsBackground ?? (() => false),
         meters: this.meters,
         output: this.news.output,
-        suspects: this.suspects,
+        suspects: this.#suspects,
         onEvent: (event) => {
           // Events of an engine that is being ended do not concern the one that follows it.
-          if (this.host === host) this.onHostEvent(event)
+          if (this.host === host) this.#onHostEvent(event)
         },
       })
       this.host = host
@@ -162,9 +162,9 @@ export class ModelEngine<K extends EngineKind> {
       Effect.onInterrupt(() => Scope.close(scope, Exit.void)),
       Effect.exit,
     )
-    this.abandonLoad = undefined
+    this.#abandonLoad = undefined
     if (Exit.isSuccess(exit)) {
-      this.standing.loaded(performance.now() - this.beganMs)
+      this.standing.loaded(performance.now() - this.#beganMs)
       return exit.value
     }
     const refusal = exit.cause.reasons.find(Cause.isFailReason)?.error
@@ -183,7 +183,7 @@ export class ModelEngine<K extends EngineKind> {
     }
     if (Deferred.isDoneUnsafe(abandon)) {
       // Abandoned before the claim was seen: it may have been granted all the same.
-      if (this.scope === undefined) yield* Scope.close(scope, Exit.void)
+      if (this.#scope === undefined) yield* Scope.close(scope, Exit.void)
       yield* Effect.ignore(this.release())
       return yield* this.standing.unavailable()
     }
@@ -193,7 +193,7 @@ export class ModelEngine<K extends EngineKind> {
       this.news.loadFailed(reason)
     }
     yield* Scope.close(scope, Exit.void)
-    this.scope = undefined
+    this.#scope = undefined
     this.host = undefined
     return yield* this.standing.unavailable()
   })
@@ -202,10 +202,10 @@ export class ModelEngine<K extends EngineKind> {
    * Weights may have been pulled, mended, moved or replaced since the last load. The entry stays the one that is deployed.
    * What is wrong with them fails the load like an engine that refuses them.
    */
-  private readonly findWeights = Effect.fnUntraced(
+  readonly #findWeights = Effect.fnUntraced(
     { self: this },
     function* (this: ModelEngine<K>, abandoned: Effect.Effect<never, ModelUnavailable>) {
-      const { relocate } = this.options
+      const { relocate } = this.#options
       if (relocate !== undefined && this.relocates) {
         const located = yield* Effect.raceFirst(relocate(this.entry), abandoned)
         this.deployed = { ...located, entry: this.entry }
@@ -224,11 +224,13 @@ export class ModelEngine<K extends EngineKind> {
   /** Ends the process and checks that its memory is free. */
   release(): Effect.Effect<Unloaded, UnloadFailed> {
     return Effect.suspend(() => {
-      const { claim, host, scope } = this
+      const claim = this.#claim
+      const scope = this.#scope
+      const { host } = this
       const beganMs = performance.now()
       const beforeBytes = host?.heldBytes() ?? 0
       const pid = host?.gauges().pid
-      this.scope = undefined
+      this.#scope = undefined
       this.host = undefined
       if (scope === undefined) {
         this.standing.move("unloaded")
@@ -236,7 +238,7 @@ export class ModelEngine<K extends EngineKind> {
       }
       return Effect.gen({ self: this }, function* () {
         yield* Scope.close(scope, Exit.void)
-        const heldBytes = (host?.heldBytes() ?? 0) + (yield* heldOnGpu(this.device, claim, pid))
+        const heldBytes = (host?.heldBytes() ?? 0) + (yield* heldOnGpu(this.#device, claim, pid))
         if (heldBytes > 0) {
           this.standing.stick(heldBytes)
           this.news.notUnloaded(heldBytes)
@@ -252,26 +254,26 @@ export class ModelEngine<K extends EngineKind> {
   /** Gives back what is still claimed for an engine that was given up. */
   discard(): Effect.Effect<void> {
     return Effect.suspend(() => {
-      const { scope } = this
+      const scope = this.#scope
       if (this.standing.status !== "failed" || scope === undefined) return Effect.void
-      this.scope = undefined
+      this.#scope = undefined
       this.host = undefined
       return Scope.close(scope, Exit.void)
     })
   }
 
-  private onHostEvent({ detail, event }: HostEvent): void {
+  #onHostEvent({ detail, event }: HostEvent): void {
     switch (event) {
       case "ready": {
         this.standing.lastFailure = ""
         this.standing.move("ready")
         const { residentBytes = 0, restarts = 0 } = this.host?.gauges() ?? {}
-        const tookMs = performance.now() - this.beganMs
+        const tookMs = performance.now() - this.#beganMs
         return this.news.ready(detail, tookMs, residentBytes, restarts, this.host?.threads)
       }
       case "crashed":
       case "hung":
-        this.beganMs = performance.now()
+        this.#beganMs = performance.now()
         this.standing.lastFailure = this.news.withCause(detail)
         return this.news.engine({ event, detail: this.standing.lastFailure })
       case "restarting":
@@ -281,12 +283,12 @@ export class ModelEngine<K extends EngineKind> {
         const why = `${detail}; the last time: ${this.standing.lastFailure}`
         this.standing.fail(why)
         this.news.engine({ event, detail: why })
-        return this.parts.onGivenUp()
+        return this.#parts.onGivenUp()
       }
       case "refused":
         this.standing.fail(detail)
         this.news.engine({ event, detail })
-        return this.parts.onGivenUp()
+        return this.#parts.onGivenUp()
     }
   }
 }

@@ -31,15 +31,15 @@ const megabytes = (bytes: number): number => Math.ceil(Math.max(0, bytes) / 1024
 
 export class ModelNews {
   readonly output: EngineOutput
-  private readonly entry: ModelEntry
-  private readonly say: (line: OperatorLine) => void
-  private device: string
+  readonly #entry: ModelEntry
+  readonly #say: (line: OperatorLine) => void
+  #device: string
 
   /** `output` is that of the model that this one replaces: lines keep their numbers. */
   constructor(entry: ModelEntry, say: (line: OperatorLine) => void, output?: EngineOutput) {
-    this.entry = entry
-    this.say = say
-    this.device = placementOf(entry) === "nvidia" ? "gpu" : hostId
+    this.#entry = entry
+    this.#say = say
+    this.#device = placementOf(entry) === "nvidia" ? "gpu" : hostId
     this.output =
       output ??
       new EngineOutput(({ level, stream, text }) =>
@@ -56,24 +56,24 @@ export class ModelNews {
 
   /** The model's place on a device, for the lines that follow. */
   placed(grant: Grant): void {
-    this.device = [...grant.held().keys()].find((id) => id !== hostId) ?? hostId
+    this.#device = [...grant.held().keys()].find((id) => id !== hostId) ?? hostId
   }
 
   /** Found at the node's start or at a reload of the catalog, without loading. */
   cannotBeLoaded(reason: string): void {
-    this.tell({ event: "model cannot be loaded", reason, action: this.mend(reason) })
+    this.#tell({ event: "model cannot be loaded", reason, action: this.#mend(reason) })
   }
 
   loading(): void {
-    this.tell({ event: "model loading" })
+    this.#tell({ event: "model loading" })
   }
 
   loadFailed(reason: string): void {
-    this.tell({ event: "model load failed", reason, action: this.mend(reason) })
+    this.#tell({ event: "model load failed", reason, action: this.#mend(reason) })
   }
 
   refused({ device, freeBytes, wantedBytes }: InsufficientMemory): void {
-    this.tell({
+    this.#tell({
       event: "model refused for memory",
       reason: `needs ${megabytes(wantedBytes)} MB, ${megabytes(freeBytes)} MB are free on ${device}`,
       action:
@@ -82,7 +82,7 @@ export class ModelNews {
   }
 
   threadsLimited(reason: string): void {
-    this.tell({
+    this.#tell({
       event: "model threads limited",
       reason,
       action: "leave runtime.threads out of the catalog entry: the node then chooses",
@@ -103,20 +103,20 @@ export class ModelNews {
       restarts,
       ...(threads === undefined ? {} : { threads: describeThreads(threads), threads_from: threads.source }),
     }
-    this.tell({ event: "model ready", facts })
+    this.#tell({ event: "model ready", facts })
   }
 
   evicted(forModel: string): void {
-    this.tell({ event: "model evicted", reason: `to make memory free for ${forModel}` })
+    this.#tell({ event: "model evicted", reason: `to make memory free for ${forModel}` })
   }
 
   unloaded(why: "operator" | "idle", freedBytes: number, tookMs: number): void {
     const facts = { freed_mb: megabytes(freedBytes), took_ms: Math.round(tookMs) }
-    this.tell({ event: why === "idle" ? "model unloaded while idle" : "model unloaded", facts })
+    this.#tell({ event: why === "idle" ? "model unloaded while idle" : "model unloaded", facts })
   }
 
   notUnloaded(heldBytes: number): void {
-    this.tell({
+    this.#tell({
       event: "model not unloaded",
       reason: `its process has not ended and still holds ${megabytes(heldBytes)} MB`,
       action: "look for a driver that does not let the process go; a load starts a new process beside it",
@@ -128,18 +128,18 @@ export class ModelNews {
     switch (event) {
       case "crashed":
       case "hung":
-        return this.tell({
+        return this.#tell({
           event: event === "hung" ? "engine hung" : "engine crashed",
           reason: detail,
-          action: this.readLogs(),
+          action: this.#readLogs(),
         })
       case "restarting":
-        return this.tell({ event: "engine restarting", reason: detail })
+        return this.#tell({ event: "engine restarting", reason: detail })
       case "gave-up":
-        return this.tell({
+        return this.#tell({
           event: "engine given up",
           reason: detail,
-          action: `${this.readLogs()}; edgewise models load ${this.entry.id} tries again at once`,
+          action: `${this.#readLogs()}; edgewise models load ${this.#entry.id} tries again at once`,
         })
       case "refused":
         return this.loadFailed(detail)
@@ -156,21 +156,21 @@ export class ModelNews {
     return said === undefined ? detail : `${detail}; it printed: ${said}`
   }
 
-  private tell(line: OperatorLine): void {
+  #tell(line: OperatorLine): void {
     const { event, facts = {}, reason } = line
     const more = Object.entries(facts).map(([name, value]) => `${name}=${value}`)
     const text = [reason === undefined ? event : `${event}: ${reason}`, ...more].join(" ")
     this.output.note(line.level ?? logEvents[event], text)
-    this.say({ ...line, model: this.entry.id, device: this.device })
+    this.#say({ ...line, model: this.#entry.id, device: this.#device })
   }
 
-  private readLogs(): string {
-    return `edgewise logs ${this.entry.id} shows what the engine printed`
+  #readLogs(): string {
+    return `edgewise logs ${this.#entry.id} shows what the engine printed`
   }
 
-  private mend(reason: string): string {
+  #mend(reason: string): string {
     return reason.includes("edgewise models pull")
-      ? `edgewise models pull ${this.entry.id}`
-      : `mend what the reason says, then edgewise models load ${this.entry.id}`
+      ? `edgewise models pull ${this.#entry.id}`
+      : `mend what the reason says, then edgewise models load ${this.#entry.id}`
   }
 }

@@ -75,10 +75,10 @@ export interface StatusChange {
 }
 
 export class ModelState {
-  private readonly id: string
-  private readonly meters: ModelMeters
-  private readonly onStatus: ((id: string, change: StatusChange) => void) | undefined
-  private failedAtMs = Number.NEGATIVE_INFINITY
+  readonly #id: string
+  readonly #meters: ModelMeters
+  readonly #onStatus: ((id: string, change: StatusChange) => void) | undefined
+  #failedAtMs = Number.NEGATIVE_INFINITY
   status: ModelStatus = "unloaded"
   lastFailure = ""
   timings: ModelTimings = {
@@ -94,21 +94,21 @@ export class ModelState {
     meters: ModelMeters,
     onStatus: ((id: string, change: StatusChange) => void) | undefined,
   ) {
-    this.id = id
-    this.meters = meters
-    this.onStatus = onStatus
+    this.#id = id
+    this.#meters = meters
+    this.#onStatus = onStatus
   }
 
   move(event: ModelEvent): void {
     const from = this.status
     const to = next(from, event)
     this.status = to ?? from
-    this.onStatus?.(this.id, { from, event, to })
+    this.#onStatus?.(this.#id, { from, event, to })
   }
 
   /** Its engine is given up. */
   fail(detail: string): void {
-    this.failed(detail)
+    this.#failed(detail)
     this.move("gave-up")
   }
 
@@ -116,30 +116,30 @@ export class ModelState {
   lack(detail: string, again: boolean): void {
     this.move("load")
     this.fail(detail)
-    if (again) this.failedAtMs = Number.NEGATIVE_INFINITY
+    if (again) this.#failedAtMs = Number.NEGATIVE_INFINITY
   }
 
   /** Its actor has given up, whatever it did. */
   lose(detail: string): void {
-    this.failed(detail)
+    this.#failed(detail)
     if (this.status === "unloaded") this.move("load")
     if (this.status !== "failed") this.move("gave-up")
   }
 
   /** Its process has not ended. */
   stick(heldBytes: number): void {
-    this.failed(`its process has not ended: ${heldBytes} bytes are still held`)
+    this.#failed(`its process has not ended: ${heldBytes} bytes are still held`)
     this.move("stuck")
   }
 
   loaded(tookMs: number): void {
-    this.meters.loadMs.record(tookMs)
+    this.#meters.loadMs.record(tookMs)
     this.timings = { ...this.timings, loadMs: tookMs, loads: this.timings.loads + 1 }
   }
 
   /** Its process is gone, and what it held. */
   unloaded(tookMs: number, freedBytes: number): void {
-    this.meters.unloadToFreedMs.record(tookMs)
+    this.#meters.unloadToFreedMs.record(tookMs)
     this.timings = {
       ...this.timings,
       unloadToFreedMs: tookMs,
@@ -151,15 +151,15 @@ export class ModelState {
 
   /** How long a request may not try it again. */
   reviveInMs(): number {
-    return this.status === "failed" ? this.failedAtMs + Limits.reviveAfterMs - performance.now() : 0
+    return this.status === "failed" ? this.#failedAtMs + Limits.reviveAfterMs - performance.now() : 0
   }
 
   unavailable(): ModelUnavailable {
-    return new ModelUnavailable({ model: this.id, retryAfterMs: Math.max(1_000, this.reviveInMs()) })
+    return new ModelUnavailable({ model: this.#id, retryAfterMs: Math.max(1_000, this.reviveInMs()) })
   }
 
-  private failed(detail: string): void {
+  #failed(detail: string): void {
     this.lastFailure = detail
-    this.failedAtMs = performance.now()
+    this.#failedAtMs = performance.now()
   }
 }

@@ -26,8 +26,8 @@ export class ThreadLedger {
   readonly machine: MachineCores
   /** Threads available to models. */
   readonly threads: number
-  private readonly entries = new Map<string, Entry>()
-  private lastId = 0
+  readonly #entries = new Map<string, Entry>()
+  #lastId = 0
 
   constructor(machine: MachineCores) {
     this.machine = machine
@@ -37,36 +37,36 @@ export class ThreadLedger {
   /** Threads that the working models use together. */
   inUse(): number {
     let sum = 0
-    for (const { share, urgency, wants } of this.entries.values())
+    for (const { share, urgency, wants } of this.#entries.values())
       if (urgency !== undefined) sum += Math.min(share, wants)
     return sum
   }
 
   /** `onShare` is called when the threads that it may use change; before that it may use all of them. */
   join(onShare: (threads: number) => void): ThreadMember {
-    const id = String(++this.lastId)
+    const id = String(++this.#lastId)
     const entry: Entry = { wants: this.threads, urgency: undefined, share: this.threads, onShare }
-    this.entries.set(id, entry)
+    this.#entries.set(id, entry)
     return {
       works: (urgency) => {
         if (entry.urgency === urgency) return
         entry.urgency = urgency
-        this.divide()
+        this.#divide()
       },
       wants: (threads) => {
         entry.wants = threads
-        if (entry.urgency !== undefined) this.divide()
+        if (entry.urgency !== undefined) this.#divide()
       },
       leave: () => {
-        this.entries.delete(id)
-        if (entry.urgency !== undefined) this.divide()
+        this.#entries.delete(id)
+        if (entry.urgency !== undefined) this.#divide()
       },
     }
   }
 
-  private divide(): void {
+  #divide(): void {
     const workers: Array<Worker> = []
-    for (const [id, { urgency, wants }] of this.entries)
+    for (const [id, { urgency, wants }] of this.#entries)
       if (urgency !== undefined) workers.push({ id, urgency, wants })
     // A model that works alone may use all threads: it starts no more than it wants.
     const shares =
@@ -74,7 +74,7 @@ export class ThreadLedger {
         ? new Map(workers.map(({ id }) => [id, this.threads]))
         : shareThreads(workers, this.threads)
     for (const [id, share] of shares) {
-      const entry = this.entries.get(id)
+      const entry = this.#entries.get(id)
       if (entry === undefined || entry.share === share) continue
       entry.share = share
       entry.onShare(share)

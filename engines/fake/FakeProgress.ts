@@ -5,39 +5,39 @@ import { type FakeReply, fakeLogprob, fakeReply } from "./FakeReply.ts"
 import type { FakeScript } from "./FakeScript.ts"
 
 export class FakeProgress {
-  private readonly request: GenerateRequest
-  private readonly replies: ReadonlyArray<FakeReply>
-  private readonly budget: number
+  readonly #request: GenerateRequest
+  readonly #replies: ReadonlyArray<FakeReply>
+  readonly #budget: number
   /** Replies that are generated for `bestOf` and not returned: as long as the first. */
-  private readonly unseen: number
+  readonly #unseen: number
   /** `bestOf` is known at the end only. */
-  private readonly held: Array<TextDelta> | undefined
+  readonly #held: Array<TextDelta> | undefined
   /** Steps until the longest reply ends. */
   readonly steps: number
-  private tokens = 0
+  #tokens = 0
 
   constructor(request: GenerateRequest, script: FakeScript, budget: number) {
     const { bestOf, replies = 1 } = request
-    this.request = request
-    this.budget = budget
-    this.replies = Array.from({ length: replies }, (_, reply) => fakeReply(request, script, reply))
-    this.unseen = Math.max(0, (bestOf ?? replies) - replies)
-    this.held = bestOf === undefined ? undefined : []
-    this.steps = Math.max(...this.replies.map(({ total }) => Math.min(total, budget)))
+    this.#request = request
+    this.#budget = budget
+    this.#replies = Array.from({ length: replies }, (_, reply) => fakeReply(request, script, reply))
+    this.#unseen = Math.max(0, (bestOf ?? replies) - replies)
+    this.#held = bestOf === undefined ? undefined : []
+    this.steps = Math.max(...this.#replies.map(({ total }) => Math.min(total, budget)))
   }
 
-  private lengthOf({ total }: FakeReply): number {
-    return Math.min(total, this.budget)
+  #lengthOf({ total }: FakeReply): number {
+    return Math.min(total, this.#budget)
   }
 
-  private push(out: Outlet<"text">, delta: TextDelta): void {
-    if (this.held === undefined) out.push(delta)
-    else this.held.push(delta)
+  #push(out: Outlet<"text">, delta: TextDelta): void {
+    if (this.#held === undefined) out.push(delta)
+    else this.#held.push(delta)
   }
 
   /** The prompt, for requests with `echo`: its words are its tokens, and an id is a word. */
   echo(out: Outlet<"text">): void {
-    const { echo = false, logprobs, prompt } = this.request
+    const { echo = false, logprobs, prompt } = this.#request
     const [asked] = textPromptsOf(prompt)
     if (!echo || asked === undefined) return
     const words =
@@ -46,50 +46,50 @@ export class FakeProgress {
       ...fakeLogprob(word, at === 0 ? 0 : (logprobs ?? 0)),
       ...(at === 0 ? { logprob: Number.NaN } : {}),
     }))
-    for (const reply of this.replies.keys()) {
+    for (const reply of this.#replies.keys()) {
       const detail = {
         ...(reply === 0 ? {} : { reply }),
         ...(logprobs === undefined ? {} : { logprobs: scored }),
       }
       const isPlain = reply === 0 && logprobs === undefined
-      this.push(out, { text: words.join(""), completionTokens: 0, ...(isPlain ? {} : { detail }) })
+      this.#push(out, { text: words.join(""), completionTokens: 0, ...(isPlain ? {} : { detail }) })
     }
   }
 
   /** One token of each reply that has not ended. */
   step(out: Outlet<"text">, index: number): void {
-    const { logprobs } = this.request
-    const [first] = this.replies
-    if (first !== undefined && index < this.lengthOf(first)) this.tokens += this.unseen
-    for (const [reply, pieces] of this.replies.entries()) {
-      if (index >= this.lengthOf(pieces)) continue
-      this.tokens++
+    const { logprobs } = this.#request
+    const [first] = this.#replies
+    if (first !== undefined && index < this.#lengthOf(first)) this.#tokens += this.#unseen
+    for (const [reply, pieces] of this.#replies.entries()) {
+      if (index >= this.#lengthOf(pieces)) continue
+      this.#tokens++
       const { part, text } = pieces.at(index)
       const detail: DeltaDetail = {
-        ...(this.replies.length === 1 ? {} : { reply }),
+        ...(this.#replies.length === 1 ? {} : { reply }),
         ...(part === undefined ? {} : { part }),
         ...(logprobs === undefined || part !== undefined ? {} : { logprobs: [fakeLogprob(text, logprobs)] }),
       }
-      const completionTokens = this.tokens
-      const isPlain = part === undefined && logprobs === undefined && this.replies.length === 1
-      this.push(out, isPlain ? { text, completionTokens } : { text, completionTokens, detail })
+      const completionTokens = this.#tokens
+      const isPlain = part === undefined && logprobs === undefined && this.#replies.length === 1
+      this.#push(out, isPlain ? { text, completionTokens } : { text, completionTokens, detail })
     }
   }
 
   end(out: Outlet<"text">, promptTokens: number): GenerateEnd {
-    for (const delta of this.held ?? []) out.push({ ...delta, completionTokens: this.tokens })
-    const finishReasons = this.replies.map(({ hasCalls, total }) =>
-      total > this.budget ? "length" : hasCalls ? "tool_calls" : "stop",
+    for (const delta of this.#held ?? []) out.push({ ...delta, completionTokens: this.#tokens })
+    const finishReasons = this.#replies.map(({ hasCalls, total }) =>
+      total > this.#budget ? "length" : hasCalls ? "tool_calls" : "stop",
     )
-    const reasoningTokens = this.replies.reduce((sum, reply) => {
+    const reasoningTokens = this.#replies.reduce((sum, reply) => {
       let thoughts = 0
-      while (thoughts < this.lengthOf(reply) && reply.at(thoughts).part?.kind === "reasoning") thoughts++
+      while (thoughts < this.#lengthOf(reply) && reply.at(thoughts).part?.kind === "reasoning") thoughts++
       return sum + thoughts
     }, 0)
     return {
       finishReason: finishReasons[0] ?? "stop",
       promptTokens,
-      completionTokens: this.tokens,
+      completionTokens: this.#tokens,
       ...(reasoningTokens === 0 ? {} : { reasoningTokens }),
       ...(finishReasons.length === 1 ? {} : { finishReasons }),
     }

@@ -5,46 +5,46 @@ interface Member {
 }
 
 class Wheel {
-  private readonly members = new Set<Member>()
-  private running = false
-  private readonly stepMs: number
+  readonly #members = new Set<Member>()
+  #running = false
+  readonly #stepMs: number
 
   constructor(stepMs: number) {
-    this.stepMs = stepMs
+    this.#stepMs = stepMs
   }
 
   add(member: Member): () => void {
-    this.members.add(member)
-    if (!this.running) {
-      this.running = true
-      this.schedule()
+    this.#members.add(member)
+    if (!this.#running) {
+      this.#running = true
+      this.#schedule()
     }
-    return () => this.members.delete(member)
+    return () => this.#members.delete(member)
   }
 
-  private schedule(): void {
-    if (this.stepMs === 0) setImmediate(() => this.turn())
-    else setTimeout(() => this.turn(), this.stepMs)
+  #schedule(): void {
+    if (this.#stepMs === 0) setImmediate(() => this.#turn())
+    else setTimeout(() => this.#turn(), this.#stepMs)
   }
 
-  private turn(): void {
-    for (const member of this.members) if (!member.step()) this.members.delete(member)
-    if (this.members.size === 0) this.running = false
-    else this.schedule()
+  #turn(): void {
+    for (const member of this.#members) if (!member.step()) this.#members.delete(member)
+    if (this.#members.size === 0) this.#running = false
+    else this.#schedule()
   }
 }
 
 export class Ticker {
-  private readonly wheels = new Map<number, Wheel>()
+  readonly #wheels = new Map<number, Wheel>()
 
   /** Calls `step` once a tick until it returns false or the returned function is called. */
   join(stepMs: number, step: () => boolean): () => void {
-    let wheel = this.wheels.get(stepMs)
+    let wheel = this.#wheels.get(stepMs)
     if (wheel === undefined) {
       // Scripts choose the step time. No test has 64 different ones, but the map needs a bound.
-      if (this.wheels.size >= 64) this.wheels.clear()
+      if (this.#wheels.size >= 64) this.#wheels.clear()
       wheel = new Wheel(stepMs)
-      this.wheels.set(stepMs, wheel)
+      this.#wheels.set(stepMs, wheel)
     }
     return wheel.add({ step })
   }

@@ -9,48 +9,49 @@ const CAREFUL_GUESS = 4
 const REACH = 8
 
 export class Rereading {
-  private readonly draft: ReadonlyArray<number>
-  private readonly timestampBegin: number
+  readonly #draft: ReadonlyArray<number>
+  readonly #timestampBegin: number
   /** Index of the draft's next token. */
-  private at = 0
+  #at = 0
   /** Number of tokens in a row that agreed. */
-  private agreed = CAREFUL_GUESS
-  private previous = -1
+  #agreed = CAREFUL_GUESS
+  #previous = -1
 
   constructor(draft: ReadonlyArray<number>, timestampBegin: number) {
-    this.draft = draft
-    this.timestampBegin = timestampBegin
+    this.#draft = draft
+    this.#timestampBegin = timestampBegin
   }
 
   /** The tokens that probably follow. */
   guess(): ReadonlyArray<number> {
-    const length = this.agreed < CAREFUL_GUESS ? CAREFUL_GUESS : LONGEST_GUESS
-    return this.draft.slice(this.at, this.at + length)
+    const length = this.#agreed < CAREFUL_GUESS ? CAREFUL_GUESS : LONGEST_GUESS
+    return this.#draft.slice(this.#at, this.#at + length)
   }
 
   /** Records the token that was decoded. */
   observe(token: number): void {
-    const expected = this.draft[this.at]
-    if (token === expected) this.agreed++
+    const expected = this.#draft[this.#at]
+    if (token === expected) this.#agreed++
     else {
       // A different timestamp does not count as a difference; a different text token usually replaces one of the draft.
-      const moved = expected !== undefined && token >= this.timestampBegin && expected >= this.timestampBegin
+      const moved =
+        expected !== undefined && token >= this.#timestampBegin && expected >= this.#timestampBegin
       if (!moved) {
-        if (this.agreed === 0) this.at = this.again(token)
-        this.agreed = 0
+        if (this.#agreed === 0) this.#at = this.#again(token)
+        this.#agreed = 0
       }
     }
-    this.at++
-    this.previous = token
+    this.#at++
+    this.#previous = token
   }
 
   /** The nearest index where the draft has the last two tokens too; the present index if there is none. */
-  private again(token: number): number {
+  #again(token: number): number {
     for (let off = 0; off <= REACH; off++) {
-      for (const at of [this.at + off, this.at - off]) {
-        if (at > 0 && this.draft[at] === token && this.draft[at - 1] === this.previous) return at
+      for (const at of [this.#at + off, this.#at - off]) {
+        if (at > 0 && this.#draft[at] === token && this.#draft[at - 1] === this.#previous) return at
       }
     }
-    return this.at
+    return this.#at
   }
 }

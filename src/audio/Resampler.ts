@@ -18,35 +18,35 @@ const filterOf = (fromHz: number, toHz: number): PolyphaseFilter => {
 const toInt16 = (value: number): number => Math.max(-32_768, Math.min(32_767, Math.round(value)))
 
 export class Resampler {
-  private readonly filter: PolyphaseFilter
+  readonly #filter: PolyphaseFilter
   /** Input that later output still needs; zeros before the first sample. */
-  private held: Float64Array
+  #held: Float64Array
   /** Position of `held[0]` in the input. */
-  private start: number
-  private made = 0
+  #start: number
+  #made = 0
 
   /** Rates in Hz. */
   constructor(fromHz: number, toHz: number) {
-    this.filter = filterOf(fromHz, toHz)
-    this.held = new Float64Array(this.filter.reach)
-    this.start = -this.filter.reach
+    this.#filter = filterOf(fromHz, toHz)
+    this.#held = new Float64Array(this.#filter.reach)
+    this.#start = -this.#filter.reach
   }
 
   /** Takes the next samples and returns all samples of the other rate that they complete. */
   push(samples: Int16Array): Int16Array {
-    const { filter } = this
-    const all = new Float64Array(this.held.length + samples.length)
-    all.set(this.held)
-    all.set(samples, this.held.length)
-    const end = this.start + all.length
+    const filter = this.#filter
+    const all = new Float64Array(this.#held.length + samples.length)
+    all.set(this.#held)
+    all.set(samples, this.#held.length)
+    const end = this.#start + all.length
     // Those whose `positionOf(n) + reach` is before the end.
     const behind = Math.ceil(((end - filter.reach) * filter.up) / filter.down)
-    const sums = new Float64Array(Math.max(0, behind - this.made))
-    filter.fill(this.made, all, this.start, sums)
-    this.made += sums.length
-    const needed = filter.positionOf(this.made) + 1 - filter.reach
-    this.held = all.slice(needed - this.start)
-    this.start = needed
+    const sums = new Float64Array(Math.max(0, behind - this.#made))
+    filter.fill(this.#made, all, this.#start, sums)
+    this.#made += sums.length
+    const needed = filter.positionOf(this.#made) + 1 - filter.reach
+    this.#held = all.slice(needed - this.#start)
+    this.#start = needed
     const out = new Int16Array(sums.length)
     for (let i = 0; i < out.length; i++) out[i] = toInt16(sums[i]!)
     return out

@@ -9,13 +9,16 @@ export const blockBytes = 512 * 1024
 const keptBlocks = 20
 
 export class BodyBlocks {
-  private readonly free: Array<Uint8Array> = []
+  readonly #free: Array<Uint8Array> = []
   /** The block behind each piece that is in use. */
-  private readonly lent = new WeakMap<Uint8Array, Uint8Array>()
+  readonly #lent = new WeakMap<Uint8Array, Uint8Array>()
 
   /** A piece of that many bytes, at most `blockBytes`; its content is undefined. */
   take(sizeBytes: number): Uint8Array {
-    return this.lend(this.free.pop() ?? new Uint8Array(Buffer.allocUnsafeSlow(blockBytes).buffer), sizeBytes)
+    return this.#lend(
+      this.#free.pop() ?? new Uint8Array(Buffer.allocUnsafeSlow(blockBytes).buffer),
+      sizeBytes,
+    )
   }
 
   copy(bytes: Uint8Array): Uint8Array {
@@ -27,11 +30,11 @@ export class BodyBlocks {
 
   /** The piece with `bytes` appended, if its block has capacity; the old piece must not be used any more. */
   append(piece: Uint8Array, bytes: Uint8Array): Uint8Array | undefined {
-    const block = this.lent.get(piece)
+    const block = this.#lent.get(piece)
     if (block === undefined || piece.length + bytes.length > blockBytes) return undefined
-    this.lent.delete(piece)
+    this.#lent.delete(piece)
     block.set(bytes, piece.length)
-    return this.lend(block, piece.length + bytes.length)
+    return this.#lend(block, piece.length + bytes.length)
   }
 
   /**
@@ -39,20 +42,20 @@ export class BodyBlocks {
    * ignored: other parts of the same block may still be in use.
    */
   giveBack(piece: Uint8Array): void {
-    const block = this.lent.get(piece)
+    const block = this.#lent.get(piece)
     if (block === undefined) return
-    this.lent.delete(piece)
-    if (this.free.length < keptBlocks) this.free.push(block)
+    this.#lent.delete(piece)
+    if (this.#free.length < keptBlocks) this.#free.push(block)
   }
 
   /** Number of free blocks. */
   get freeBlocks(): number {
-    return this.free.length
+    return this.#free.length
   }
 
-  private lend(block: Uint8Array, sizeBytes: number): Uint8Array {
+  #lend(block: Uint8Array, sizeBytes: number): Uint8Array {
     const piece = block.subarray(0, sizeBytes)
-    this.lent.set(piece, block)
+    this.#lent.set(piece, block)
     return piece
   }
 }

@@ -95,11 +95,11 @@ const routeMeters = (route: string): RouteMeters => ({
 export type Signal = "traces" | "logs"
 
 export class NodeMeters implements RequestObserver {
-  private readonly routes: ReadonlyMap<string, RouteMeters>
-  private readonly rest = routeMeters(unknownRoute)
-  private readonly modelRoute: RouteMeters
-  private readonly playgroundRoute: RouteMeters
-  private readonly watchers = new Set<RequestWatcher>()
+  readonly #routes: ReadonlyMap<string, RouteMeters>
+  readonly #rest = routeMeters(unknownRoute)
+  readonly #modelRoute: RouteMeters
+  readonly #playgroundRoute: RouteMeters
+  readonly #watchers = new Set<RequestWatcher>()
   readonly listeners: Array<ListenerCounts> = []
   readonly conversations = new ConversationMeters()
   logLines = 0
@@ -113,9 +113,9 @@ export class NodeMeters implements RequestObserver {
 
   /** @param paths of all roles; each is a label */
   constructor(paths: Iterable<string>) {
-    this.routes = new Map([...paths].map((path) => [path, routeMeters(path)]))
-    this.modelRoute = this.routes.get(modelPath) ?? this.rest
-    this.playgroundRoute = this.routes.get(playgroundFiles) ?? this.rest
+    this.#routes = new Map([...paths].map((path) => [path, routeMeters(path)]))
+    this.#modelRoute = this.#routes.get(modelPath) ?? this.#rest
+    this.#playgroundRoute = this.#routes.get(playgroundFiles) ?? this.#rest
   }
 
   listening(counts: ListenerCounts): void {
@@ -126,29 +126,29 @@ export class NodeMeters implements RequestObserver {
     const { method, notes, url } = request
     const query = url.indexOf("?")
     const path = query < 0 ? url : url.slice(0, query)
-    const meters = this.routes.get(path) ?? this.sharedRoute(path)
+    const meters = this.#routes.get(path) ?? this.#sharedRoute(path)
     const at = methods.indexOf(method)
     meters.counts[at < 0 ? methods.length : at]!.byStatus[request.status || clientLeft]!++
     const endedMs = nowMs()
     meters.durationMs.record(endedMs - notes.startedMs)
-    for (const watch of this.watchers) watch(request, meters.route, endedMs)
+    for (const watch of this.#watchers) watch(request, meters.route, endedMs)
   }
 
   /** One label for all models and one for the playground's files: callers can send anything in such a path. */
-  private sharedRoute(path: string): RouteMeters {
-    if (path.startsWith("/playground/")) return this.playgroundRoute
-    return idOfModelPath(path) === undefined ? this.rest : this.modelRoute
+  #sharedRoute(path: string): RouteMeters {
+    if (path.startsWith("/playground/")) return this.#playgroundRoute
+    return idOfModelPath(path) === undefined ? this.#rest : this.#modelRoute
   }
 
   /** Calls `watch` for every answer that ends, until the returned function is called. Must be quick and must not throw. */
   watch(watch: RequestWatcher): () => void {
-    this.watchers.add(watch)
-    return () => void this.watchers.delete(watch)
+    this.#watchers.add(watch)
+    return () => void this.#watchers.delete(watch)
   }
 
   /** Requested routes, in the order of the table. */
   asked(): ReadonlyArray<RouteMeters> {
-    return [...this.routes.values(), this.rest].filter(({ durationMs }) => durationMs.count > 0)
+    return [...this.#routes.values(), this.#rest].filter(({ durationMs }) => durationMs.count > 0)
   }
 
   /** One number over all listeners of the process. */

@@ -48,49 +48,49 @@ const maxSteps = 8
 export class TracedWork {
   /** Provided as `CurrentRequest` for a model's run whose steps belong to this work. */
   readonly notes: RequestContext
-  private readonly tracer: WorkTracer
-  private readonly name: WorkName
-  private readonly steps: Array<WorkStep> = []
-  private engineEndedMs: number | undefined
-  private told = false
+  readonly #tracer: WorkTracer
+  readonly #name: WorkName
+  readonly #steps: Array<WorkStep> = []
+  #engineEndedMs: number | undefined
+  #told = false
 
   /** @param traceparent undefined for a trace of its own */
   constructor(tracer: WorkTracer, name: WorkName, requestId: string, traceparent: string | undefined) {
-    this.tracer = tracer
-    this.name = name
+    this.#tracer = tracer
+    this.#name = name
     this.notes = new RequestContext(requestId, () => "")
     this.notes.traceparent = traceparent
   }
 
   /** A step that ends now. */
   step(name: WorkStep["name"], fromMs: number): void {
-    if (this.steps.length < maxSteps) this.steps.push({ name, fromMs, toMs: nowMs() })
+    if (this.#steps.length < maxSteps) this.#steps.push({ name, fromMs, toMs: nowMs() })
   }
 
   /** Ends the model's part; what follows is bookkeeping. */
   engineEnded(): void {
-    this.engineEndedMs ??= nowMs()
+    this.#engineEndedMs ??= nowMs()
   }
 
   /** Only the first end counts. */
   end(facts: Facts, failed: boolean): void {
-    if (this.told) return
-    this.told = true
+    if (this.#told) return
+    this.#told = true
     const endedMs = nowMs()
-    this.tracer.ended({
-      name: this.name,
+    this.#tracer.ended({
+      name: this.#name,
       notes: this.notes,
-      engineEndedMs: this.engineEndedMs ?? endedMs,
+      engineEndedMs: this.#engineEndedMs ?? endedMs,
       endedMs,
       failed,
       facts,
-      steps: this.steps,
+      steps: this.#steps,
     })
   }
 
   /** Work inside this work. */
   begin(name: WorkName): TracedWork {
-    return new TracedWork(this.tracer, name, this.notes.requestId, this.tracer.traceparentOf(this.notes))
+    return new TracedWork(this.#tracer, name, this.notes.requestId, this.#tracer.traceparentOf(this.notes))
   }
 }
 

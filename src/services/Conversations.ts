@@ -12,22 +12,22 @@ export interface ConversationChanges {
 }
 
 export class ConversationList {
-  private entries: ReadonlyArray<ConversationEntry>
+  #entries: ReadonlyArray<ConversationEntry>
 
   constructor(entries: ReadonlyArray<ConversationEntry> = []) {
-    this.entries = entries
+    this.#entries = entries
   }
 
   /** In the order of the catalog. */
   get all(): ReadonlyArray<ConversationEntry> {
-    return this.entries
+    return this.#entries
   }
 
   /** New sessions see these. */
   replace(entries: ReadonlyArray<ConversationEntry>): ConversationChanges {
-    const before = new Map(this.entries.map((entry) => [entry.id, JSON.stringify(entry)]))
+    const before = new Map(this.#entries.map((entry) => [entry.id, JSON.stringify(entry)]))
     const after = new Set(entries.map(({ id }) => id))
-    this.entries = entries
+    this.#entries = entries
     const added = entries.filter(({ id }) => !before.has(id)).map(({ id }) => id)
     const changed = entries
       .filter((entry) => before.has(entry.id) && before.get(entry.id) !== JSON.stringify(entry))

@@ -171,10 +171,10 @@ export interface Generation {
 
 /** Counts the tokens of a generation and passes its deltas on; deltas that arrive before there is a reader are buffered. */
 class Progress implements Reader<TextDelta, GenerateStarted, GenerateEnd> {
-  private reader: Reader<TextDelta> | undefined
+  #reader: Reader<TextDelta> | undefined
   completionTokens = 0
   promptTokens: number | undefined
-  private early: Array<TextDelta> = []
+  #early: Array<TextDelta> = []
 
   started(started: GenerateStarted): void {
     this.promptTokens = started.promptTokens
@@ -182,8 +182,8 @@ class Progress implements Reader<TextDelta, GenerateStarted, GenerateEnd> {
 
   take(delta: TextDelta): void {
     this.completionTokens = delta.completionTokens
-    if (this.reader === undefined) this.early.push(delta)
-    else this.reader.take(delta)
+    if (this.#reader === undefined) this.#early.push(delta)
+    else this.#reader.take(delta)
   }
 
   ended(end: GenerateEnd): void {
@@ -191,9 +191,9 @@ class Progress implements Reader<TextDelta, GenerateStarted, GenerateEnd> {
   }
 
   read(reader: Reader<TextDelta>): void {
-    for (const delta of this.early) reader.take(delta)
-    this.early = []
-    this.reader = reader
+    for (const delta of this.#early) reader.take(delta)
+    this.#early = []
+    this.#reader = reader
   }
 }
 

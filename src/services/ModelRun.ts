@@ -67,37 +67,37 @@ interface Accepted<K extends EngineKind> {
  * run, which every token would have to load, because other runs fill the processor's caches between two tokens of one run.
  */
 class MeteredReader<K extends EngineKind> implements RequestReader<K> {
-  private readonly reader: RunSpec<K>["reader"]
+  readonly #reader: RunSpec<K>["reader"]
   /** Whether a unit has arrived. */
-  private begun = false
-  private readonly model: string
-  private readonly notes: RequestContext
-  private readonly askedMs = nowMs()
-  private readonly accepted: Deferred.Deferred<Accepted<K>, ModelRunError>
+  #begun = false
+  readonly #model: string
+  readonly #notes: RequestContext
+  readonly #askedMs = nowMs()
+  readonly #accepted: Deferred.Deferred<Accepted<K>, ModelRunError>
 
   constructor(
     { model, reader }: RunSpec<K>,
     notes: RequestContext,
     accepted: Deferred.Deferred<Accepted<K>, ModelRunError>,
   ) {
-    this.reader = reader
-    this.model = model.entry.id
-    this.notes = notes
-    this.accepted = accepted
+    this.#reader = reader
+    this.#model = model.entry.id
+    this.#notes = notes
+    this.#accepted = accepted
   }
 
   started(started: Started<K>, flow: Flow): void {
-    this.notes.accepted(this.askedMs, this.model)
-    this.reader.started?.(started, flow)
-    Deferred.doneUnsafe(this.accepted, Effect.succeed({ started, flow }))
+    this.#notes.accepted(this.#askedMs, this.#model)
+    this.#reader.started?.(started, flow)
+    Deferred.doneUnsafe(this.#accepted, Effect.succeed({ started, flow }))
   }
 
   take(unit: Unit<K>): void {
-    if (!this.begun) {
-      this.begun = true
-      this.notes.firstUnit()
+    if (!this.#begun) {
+      this.#begun = true
+      this.#notes.firstUnit()
     }
-    this.reader.take(unit)
+    this.#reader.take(unit)
   }
 }
 

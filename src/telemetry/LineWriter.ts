@@ -25,21 +25,21 @@ const fsWrite: Write = (fd, bytes, done) =>
   writeToFd(fd, bytes, 0, bytes.length, null, (error, written) => done(error, written))
 
 export class LineWriter<Entry> {
-  private readonly fd: number
-  private readonly format: (entry: Entry) => string
-  private readonly counts: LineCounts
-  private readonly write: Write
-  private waiting: Array<Entry> = []
-  private writing = false
-  private timer: NodeJS.Timeout | undefined
-  private broken = false
-  private idle: Array<() => void> = []
+  readonly #fd: number
+  readonly #format: (entry: Entry) => string
+  readonly #counts: LineCounts
+  readonly #write: Write
+  #waiting: Array<Entry> = []
+  #writing = false
+  #timer: NodeJS.Timeout | undefined
+  #broken = false
+  #idle: Array<() => void> = []
 
   private constructor(fd: number, format: (entry: Entry) => string, counts: LineCounts, write: Write) {
-    this.fd = fd
-    this.format = format
-    this.counts = counts
-    this.write = write
+    this.#fd = fd
+    this.#format = format
+    this.#counts = counts
+    this.#write = write
   }
 
   /** Closing the scope writes the remaining lines, for at most `farewellMs`. */
@@ -52,73 +52,73 @@ export class LineWriter<Entry> {
     return Effect.acquireRelease(
       Effect.sync(() => {
         const writer = new LineWriter(fd, format, counts, write)
-        process.once("exit", writer.atExit)
+        process.once("exit", writer.#atExit)
         return writer
       }),
       (writer) =>
         writer.drained.pipe(
           Effect.timeoutOption(lastWriteMs),
-          Effect.andThen(Effect.sync(() => void process.removeListener("exit", writer.atExit))),
+          Effect.andThen(Effect.sync(() => void process.removeListener("exit", writer.#atExit))),
         ),
     )
   }
 
   /** Queues a line, or counts it as dropped. */
   push(entry: Entry): void {
-    if (this.broken || this.waiting.length >= capacity) {
-      this.counts.logLinesDropped++
+    if (this.#broken || this.#waiting.length >= capacity) {
+      this.#counts.logLinesDropped++
       return
     }
-    this.waiting.push(entry)
-    this.timer ??= setTimeout(this.flush, gatherMs)
+    this.#waiting.push(entry)
+    this.#timer ??= setTimeout(this.#flush, gatherMs)
   }
 
   /** Completes when all lines so far have been written or dropped. */
   get drained(): Effect.Effect<void> {
     return Effect.callback((resume) => {
-      this.idle.push(() => resume(Effect.void))
-      this.flush()
+      this.#idle.push(() => resume(Effect.void))
+      this.#flush()
     })
   }
 
-  private readonly flush = (): void => {
-    clearTimeout(this.timer)
-    this.timer = undefined
-    if (this.writing) return
-    if (this.waiting.length === 0 || this.broken) {
-      for (const wake of this.idle.splice(0)) wake()
+  readonly #flush = (): void => {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    if (this.#writing) return
+    if (this.#waiting.length === 0 || this.#broken) {
+      for (const wake of this.#idle.splice(0)) wake()
       return
     }
-    const batch = this.waiting.slice(0, batchLines)
-    this.waiting = this.waiting.slice(batchLines)
-    this.writing = true
-    this.send(Buffer.from(batch.map((entry) => `${this.format(entry)}\n`).join("")), batch.length)
+    const batch = this.#waiting.slice(0, batchLines)
+    this.#waiting = this.#waiting.slice(batchLines)
+    this.#writing = true
+    this.#send(Buffer.from(batch.map((entry) => `${this.#format(entry)}\n`).join("")), batch.length)
   }
 
-  private send(bytes: Uint8Array, lines: number): void {
-    this.write(this.fd, bytes, (error, written) => {
+  #send(bytes: Uint8Array, lines: number): void {
+    this.#write(this.#fd, bytes, (error, written) => {
       if (error !== null && (error as NodeJS.ErrnoException).code === "EAGAIN") {
-        setTimeout(() => this.send(bytes, lines), retryMs)
+        setTimeout(() => this.#send(bytes, lines), retryMs)
         return
       }
-      if (error === null && written < bytes.length) return this.send(bytes.subarray(written), lines)
-      this.writing = false
-      if (error === null) this.counts.logLines += lines
+      if (error === null && written < bytes.length) return this.#send(bytes.subarray(written), lines)
+      this.#writing = false
+      if (error === null) this.#counts.logLines += lines
       else {
         // The reader has closed the pipe.
-        this.broken = true
-        this.counts.logLinesDropped += lines + this.waiting.length
-        this.waiting = []
+        this.#broken = true
+        this.#counts.logLinesDropped += lines + this.#waiting.length
+        this.#waiting = []
       }
-      this.flush()
+      this.#flush()
     })
   }
 
   /** The process exits without closing its scopes: tries once, synchronously, to write what is queued. */
-  private readonly atExit = (): void => {
-    if (this.waiting.length === 0 || this.broken) return
+  readonly #atExit = (): void => {
+    if (this.#waiting.length === 0 || this.#broken) return
     try {
-      writeSync(this.fd, this.waiting.map((entry) => `${this.format(entry)}\n`).join(""))
+      writeSync(this.#fd, this.#waiting.map((entry) => `${this.#format(entry)}\n`).join(""))
     } catch {
       // The pipe is full or closed; the lines are lost.
     }

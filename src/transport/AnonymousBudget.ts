@@ -38,19 +38,20 @@ const bringsCredential = ({ headers, url }: CountedRequest): boolean =>
   url.includes("token=")
 
 export class AnonymousBudget {
-  private readonly isTrusted: IsTrusted
-  private readonly requests: GcraLimiter
+  readonly #isTrusted: IsTrusted
+  readonly #requests: GcraLimiter
 
   constructor({ isTrusted, perSecond }: AnonymousLimits) {
-    this.isTrusted = isTrusted
+    this.#isTrusted = isTrusted
     const forgiveMs = 1_000 / perSecond
-    this.requests = new GcraLimiter({ burst: perSecond * burstSeconds, forgiveMs, maxAddresses })
+    this.#requests = new GcraLimiter({ burst: perSecond * burstSeconds, forgiveMs, maxAddresses })
   }
 
   /** The refusal, if the request brings no credential and its address is over the budget. */
   refusal(exchange: CountedRequest): Flaw | undefined {
-    if (this.requests.addresses === 0 || bringsCredential(exchange) || exchange.url === free) return undefined
-    const waitMs = this.requests.waitMs(this.addressOf(exchange), nowMs())
+    if (this.#requests.addresses === 0 || bringsCredential(exchange) || exchange.url === free)
+      return undefined
+    const waitMs = this.#requests.waitMs(this.#addressOf(exchange), nowMs())
     if (waitMs === 0) return undefined
     return {
       status: 429,
@@ -62,12 +63,12 @@ export class AnonymousBudget {
   /** Counts a response that has ended. */
   ended(exchange: CountedRequest): void {
     if (exchange.notes.identified || exchange.url === free) return
-    this.requests.failed(this.addressOf(exchange), nowMs())
+    this.#requests.failed(this.#addressOf(exchange), nowMs())
   }
 
-  private addressOf(exchange: CountedRequest): string {
+  #addressOf(exchange: CountedRequest): string {
     return subscriberOf(
-      clientAddress(exchange.peerAddress(), exchange.headers["x-forwarded-for"], this.isTrusted),
+      clientAddress(exchange.peerAddress(), exchange.headers["x-forwarded-for"], this.#isTrusted),
     )
   }
 }

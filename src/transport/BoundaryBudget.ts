@@ -17,14 +17,14 @@ export const boundaryOf = (contentType: string): string | undefined => {
 }
 
 export class BoundaryBudget {
-  private readonly needle: Buffer
-  private left: number
+  readonly #needle: Buffer
+  #left: number
 
   /** @param most boundaries in all, including the last */
   constructor(boundary: string, most: number) {
     // The first boundary of a body has no line break before it and is not counted.
-    this.needle = Buffer.from(`\r\n--${boundary}`)
-    this.left = most
+    this.#needle = Buffer.from(`\r\n--${boundary}`)
+    this.#left = most
   }
 
   /**
@@ -34,11 +34,11 @@ export class BoundaryBudget {
   take(piece: Uint8Array): boolean {
     const bytes = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength)
     for (
-      let at = bytes.indexOf(this.needle);
+      let at = bytes.indexOf(this.#needle);
       at >= 0;
-      at = bytes.indexOf(this.needle, at + this.needle.length)
+      at = bytes.indexOf(this.#needle, at + this.#needle.length)
     ) {
-      if (--this.left < 0) return false
+      if (--this.#left < 0) return false
     }
     return true
   }

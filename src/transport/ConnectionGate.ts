@@ -26,36 +26,36 @@ export interface GateLimits {
 }
 
 export class ConnectionGate {
-  private readonly limits: GateLimits
-  private readonly counters: TransportCounters
-  private readonly opened = new GcraLimiter({ burst: scarceBurst, forgiveMs: everyMs, maxAddresses })
+  readonly #limits: GateLimits
+  readonly #counters: TransportCounters
+  readonly #opened = new GcraLimiter({ burst: scarceBurst, forgiveMs: everyMs, maxAddresses })
 
   constructor(limits: GateLimits, counters: TransportCounters) {
-    this.limits = limits
-    this.counters = counters
+    this.#limits = limits
+    this.#counters = counters
   }
 
   /** True if a new connection may stay, which `counters.connections` holds already. Counts it if it may not. */
   admits(address: string): boolean {
-    const { isTrusted, onUnlisted, proxiesOnly } = this.limits
+    const { isTrusted, onUnlisted, proxiesOnly } = this.#limits
     if (proxiesOnly && !isTrusted(address) && !isLoopback(address)) {
-      if (this.counters.unlistedRefused++ === 0) onUnlisted(address)
+      if (this.#counters.unlistedRefused++ === 0) onUnlisted(address)
       return false
     }
-    if (this.hasPlace(address)) return true
-    this.counters.connectionsRefused++
+    if (this.#hasPlace(address)) return true
+    this.#counters.connectionsRefused++
     return false
   }
 
   /** WebSockets do not count. */
-  private hasPlace(address: string): boolean {
-    const { isTrusted, maxConnections } = this.limits
-    const open = this.counters.connections - this.counters.webSockets
+  #hasPlace(address: string): boolean {
+    const { isTrusted, maxConnections } = this.#limits
+    const open = this.#counters.connections - this.#counters.webSockets
     if (open > maxConnections) return false
     if (open <= maxConnections / 2 || isTrusted(address)) return true
     const subscriber = subscriberOf(address)
-    if (this.opened.waitMs(subscriber, nowMs()) > 0) return false
-    this.opened.failed(subscriber, nowMs())
+    if (this.#opened.waitMs(subscriber, nowMs()) > 0) return false
+    this.#opened.failed(subscriber, nowMs())
     return true
   }
 }

@@ -11,38 +11,38 @@ export interface Watched extends Listed {
 export const nowMs = (): number => performance.now()
 
 export class Deadlines {
-  private readonly watched = new UnorderedSet<Watched>()
-  private readonly intervalMs: number
-  private timer: NodeJS.Timeout | undefined
+  readonly #watched = new UnorderedSet<Watched>()
+  readonly #intervalMs: number
+  #timer: NodeJS.Timeout | undefined
 
   constructor(intervalMs: number) {
-    this.intervalMs = intervalMs
+    this.#intervalMs = intervalMs
   }
 
   watch(one: Watched): void {
-    this.watched.add(one)
-    if (this.timer === undefined) {
-      this.timer = setInterval(this.sweepAll, this.intervalMs)
-      this.timer.unref()
+    this.#watched.add(one)
+    if (this.#timer === undefined) {
+      this.#timer = setInterval(this.#sweepAll, this.#intervalMs)
+      this.#timer.unref()
     }
   }
 
   unwatch(one: Watched): void {
-    this.watched.delete(one)
+    this.#watched.delete(one)
   }
 
   stop(): void {
-    this.watched.clear()
-    clearInterval(this.timer)
-    this.timer = undefined
+    this.#watched.clear()
+    clearInterval(this.#timer)
+    this.#timer = undefined
   }
 
   // The timer runs on until the first sweep that finds nothing watched, so that short requests do not start and stop it
   // each time.
-  private readonly sweepAll = (): void => {
-    if (this.watched.size === 0) return this.stop()
+  readonly #sweepAll = (): void => {
+    if (this.#watched.size === 0) return this.stop()
     const now = nowMs()
     // Iterates over a copy: a sweep may unwatch others, and an object that is watched again must not be swept twice.
-    for (const one of this.watched.values()) if (one.listedAt >= 0) one.sweep(now)
+    for (const one of this.#watched.values()) if (one.listedAt >= 0) one.sweep(now)
   }
 }

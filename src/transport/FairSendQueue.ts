@@ -20,43 +20,43 @@ export interface FairSender {
 
 export class FairSendQueue {
   /** In the order in which they are served. */
-  private readonly waiting = new Set<FairSender>()
-  private leftBytes = TICK_BYTES
-  private granted: FairSender | undefined
-  private scheduled = false
+  readonly #waiting = new Set<FairSender>()
+  #leftBytes = TICK_BYTES
+  #granted: FairSender | undefined
+  #scheduled = false
 
   /** True if one piece may be sent now. If not, `proceed` is called in a later tick. */
   maySend(one: FairSender): boolean {
-    this.schedule()
-    const atOnce = this.granted === one || (this.waiting.size === 0 && this.leftBytes > 0)
-    if (this.granted === one) this.granted = undefined
-    if (atOnce) this.leftBytes -= PIECE_BYTES
-    else this.waiting.add(one)
+    this.#schedule()
+    const atOnce = this.#granted === one || (this.#waiting.size === 0 && this.#leftBytes > 0)
+    if (this.#granted === one) this.#granted = undefined
+    if (atOnce) this.#leftBytes -= PIECE_BYTES
+    else this.#waiting.add(one)
     return atOnce
   }
 
   /** The body has ended, or waits for its reader. */
   leave(one: FairSender): void {
-    this.waiting.delete(one)
+    this.#waiting.delete(one)
   }
 
-  private schedule(): void {
-    if (this.scheduled) return
-    this.scheduled = true
-    setImmediate(this.nextTick)
+  #schedule(): void {
+    if (this.#scheduled) return
+    this.#scheduled = true
+    setImmediate(this.#nextTick)
   }
 
-  private readonly nextTick = (): void => {
-    this.scheduled = false
-    this.leftBytes = TICK_BYTES
+  readonly #nextTick = (): void => {
+    this.#scheduled = false
+    this.#leftBytes = TICK_BYTES
     // A body that calls `maySend` again goes to the end of the set, which this loop may still reach.
-    for (const one of this.waiting) {
-      if (this.leftBytes <= 0) break
-      this.waiting.delete(one)
-      this.granted = one
+    for (const one of this.#waiting) {
+      if (this.#leftBytes <= 0) break
+      this.#waiting.delete(one)
+      this.#granted = one
       one.proceed()
-      this.granted = undefined
+      this.#granted = undefined
     }
-    if (this.waiting.size > 0) this.schedule()
+    if (this.#waiting.size > 0) this.#schedule()
   }
 }

@@ -3,33 +3,33 @@
 type Work = () => void
 
 export class LoopTicks {
-  private count = 0
-  private scheduled = false
-  private waiting: Array<Work> = []
+  #count = 0
+  #scheduled = false
+  #waiting: Array<Work> = []
 
   /** Constant within a tick, different in the next. */
   get current(): number {
-    this.schedule()
-    return this.count
+    this.#schedule()
+    return this.#count
   }
 
   /** Runs `work` after uWS has delivered what arrived in this tick on all connections. */
   afterwards(work: Work): void {
-    this.waiting.push(work)
-    this.schedule()
+    this.#waiting.push(work)
+    this.#schedule()
   }
 
-  private schedule(): void {
-    if (this.scheduled) return
-    this.scheduled = true
-    setImmediate(this.next)
+  #schedule(): void {
+    if (this.#scheduled) return
+    this.#scheduled = true
+    setImmediate(this.#next)
   }
 
-  private readonly next = (): void => {
-    this.scheduled = false
-    this.count++
-    const { waiting } = this
-    this.waiting = []
+  readonly #next = (): void => {
+    this.#scheduled = false
+    this.#count++
+    const waiting = this.#waiting
+    this.#waiting = []
     for (const work of waiting) work()
   }
 }

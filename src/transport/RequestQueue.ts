@@ -19,39 +19,39 @@ export interface QueuedRequest {
 }
 
 export class RequestQueue<Request extends QueuedRequest> {
-  private readonly ticks: LoopTicks
-  private readonly run: (exchange: Request) => void
-  private tick = -1
-  private ran = 0
-  private waiting: Array<Request> = []
+  readonly #ticks: LoopTicks
+  readonly #run: (exchange: Request) => void
+  #tick = -1
+  #ran = 0
+  #waiting: Array<Request> = []
 
   constructor(ticks: LoopTicks, run: (exchange: Request) => void) {
-    this.ticks = ticks
-    this.run = run
+    this.#ticks = ticks
+    this.#run = run
   }
 
   /** Runs the request now, within uWS's callback, or later in a tick of its own. */
   admit(exchange: Request): void {
-    if (this.tick !== this.ticks.current) {
-      this.tick = this.ticks.current
-      this.ran = 0
+    if (this.#tick !== this.#ticks.current) {
+      this.#tick = this.#ticks.current
+      this.#ran = 0
     }
-    if (this.waiting.length === 0 && this.ran < atOnce && !exchange.deferred) {
-      this.ran++
-      return this.run(exchange)
+    if (this.#waiting.length === 0 && this.#ran < atOnce && !exchange.deferred) {
+      this.#ran++
+      return this.#run(exchange)
     }
-    if (this.waiting.length === 0) this.ticks.afterwards(this.runWaiting)
-    this.waiting.push(exchange)
+    if (this.#waiting.length === 0) this.#ticks.afterwards(this.#runWaiting)
+    this.#waiting.push(exchange)
   }
 
-  private readonly runWaiting = (): void => {
+  readonly #runWaiting = (): void => {
     const untilMs = nowMs() + sliceMs
     let count = 0
-    while (count < this.waiting.length && nowMs() < untilMs) {
-      const exchange = this.waiting[count++] as Request
-      if (!exchange.done) this.run(exchange)
+    while (count < this.#waiting.length && nowMs() < untilMs) {
+      const exchange = this.#waiting[count++] as Request
+      if (!exchange.done) this.#run(exchange)
     }
-    this.waiting.splice(0, count)
-    if (this.waiting.length > 0) this.ticks.afterwards(this.runWaiting)
+    this.#waiting.splice(0, count)
+    if (this.#waiting.length > 0) this.#ticks.afterwards(this.#runWaiting)
   }
 }

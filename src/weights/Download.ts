@@ -50,36 +50,36 @@ export interface Whole {
 export class Download {
   readonly source: string
   readonly path: string
-  private readonly file: HubFile
-  private readonly settings: PullSettings
-  private readonly watcher: PullWatcher
-  private readonly expectedBytes: number | undefined
+  readonly #file: HubFile
+  readonly #settings: PullSettings
+  readonly #watcher: PullWatcher
+  readonly #expectedBytes: number | undefined
   receivedBytes = 0
 
   /** @param expectedBytes the size in the catalog, if it has one */
   constructor(file: HubFile, settings: PullSettings, watcher: PullWatcher, expectedBytes?: number) {
-    this.expectedBytes = expectedBytes
-    this.file = file
-    this.settings = settings
-    this.watcher = watcher
+    this.#expectedBytes = expectedBytes
+    this.#file = file
+    this.#settings = settings
+    this.#watcher = watcher
     this.source = sourceOf(file)
     this.path = keptPath(settings.dir, file)
   }
 
   /** Path of the file's lock. */
   get lock(): string {
-    return besidePath(this.settings.dir, this.file, "lock")
+    return besidePath(this.#settings.dir, this.#file, "lock")
   }
-  private get part(): string {
-    return besidePath(this.settings.dir, this.file, "part")
+  get #part(): string {
+    return besidePath(this.#settings.dir, this.#file, "part")
   }
-  private get note(): string {
-    return besidePath(this.settings.dir, this.file, "note")
+  get #note(): string {
+    return besidePath(this.#settings.dir, this.#file, "note")
   }
 
   /** Creates the directories, for their owner only like the rest of the data directory. */
   async makeFolders(): Promise<void> {
-    for (const path of [this.path, this.part]) await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+    for (const path of [this.path, this.#part]) await mkdir(dirname(path), { recursive: true, mode: 0o700 })
   }
 
   corrupt(problem: string): PullCorrupt {
@@ -88,14 +88,14 @@ export class Download {
 
   /** Deletes what has arrived. */
   async discard(): Promise<void> {
-    await rm(this.part, { force: true })
-    await rm(this.note, { force: true })
+    await rm(this.#part, { force: true })
+    await rm(this.#note, { force: true })
   }
 
-  private async resumable(): Promise<(Unfinished & { readonly offset: number }) | undefined> {
+  async #resumable(): Promise<(Unfinished & { readonly offset: number }) | undefined> {
     try {
-      const note = decodeUnfinished(await readFile(this.note, "utf8"))
-      const { size } = await stat(this.part)
+      const note = decodeUnfinished(await readFile(this.#note, "utf8"))
+      const { size } = await stat(this.#part)
       // A complete file whose sum was not checked, or one that is too long, is downloaded again from the start.
       return size > 0 && size < note.sizeBytes ? { ...note, offset: size } : undefined
     } catch {
@@ -105,14 +105,14 @@ export class Download {
 
   /** Uses one connection to fetch as much of the file as possible. Returns when the file is complete on disk. */
   async attempt(signal: AbortSignal): Promise<Whole> {
-    const { hub } = this.settings
-    const before = await this.resumable()
+    const { hub } = this.#settings
+    const before = await this.#resumable()
     const answer = await ask({
       hub,
-      url: resolveUrl(hub.endpoint, this.file),
+      url: resolveUrl(hub.endpoint, this.#file),
       from: before,
       signal,
-      silenceMs: this.settings.silenceMs,
+      silenceMs: this.#settings.silenceMs,
     })
     try {
       const range = answer.status === 206 ? rangeOf(answer.headers["content-range"]) : undefined
@@ -121,13 +121,13 @@ export class Download {
         await this.discard()
         throw new Transient(answer.host, "the file has changed since the download began")
       }
-      const sizeBytes = this.declaredSize(answer, range?.total)
+      const sizeBytes = this.#declaredSize(answer, range?.total)
       const offset = going ? before.offset : 0
-      await this.checkFreeSpace(sizeBytes - offset)
-      if (!going) await this.begin(answer, sizeBytes)
+      await this.#checkFreeSpace(sizeBytes - offset)
+      if (!going) await this.#begin(answer, sizeBytes)
       const hash = createHash("sha256")
-      if (offset > 0) for await (const chunk of createReadStream(this.part)) hash.update(chunk as Buffer)
-      await this.write(answer, offset, sizeBytes, hash)
+      if (offset > 0) for await (const chunk of createReadStream(this.#part)) hash.update(chunk as Buffer)
+      await this.#write(answer, offset, sizeBytes, hash)
       const linked = answer.linkedEtag
       return {
         sizeBytes,
@@ -143,7 +143,7 @@ export class Download {
    * Size of the whole file. All declared sizes must agree; at least one is required, because nothing else bounds the
    * file.
    */
-  private declaredSize({ headers, linkedSize, status }: Answer, rangeTotal: number | undefined): number {
+  #declaredSize({ headers, linkedSize, status }: Answer, rangeTotal: number | undefined): number {
     const length = headers["content-length"]
     const own = status === 206 ? rangeTotal : length === undefined ? undefined : Number(length)
     const size = own ?? linkedSize
@@ -154,36 +154,36 @@ export class Download {
         `the hub says ${linkedSize} bytes, its storage ${size}; nothing was pulled, try later or set HF_ENDPOINT to another hub`,
       )
     }
-    if (this.expectedBytes !== undefined && this.expectedBytes !== size) {
+    if (this.#expectedBytes !== undefined && this.#expectedBytes !== size) {
       throw this.corrupt(
-        `the hub has ${size} bytes, ${this.expectedBytes} were expected: the file was replaced, or the hub is wrong; remove the model and add it again, or set HF_ENDPOINT to another hub`,
+        `the hub has ${size} bytes, ${this.#expectedBytes} were expected: the file was replaced, or the hub is wrong; remove the model and add it again, or set HF_ENDPOINT to another hub`,
       )
     }
     return size
   }
 
-  private async checkFreeSpace(wantedBytes: number): Promise<void> {
+  async #checkFreeSpace(wantedBytes: number): Promise<void> {
     const { bavail, bsize } = await statfs(dirname(this.path))
     const freeBytes = bavail * bsize
     if (wantedBytes + spareBytes <= freeBytes) return
-    const problem = `needs ${wantedBytes + spareBytes} bytes of disk, ${freeBytes} are free in ${this.settings.dir}`
+    const problem = `needs ${wantedBytes + spareBytes} bytes of disk, ${freeBytes} are free in ${this.#settings.dir}`
     throw new CannotKeep({ source: this.source, problem })
   }
 
-  private async begin({ headers }: Answer, sizeBytes: number): Promise<void> {
+  async #begin({ headers }: Answer, sizeBytes: number): Promise<void> {
     await this.discard()
-    await writeFile(this.part, "")
+    await writeFile(this.#part, "")
     const etag = headers.etag
     // If-Range accepts strong tags only. Without one, a cut connection means starting again.
     if (etag === undefined || etag.startsWith("W/") || bareTag(etag) === "") return
-    await writeFile(this.note, JSON.stringify({ etag, sizeBytes } satisfies Unfinished))
+    await writeFile(this.#note, JSON.stringify({ etag, sizeBytes } satisfies Unfinished))
   }
 
-  private async write(answer: Answer, offset: number, sizeBytes: number, hash: Hash): Promise<void> {
-    const handle: FileHandle = await open(this.part, "r+")
+  async #write(answer: Answer, offset: number, sizeBytes: number, hash: Hash): Promise<void> {
+    const handle: FileHandle = await open(this.#part, "r+")
     let at = offset
     try {
-      this.watcher.progress(at, sizeBytes)
+      this.#watcher.progress(at, sizeBytes)
       for await (const chunk of connected(answer)) {
         if (at + chunk.length > sizeBytes) {
           throw this.corrupt(
@@ -196,7 +196,7 @@ export class Download {
         }
         at += chunk.length
         this.receivedBytes += chunk.length
-        this.watcher.progress(at, sizeBytes)
+        this.#watcher.progress(at, sizeBytes)
       }
       if (at < sizeBytes) throw new Transient(answer.host, `cut after ${at} of ${sizeBytes} bytes`)
       await handle.sync()
@@ -209,9 +209,9 @@ export class Download {
   async keep({ sha256, sizeBytes }: Whole): Promise<void> {
     // First remove the old file: otherwise the new record could be taken for that of the old file.
     await rm(this.path, { force: true })
-    await writeRecord(this.settings.dir, this.file, { sizeBytes, sha256 })
-    await rename(this.part, this.path)
-    await rm(this.note, { force: true })
+    await writeRecord(this.#settings.dir, this.#file, { sizeBytes, sha256 })
+    await rename(this.#part, this.path)
+    await rm(this.#note, { force: true })
     const directory = await open(dirname(this.path), "r")
     await directory.sync().finally(() => directory.close())
   }

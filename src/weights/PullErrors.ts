@@ -11,9 +11,9 @@ export class HubRefused extends Schema.TaggedError<HubRefused>()("HubRefused", {
   withToken: Schema.Boolean,
 }) {
   override get message() {
-    return `${this.source}: ${this.host} answered ${this.status}: ${this.reason}`
+    return `${this.source}: ${this.host} answered ${this.status}: ${this.#reason}`
   }
-  private get reason(): string {
+  get #reason(): string {
     switch (this.status) {
       case 401:
         return this.withToken

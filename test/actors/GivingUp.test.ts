@@ -34,7 +34,7 @@ class Stage {
   spec(shape: Group | "worker", name: string): ChildSpec<unknown, unknown, never> {
     if (shape === "worker") {
       this.names.push(name)
-      return { ...terms, name, run: this.worker(name) }
+      return { ...terms, name, run: this.#worker(name) }
     }
     const children = shape.children.map((child, n) => this.spec(child, `${name}.${n}`))
     return {
@@ -55,7 +55,7 @@ class Stage {
     }
   }
 
-  private readonly worker =
+  readonly #worker =
     (name: string): ChildSpec<unknown, unknown, never>["run"] =>
     (self) =>
       Effect.gen({ self: this }, function* () {

@@ -10,23 +10,23 @@ const piecesATurn = 8
 class Body implements FairSender {
   readonly pieces: number
   given = 0
-  private readonly replies: FairSendQueue
-  private readonly atOnce: number
-  private readonly log: Array<Body>
+  readonly #replies: FairSendQueue
+  readonly #atOnce: number
+  readonly #log: Array<Body>
 
   constructor(replies: FairSendQueue, pieces: number, atOnce: number, log: Array<Body>) {
-    this.replies = replies
+    this.#replies = replies
     this.pieces = pieces
-    this.atOnce = atOnce
-    this.log = log
+    this.#atOnce = atOnce
+    this.#log = log
   }
 
   readonly proceed = (): void => {
     let taken = 0
-    while (this.given < this.pieces && this.replies.maySend(this)) {
+    while (this.given < this.pieces && this.#replies.maySend(this)) {
       this.given++
-      this.log.push(this)
-      if (++taken < this.atOnce) continue
+      this.#log.push(this)
+      if (++taken < this.#atOnce) continue
       setImmediate(this.proceed)
       return
     }

@@ -24,15 +24,15 @@ export interface Initializer {
 export class Graph {
   /** Weights of this graph and of its branches: a branch reads the weights of its outer graph. */
   readonly initializers: Map<string, Initializer>
-  private readonly prefix: string
-  private readonly nodes: Array<Bytes> = []
-  private readonly inputs: Array<Bytes> = []
-  private readonly outputs: Array<Bytes> = []
-  private readonly quantized = new Map<string, readonly [string, string, string]>()
-  private serial = 0
+  readonly #prefix: string
+  readonly #nodes: Array<Bytes> = []
+  readonly #inputs: Array<Bytes> = []
+  readonly #outputs: Array<Bytes> = []
+  readonly #quantized = new Map<string, readonly [string, string, string]>()
+  #serial = 0
 
   constructor(prefix = "", initializers: Map<string, Initializer> = new Map()) {
-    this.prefix = prefix
+    this.#prefix = prefix
     this.initializers = initializers
   }
 
@@ -42,12 +42,12 @@ export class Graph {
   }
 
   input(name: string, type: ElementType, dims: ReadonlyArray<Dim>): string {
-    this.inputs.push(valueInfo(name, type, dims))
+    this.#inputs.push(valueInfo(name, type, dims))
     return name
   }
 
   output(name: string, type: ElementType, dims?: ReadonlyArray<Dim>): void {
-    this.outputs.push(valueInfo(name, type, dims))
+    this.#outputs.push(valueInfo(name, type, dims))
   }
 
   /** Adds a node; returns its first output. */
@@ -57,13 +57,13 @@ export class Graph {
     attributes: Readonly<Record<string, Attribute>> = {},
     outputs: ReadonlyArray<string> = [this.fresh(type)],
   ): string {
-    this.nodes.push(nodeProto(this.fresh(`node_${type}`), type, inputs, outputs, attributes))
+    this.#nodes.push(nodeProto(this.fresh(`node_${type}`), type, inputs, outputs, attributes))
     return outputs[0]!
   }
 
   /** A name that no other value has. */
   fresh(what: string): string {
-    return `${this.prefix}${what}_${this.serial++}`
+    return `${this.#prefix}${what}_${this.#serial++}`
   }
 
   ints(...values: ReadonlyArray<number>): string {
@@ -90,21 +90,21 @@ export class Graph {
 
   /** Quantises `x` to unsigned bytes with its own scale and zero point, once for all operators that read it. */
   quantize(x: string): readonly [quantized: string, scale: string, zeroPoint: string] {
-    const known = this.quantized.get(x)
+    const known = this.#quantized.get(x)
     if (known !== undefined) return known
     const outputs = [this.fresh("quantized"), this.fresh("scale"), this.fresh("zero_point")] as const
     this.op("DynamicQuantizeLinear", [x], {}, outputs)
-    this.quantized.set(x, outputs)
+    this.#quantized.set(x, outputs)
     return outputs
   }
 
   /** Nodes and signature without the weights. */
   get body(): Bytes {
     return concat([
-      ...this.nodes.map((node) => bytes(1, node)),
-      text(2, this.prefix === "" ? "main_graph" : this.prefix.slice(0, -1)),
-      ...this.inputs.map((info) => bytes(11, info)),
-      ...this.outputs.map((info) => bytes(12, info)),
+      ...this.#nodes.map((node) => bytes(1, node)),
+      text(2, this.#prefix === "" ? "main_graph" : this.#prefix.slice(0, -1)),
+      ...this.#inputs.map((info) => bytes(11, info)),
+      ...this.#outputs.map((info) => bytes(12, info)),
     ])
   }
 

@@ -15,21 +15,21 @@ const undisturbed = 0.8
 const holdMs = 2_000
 
 export class CoreContention {
-  private ms = 0
-  private ownMs = 0
-  private untilMs = Number.NEGATIVE_INFINITY
+  #ms = 0
+  #ownMs = 0
+  #untilMs = Number.NEGATIVE_INFINITY
 
   /** Records one call: its duration, the CPU time of the process meanwhile, its threads, and when it ended. */
   ran(call: { readonly ms: number; readonly cpuMs: number; readonly threads: number }, nowMs: number): void {
-    this.ms += call.ms
-    this.ownMs += call.cpuMs / call.threads
-    if (this.ms < windowMs) return
-    if (this.ownMs < undisturbed * this.ms) this.untilMs = nowMs + holdMs
-    this.ms = 0
-    this.ownMs = 0
+    this.#ms += call.ms
+    this.#ownMs += call.cpuMs / call.threads
+    if (this.#ms < windowMs) return
+    if (this.#ownMs < undisturbed * this.#ms) this.#untilMs = nowMs + holdMs
+    this.#ms = 0
+    this.#ownMs = 0
   }
 
   taken(nowMs: number): boolean {
-    return nowMs < this.untilMs
+    return nowMs < this.#untilMs
   }
 }

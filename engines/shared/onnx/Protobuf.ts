@@ -19,23 +19,23 @@ export interface Field {
 const WINDOW_BYTES = 64 * 1024
 
 export class Reader {
-  private readonly file: FileHandle
-  private window: Buffer = Buffer.alloc(0)
-  private windowAt = 0
+  readonly #file: FileHandle
+  #window: Buffer = Buffer.alloc(0)
+  #windowAt = 0
 
   constructor(file: FileHandle) {
-    this.file = file
+    this.#file = file
   }
 
   /** A view into the reader's window, valid until the next read. Shorter than `size` at the end of the file. */
   async bytes(at: number, size: number): Promise<Buffer> {
-    if (at < this.windowAt || at + size > this.windowAt + this.window.length) {
+    if (at < this.#windowAt || at + size > this.#windowAt + this.#window.length) {
       const buffer = Buffer.alloc(Math.max(WINDOW_BYTES, size))
-      const { bytesRead } = await this.file.read(buffer, 0, buffer.length, at)
-      this.window = buffer.subarray(0, bytesRead)
-      this.windowAt = at
+      const { bytesRead } = await this.#file.read(buffer, 0, buffer.length, at)
+      this.#window = buffer.subarray(0, bytesRead)
+      this.#windowAt = at
     }
-    return this.window.subarray(at - this.windowAt, at - this.windowAt + size)
+    return this.#window.subarray(at - this.#windowAt, at - this.#windowAt + size)
   }
 
   async text(field: Field): Promise<string> {

@@ -96,49 +96,49 @@ const firstMark = (symbols: ReadonlyArray<string>, min: number, max: number): nu
 
 /** A cursor over one text. `next` phonemises only as much as its piece needs. */
 export class PieceReader {
-  private readonly symbols: Symbols
-  private readonly fragments: AsyncIterator<Fragment>
-  private readonly maxSymbols: number
-  private readonly pending: Array<string> = []
+  readonly #symbols: Symbols
+  readonly #fragments: AsyncIterator<Fragment>
+  readonly #maxSymbols: number
+  readonly #pending: Array<string> = []
   /** The word of each pending symbol, an index of `words`; −1 for none. */
-  private readonly pendingWords: Array<number> = []
-  private readonly words: Array<string> = []
-  private lastWord = -1
-  private ended = false
-  private taken = 0
+  readonly #pendingWords: Array<number> = []
+  readonly #words: Array<string> = []
+  #lastWord = -1
+  #ended = false
+  #taken = 0
 
   constructor(fragments: AsyncIterable<Fragment>, symbols: Symbols, rule: PieceRule) {
-    this.fragments = fragments[Symbol.asyncIterator]()
-    this.symbols = symbols
-    this.maxSymbols = Math.max(1, Math.min(rule.maxSymbols, MAX_SYMBOLS))
+    this.#fragments = fragments[Symbol.asyncIterator]()
+    this.#symbols = symbols
+    this.#maxSymbols = Math.max(1, Math.min(rule.maxSymbols, MAX_SYMBOLS))
   }
 
   /** The next piece, or undefined after the last one. */
   get next(): Effect.Effect<Piece | undefined, EngineError> {
     return Effect.tryPromise({
-      try: () => this.read(),
+      try: () => this.#read(),
       catch: (cause) =>
         new EngineError({ reason: "Failed", field: "", detail: `phonemes: ${String(cause)}` }),
     })
   }
 
-  private async read(): Promise<Piece | undefined> {
+  async #read(): Promise<Piece | undefined> {
     for (;;) {
-      const end = await this.nextCut()
+      const end = await this.#nextCut()
       if (end === 0) return undefined
-      const pause = pauseAfter(this.pending, end)
-      const symbols = this.pending.splice(0, end)
-      const wordOf = this.pendingWords.splice(0, end)
+      const pause = pauseAfter(this.#pending, end)
+      const symbols = this.#pending.splice(0, end)
+      const wordOf = this.#pendingWords.splice(0, end)
       const phonemes = symbols.join("").trim()
       // Marks without words are not spoken; their pause belongs to the piece before.
       if (SOUNDLESS.test(phonemes)) continue
-      this.taken++
+      this.#taken++
       const skipped = symbols.findIndex((symbol) => symbol.trim() !== "")
-      return { phonemes, pause, words: this.wordsOf(wordOf.slice(skipped)) }
+      return { phonemes, pause, words: this.#wordsOf(wordOf.slice(skipped)) }
     }
   }
 
-  private wordsOf(wordOf: ReadonlyArray<number>): ReadonlyArray<PieceWord> {
+  #wordsOf(wordOf: ReadonlyArray<number>): ReadonlyArray<PieceWord> {
     const words: Array<PieceWord & { to: number }> = []
     let open = -1
     for (const [at, word] of wordOf.entries()) {
@@ -146,49 +146,49 @@ export class PieceReader {
       const last = words.at(-1)
       if (word === open && last !== undefined) last.to = at + 1
       else {
-        words.push({ text: word === this.lastWord ? "" : this.words[word]!, from: at, to: at + 1 })
+        words.push({ text: word === this.#lastWord ? "" : this.#words[word]!, from: at, to: at + 1 })
         open = word
       }
     }
-    if (open >= 0) this.lastWord = open
+    if (open >= 0) this.#lastWord = open
     return words
   }
 
-  private async nextCut(): Promise<number> {
-    const max = this.limit()
+  async #nextCut(): Promise<number> {
+    const max = this.#limit()
     for (;;) {
-      if (this.taken === 0) {
-        const cut = firstMark(this.pending, FIRST.min, max)
+      if (this.#taken === 0) {
+        const cut = firstMark(this.#pending, FIRST.min, max)
         if (cut !== undefined) return cut
       }
-      if (this.pending.length > max) return cutAt(this.pending, max)
-      if (this.ended) return this.pending.length
-      await this.fill()
+      if (this.#pending.length > max) return cutAt(this.#pending, max)
+      if (this.#ended) return this.#pending.length
+      await this.#fill()
     }
   }
 
-  private limit(): number {
-    if (this.taken === 0) return Math.min(FIRST.max, this.maxSymbols)
-    return this.taken === 1 ? Math.ceil(this.maxSymbols * SECOND_SHARE) : this.maxSymbols
+  #limit(): number {
+    if (this.#taken === 0) return Math.min(FIRST.max, this.#maxSymbols)
+    return this.#taken === 1 ? Math.ceil(this.#maxSymbols * SECOND_SHARE) : this.#maxSymbols
   }
 
-  private async fill(): Promise<void> {
-    const fragment = await this.fragments.next()
+  async #fill(): Promise<void> {
+    const fragment = await this.#fragments.next()
     if (fragment.done === true) {
-      this.ended = true
+      this.#ended = true
       return
     }
     const { phonemes, words } = fragment.value
     const wordOf = wordOfSymbols(fragment.value)
-    const before = this.words.length
-    for (const word of words.split(/\s+/)) if (word !== "") this.words.push(word)
+    const before = this.#words.length
+    for (const word of words.split(/\s+/)) if (word !== "") this.#words.push(word)
     let at = 0
     for (const symbol of phonemes) {
       const word = wordOf[at++]!
-      if (symbol === " " && (this.pending.length === 0 || this.pending.at(-1) === " ")) continue
-      if (!this.symbols.has(symbol)) continue
-      this.pending.push(symbol)
-      this.pendingWords.push(word < 0 ? -1 : before + word)
+      if (symbol === " " && (this.#pending.length === 0 || this.#pending.at(-1) === " ")) continue
+      if (!this.#symbols.has(symbol)) continue
+      this.#pending.push(symbol)
+      this.#pendingWords.push(word < 0 ? -1 : before + word)
     }
   }
 }

@@ -7,25 +7,25 @@ const limitBytes = 16 * 1024 * 1024
 
 export class MelMemory {
   /** The least recently used stream first. */
-  private readonly streams = new Map<number, KnownFrames>()
-  private sizeBytes = 0
+  readonly #streams = new Map<number, KnownFrames>()
+  #sizeBytes = 0
 
   get bytes(): number {
-    return this.sizeBytes
+    return this.#sizeBytes
   }
 
   take(stream: number): KnownFrames | undefined {
-    const known = this.streams.get(stream)
-    if (known !== undefined && this.streams.delete(stream)) this.sizeBytes -= known.logs.byteLength
+    const known = this.#streams.get(stream)
+    if (known !== undefined && this.#streams.delete(stream)) this.#sizeBytes -= known.logs.byteLength
     return known
   }
 
   keep(stream: number, known: KnownFrames): void {
     this.take(stream)
-    this.streams.set(stream, known)
-    this.sizeBytes += known.logs.byteLength
-    for (const oldest of this.streams.keys()) {
-      if (this.sizeBytes <= limitBytes) return
+    this.#streams.set(stream, known)
+    this.#sizeBytes += known.logs.byteLength
+    for (const oldest of this.#streams.keys()) {
+      if (this.#sizeBytes <= limitBytes) return
       this.take(oldest)
     }
   }

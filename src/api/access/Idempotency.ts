@@ -126,24 +126,24 @@ const replayOf = (
 
 /** Collects the bytes of a stream, as long as they may still be kept. */
 class Recording {
-  private chunks: Array<Uint8Array> = []
-  private sizeBytes = 0
-  private readonly limitBytes: number
+  #chunks: Array<Uint8Array> = []
+  #sizeBytes = 0
+  readonly #limitBytes: number
 
   constructor(limitBytes: number) {
-    this.limitBytes = limitBytes
+    this.#limitBytes = limitBytes
   }
 
   add(chunk: string | Uint8Array): void {
     // A copy: the producer may reuse the bytes.
     const bytes = Buffer.from(chunk)
-    this.sizeBytes += bytes.length
-    if (this.sizeBytes > this.limitBytes) this.chunks = []
-    else this.chunks.push(bytes)
+    this.#sizeBytes += bytes.length
+    if (this.#sizeBytes > this.#limitBytes) this.#chunks = []
+    else this.#chunks.push(bytes)
   }
 
   get body(): Uint8Array | undefined {
-    return this.sizeBytes > this.limitBytes ? undefined : Buffer.concat(this.chunks)
+    return this.#sizeBytes > this.#limitBytes ? undefined : Buffer.concat(this.#chunks)
   }
 }
 

@@ -89,146 +89,146 @@ const internalError: AnswerError = {
 }
 
 export class Answer {
-  private readonly terms: AnswerTerms
+  readonly #terms: AnswerTerms
   /** Empty once the model reads one of them: they hold items that may be deleted. */
-  private prompts: Prompts
-  private state: AnswerState
-  private readonly events: Array<AnswerEvent> = []
-  private isDeciding = false
+  #prompts: Prompts
+  #state: AnswerState
+  readonly #events: Array<AnswerEvent> = []
+  #isDeciding = false
   /** Commands that go one after the other. */
-  private readonly queue: Array<Effect.Effect<void, SocketError>> = []
-  private readonly news = new Signal()
-  private isAtEnd = false
-  private readonly work: TracedWork | undefined
-  private context = Context.empty()
-  private flow: Generation["flow"] | undefined
-  private timer: Fiber.Fiber<void> | undefined
-  private telephone: Resampler | undefined
+  readonly #queue: Array<Effect.Effect<void, SocketError>> = []
+  readonly #news = new Signal()
+  #isAtEnd = false
+  readonly #work: TracedWork | undefined
+  #context = Context.empty()
+  #flow: Generation["flow"] | undefined
+  #timer: Fiber.Fiber<void> | undefined
+  #telephone: Resampler | undefined
   /** The model and the voice, and the scope of what they have begun. */
-  private readonly workers: Array<Fiber.Fiber<void>> = []
-  private scope: Scope.Closeable | undefined
-  private fiber: Fiber.Fiber<void, SocketError> | undefined
+  readonly #workers: Array<Fiber.Fiber<void>> = []
+  #scope: Scope.Closeable | undefined
+  #fiber: Fiber.Fiber<void, SocketError> | undefined
 
   constructor(terms: AnswerTerms, prompts: Prompts) {
-    this.terms = terms
-    this.prompts = prompts
-    this.state = unbegun(decidedOf(terms))
-    this.work = terms.trace?.work.begin("answer")
+    this.#terms = terms
+    this.#prompts = prompts
+    this.#state = unbegun(decidedOf(terms))
+    this.#work = terms.trace?.work.begin("answer")
   }
 
   get id(): string {
-    return this.state.terms.id
+    return this.#state.terms.id
   }
 
   get phase(): "writing" | "draining" | "over" {
-    return phaseOf(this.state)
+    return phaseOf(this.#state)
   }
 
   get times(): AnswerTimes {
-    return this.terms.times
+    return this.#terms.times
   }
 
   /** Starts it; its events follow. */
   start(scope: Scope.Scope): Effect.Effect<void, never, AnswerServices> {
     return Effect.gen({ self: this }, function* (this: Answer) {
-      this.fiber = yield* Effect.forkIn(this.life, scope, { startImmediately: true })
+      this.#fiber = yield* Effect.forkIn(this.#life, scope, { startImmediately: true })
     })
   }
 
   /** Completes when its last event was sent. */
   get ended(): Effect.Effect<void> {
     return Effect.suspend(() =>
-      this.fiber === undefined ? Effect.void : Effect.asVoid(Fiber.await(this.fiber)),
+      this.#fiber === undefined ? Effect.void : Effect.asVoid(Fiber.await(this.#fiber)),
     )
   }
 
   /** Something has happened to it. */
   happened(event: AnswerEvent): void {
-    this.events.push(event)
-    if (this.isDeciding) return
-    this.isDeciding = true
+    this.#events.push(event)
+    if (this.#isDeciding) return
+    this.#isDeciding = true
     try {
-      for (let next = this.events.shift(); next !== undefined; next = this.events.shift()) {
-        const { clock } = this.terms
-        const nowMs = this.nowMs
-        const [state, commands] = decide(this.state, next, {
+      for (let next = this.#events.shift(); next !== undefined; next = this.#events.shift()) {
+        const { clock } = this.#terms
+        const nowMs = this.#nowMs
+        const [state, commands] = decide(this.#state, next, {
           nowMs,
           sentSamples: clock.sentSamples,
           playedSamples: clock.playedSamples(nowMs),
           playedUntilMs: clock.playedUntilMs,
         })
-        this.state = state
-        for (const command of commands) this.carryOut(command, nowMs)
+        this.#state = state
+        for (const command of commands) this.#carryOut(command, nowMs)
       }
     } catch (defect) {
       // It ends the answer, and not the engine that has called.
-      this.enqueue(Effect.die(defect))
+      this.#enqueue(Effect.die(defect))
     } finally {
-      this.isDeciding = false
+      this.#isDeciding = false
     }
   }
 
-  private get nowMs(): number {
-    return monotonicMsOf(Context.get(this.context, Clock.Clock))
+  get #nowMs(): number {
+    return monotonicMsOf(Context.get(this.#context, Clock.Clock))
   }
 
-  private readonly life: Effect.Effect<void, SocketError, AnswerServices> = Effect.gen(
+  readonly #life: Effect.Effect<void, SocketError, AnswerServices> = Effect.gen(
     { self: this },
     function* (this: Answer) {
-      const { voice } = this.terms
-      this.context = yield* Effect.context<never>()
+      const { voice } = this.#terms
+      this.#context = yield* Effect.context<never>()
       const scope = yield* Scope.fork(yield* Effect.scope)
-      this.scope = scope
+      this.#scope = scope
       const apart = (
         work: Effect.Effect<void, EdgeError, AnswerServices | Scope.Scope>,
         is: "failed" | "voice failed",
       ) =>
         Effect.map(
-          Effect.forkIn(Scope.provide(this.telling(work, is), scope), scope, { startImmediately: true }),
-          (fiber) => this.workers.push(fiber),
+          Effect.forkIn(Scope.provide(this.#telling(work, is), scope), scope, { startImmediately: true }),
+          (fiber) => this.#workers.push(fiber),
         )
       this.happened({ is: "began" })
       // The model is asked after `response.created`, which it would delay.
-      yield* this.sendQueued
-      yield* apart(this.write, "failed")
+      yield* this.#sendQueued
+      yield* apart(this.#write, "failed")
       if (voice !== undefined) yield* apart(voice.run(this), "voice failed")
-      yield* this.untilEnd
+      yield* this.#untilEnd
     },
   ).pipe(
     Effect.catchCauseIf(Cause.hasDies, (cause) => {
       this.happened({ is: "failed", error: internalError })
-      return Effect.andThen(reportFailure(cause, "/v1/realtime"), this.untilEnd)
+      return Effect.andThen(reportFailure(cause, "/v1/realtime"), this.#untilEnd)
     }),
     Effect.scoped,
-    Effect.ensuring(Effect.sync(() => this.timer?.interruptUnsafe())),
+    Effect.ensuring(Effect.sync(() => this.#timer?.interruptUnsafe())),
     // Its times count from its own beginning, not from the socket's.
     Effect.provideServiceEffect(
       CurrentRequest,
-      Effect.sync(() => this.work?.notes ?? new RequestContext(undefined, this.terms.newId)),
+      Effect.sync(() => this.#work?.notes ?? new RequestContext(undefined, this.#terms.newId)),
     ),
   )
 
   /** Carries out what is queued. */
-  private get sendQueued(): Effect.Effect<void, SocketError> {
+  get #sendQueued(): Effect.Effect<void, SocketError> {
     return Effect.gen({ self: this }, function* (this: Answer) {
-      for (let next = this.queue.shift(); next !== undefined; next = this.queue.shift()) yield* next
+      for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) yield* next
     })
   }
 
   /** Carries out what is queued, until the last command. */
-  private get untilEnd(): Effect.Effect<void, SocketError> {
+  get #untilEnd(): Effect.Effect<void, SocketError> {
     return Effect.gen({ self: this }, function* (this: Answer) {
       for (;;) {
-        yield* this.sendQueued
-        if (this.isAtEnd) return
-        this.news.clear()
-        yield* this.news.wait
+        yield* this.#sendQueued
+        if (this.#isAtEnd) return
+        this.#news.clear()
+        yield* this.#news.wait
       }
     })
   }
 
   /** Work whose failure is an event. */
-  private telling<A, R>(
+  #telling<A, R>(
     work: Effect.Effect<A, EdgeError, R>,
     is: "failed" | "voice failed",
   ): Effect.Effect<void, never, R> {
@@ -247,20 +247,20 @@ export class Answer {
 
   // ------------------------------------------------------------ what is done
 
-  private carryOut(command: AnswerCommand, nowMs: number): void {
-    const { clock, history, onMessage, report, tell, times, voice } = this.terms
+  #carryOut(command: AnswerCommand, nowMs: number): void {
+    const { clock, history, onMessage, report, tell, times, voice } = this.#terms
     switch (command.do) {
       case "send": {
         const { type, ...message } = command.message
         if (type === "response.output_text.delta") times.reached("firstSent", nowMs)
-        return this.enqueue(tell(type, message))
+        return this.#enqueue(tell(type, message))
       }
       case "send audio":
-        return this.enqueue(Effect.suspend(() => this.sendAudio(command)))
+        return this.#enqueue(Effect.suspend(() => this.#sendAudio(command)))
       case "call":
-        return this.enqueue(Effect.sync(() => this.happened({ is: "free" })))
+        return this.#enqueue(Effect.sync(() => this.happened({ is: "free" })))
       case "join":
-        return this.enqueue(
+        return this.#enqueue(
           Effect.suspend(() => {
             const { item, spoken } = command
             const previous = history?.add(item, "own", spoken === undefined ? {} : { spoken })
@@ -271,7 +271,7 @@ export class Answer {
           }),
         )
       case "complete":
-        return this.enqueue(
+        return this.#enqueue(
           Effect.suspend(() => {
             const { item, spoken } = command
             const previous_item_id = history?.before(item.id) ?? null
@@ -291,90 +291,90 @@ export class Answer {
         return voice?.delivered(piece, samples.length)
       }
       case "await":
-        return this.await(command)
+        return this.#await(command)
       case "pause model":
-        return this.flow?.pause()
+        return this.#flow?.pause()
       case "resume model":
-        return this.flow?.resume()
+        return this.#flow?.resume()
       case "play no more":
         return clock.stopped(nowMs)
       case "stop":
-        for (const fiber of [this.timer, ...this.workers]) fiber?.interruptUnsafe()
-        return this.enqueue(
-          Effect.suspend(() => (this.scope === undefined ? Effect.void : Scope.close(this.scope, Exit.void))),
+        for (const fiber of [this.#timer, ...this.#workers]) fiber?.interruptUnsafe()
+        return this.#enqueue(
+          Effect.suspend(() =>
+            this.#scope === undefined ? Effect.void : Scope.close(this.#scope, Exit.void),
+          ),
         )
       case "account": {
         const { counts, status } = command
         report.answered(counts.audioMs, counts.outputTokens === 0 ? 0 : counts.inputTokens)
-        return this.enqueue(accountFor(this.terms, { id: this.id, status, counts, work: this.work }))
+        return this.#enqueue(accountFor(this.#terms, { id: this.id, status, counts, work: this.#work }))
       }
       case "end":
-        this.isAtEnd = true
-        this.news.set()
+        this.#isAtEnd = true
+        this.#news.set()
     }
   }
 
-  private enqueue(work: Effect.Effect<void, SocketError>): void {
-    this.queue.push(work)
-    this.news.set()
+  #enqueue(work: Effect.Effect<void, SocketError>): void {
+    this.#queue.push(work)
+    this.#news.set()
   }
 
-  private sendAudio({
+  #sendAudio({
     part,
     samples,
   }: Extract<AnswerCommand, { readonly do: "send audio" }>): Effect.Effect<void, SocketError> {
-    const bytes = this.encoded(samples)
+    const bytes = this.#encoded(samples)
     const delta = Buffer.from(bytes).toString("base64")
     const sent =
-      bytes.length === 0 ? Effect.void : this.terms.tell("response.output_audio.delta", { ...part, delta })
+      bytes.length === 0 ? Effect.void : this.#terms.tell("response.output_audio.delta", { ...part, delta })
     return sent
   }
 
-  private encoded(samples: Int16Array): Uint8Array {
-    const { sounds } = this.terms.settings
+  #encoded(samples: Int16Array): Uint8Array {
+    const { sounds } = this.#terms.settings
     if (sounds === "pcm") return s16ToBytes(samples)
-    this.telephone ??= new Resampler(SPEECH_RATE_HZ, G711_RATE_HZ)
-    return toG711(this.telephone.push(samples), sounds)
+    this.#telephone ??= new Resampler(SPEECH_RATE_HZ, G711_RATE_HZ)
+    return toG711(this.#telephone.push(samples), sounds)
   }
 
-  private await({ ms }: Extract<AnswerCommand, { readonly do: "await" }>): void {
+  #await({ ms }: Extract<AnswerCommand, { readonly do: "await" }>): void {
     const due = Effect.sync(() => this.happened({ is: "due" }))
-    this.timer = Effect.runForkWith(this.context)(Effect.delay(due, ms))
+    this.#timer = Effect.runForkWith(this.#context)(Effect.delay(due, ms))
   }
 
   // ------------------------------------------------------------ the model and the voice
 
   /** The model writes, with the longest prompt that fits. */
-  private readonly write: Effect.Effect<void, EdgeError, AnswerServices | Scope.Scope> = Effect.suspend(
-    () => {
-      const ended = this.terms.report.writes()
-      return Effect.ensuring(this.generate, Effect.sync(ended))
-    },
-  )
+  readonly #write: Effect.Effect<void, EdgeError, AnswerServices | Scope.Scope> = Effect.suspend(() => {
+    const ended = this.#terms.report.writes()
+    return Effect.ensuring(this.#generate, Effect.sync(ended))
+  })
 
-  private readonly generate: Effect.Effect<void, EdgeError, AnswerServices | Scope.Scope> = Effect.gen(
+  readonly #generate: Effect.Effect<void, EdgeError, AnswerServices | Scope.Scope> = Effect.gen(
     { self: this },
     function* (this: Answer) {
-      const { caller, isHeld, times } = this.terms
-      const [first, ...shorter] = this.prompts
-      this.prompts = []
-      const terms = isHeld ? { chargedIf: () => isCharged(this.state) } : {}
+      const { caller, isHeld, times } = this.#terms
+      const [first, ...shorter] = this.#prompts
+      this.#prompts = []
+      const terms = isHeld ? { chargedIf: () => isCharged(this.#state) } : {}
       const begin = (prompt: () => ChatRequest) =>
         Effect.suspend(() => beginChat(caller, prompt(), "stream", { terms }))
-      times.reached("asked", this.nowMs)
+      times.reached("asked", this.#nowMs)
       let begun = begin(first!)
       for (const prompt of shorter) {
         const next = begin(prompt)
         begun = Effect.catchTag(begun, "PromptTooLong", () => next)
       }
       const { generation } = yield* begun
-      this.flow = generation.flow
+      this.#flow = generation.flow
       const { cachedTokens, imageTokens = 0, promptTokens } = generation.started
       this.happened({ is: "prompt read", counts: { cachedTokens, imageTokens, inputTokens: promptTokens } })
       generation.read({
         take: (delta) => {
-          const written = this.writtenOf(delta)
-          if (written !== undefined) times.reached("firstToken", this.nowMs)
+          const written = this.#writtenOf(delta)
+          if (written !== undefined) times.reached("firstToken", this.#nowMs)
           this.happened({ is: "wrote", written, outputTokens: delta.completionTokens })
         },
       })
@@ -384,10 +384,10 @@ export class Answer {
     },
   )
 
-  private writtenOf({ detail, text }: TextDelta): Written | undefined {
+  #writtenOf({ detail, text }: TextDelta): Written | undefined {
     const part = detail?.part
     if (part === undefined) return text === "" ? undefined : { is: "text", text }
-    const { newId } = this.terms
+    const { newId } = this.#terms
     if (part.kind === "call") {
       const { call, name } = part
       return { is: "call", call, name, id: `item_${newId()}`, callId: `call_${newId()}` }
@@ -400,7 +400,7 @@ export class Answer {
     samples: Int16Array,
     words: Extract<AnswerEvent, { readonly is: "sounded" }>["words"],
   ): void => {
-    this.terms.times.reached("firstSamples", this.nowMs)
+    this.#terms.times.reached("firstSamples", this.#nowMs)
     this.happened({ is: "sounded", samples, words })
   }
 

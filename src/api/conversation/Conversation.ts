@@ -43,77 +43,77 @@ const rulesOf = ({ turns }: ConversationSettings): Rules => ({
 })
 
 export class Conversation {
-  private readonly terms: ConversationTerms
-  private readonly clock: PlayClock
-  private readonly warming: Warming
-  private actor: ConversationActor<ResponseCreate, EdgeError, SocketError> | undefined
+  readonly #terms: ConversationTerms
+  readonly #clock: PlayClock
+  readonly #warming: Warming
+  #actor: ConversationActor<ResponseCreate, EdgeError, SocketError> | undefined
   /** Those that have begun, or are prepared, and have not ended. */
-  private readonly answers = new Map<AnswerKey, Answer>()
+  readonly #answers = new Map<AnswerKey, Answer>()
   /** Whether an answer of the conversation was spoken. */
   hasSpoken = false
-  private asks = 0
-  private readonly asked = new Map<Ask, Deferred.Deferred<number, Failure>>()
-  private silence: Fiber.Fiber<void, unknown> | undefined
+  #asks = 0
+  readonly #asked = new Map<Ask, Deferred.Deferred<number, Failure>>()
+  #silence: Fiber.Fiber<void, unknown> | undefined
   /** Audio of the user when the silence began to be awaited. */
-  private silentFromMs = 0
+  #silentFromMs = 0
 
   constructor(terms: ConversationTerms, clock: PlayClock) {
-    this.terms = terms
-    this.clock = clock
-    this.warming = new Warming(terms)
+    this.#terms = terms
+    this.#clock = clock
+    this.#warming = new Warming(terms)
   }
 
   /** Starts its actor and what it reads ahead, as long as the scope is open. */
   readonly start: Effect.Effect<void, never, AnswerServices | Scope.Scope> = Effect.gen(
     { self: this },
     function* (this: Conversation) {
-      const { guard, scope, settings } = this.terms
+      const { guard, scope, settings } = this.#terms
       const services = yield* Effect.context<AnswerServices>()
       const clock = yield* Clock.Clock
-      this.actor = yield* startConversation<ResponseCreate, EdgeError, SocketError>(rulesOf(settings()), {
-        facts: (state) => this.facts(state, monotonicMsOf(clock)),
-        carryOut: (command) => Effect.provideContext(this.carryOut(command), services),
+      this.#actor = yield* startConversation<ResponseCreate, EdgeError, SocketError>(rulesOf(settings()), {
+        facts: (state) => this.#facts(state, monotonicMsOf(clock)),
+        carryOut: (command) => Effect.provideContext(this.#carryOut(command), services),
       })
-      const { crashed } = this.actor
+      const { crashed } = this.#actor
       yield* Effect.forkIn(guard(crashed), scope, { startImmediately: true })
-      yield* Effect.forkIn(guard(this.warming.run), scope, { startImmediately: true })
+      yield* Effect.forkIn(guard(this.#warming.run), scope, { startImmediately: true })
     },
   )
 
-  private facts({ answer, prepared }: State<ResponseCreate>, nowMs: number): Facts<EdgeError> {
-    const given = answer === undefined ? undefined : this.answers.get(answer.key)
-    const held = prepared === undefined ? undefined : this.answers.get(prepared.key)
+  #facts({ answer, prepared }: State<ResponseCreate>, nowMs: number): Facts<EdgeError> {
+    const given = answer === undefined ? undefined : this.#answers.get(answer.key)
+    const held = prepared === undefined ? undefined : this.#answers.get(prepared.key)
     return {
       nowMs,
-      version: this.terms.history.version,
-      playingMs: Math.max(0, this.clock.playedUntilMs - nowMs),
+      version: this.#terms.history.version,
+      playingMs: Math.max(0, this.#clock.playedUntilMs - nowMs),
       answer: given?.phase ?? "over",
       preparedHasFailed: held === undefined || held.phase === "over",
-      overflow: this.terms.history.overflow,
+      overflow: this.#terms.history.overflow,
     }
   }
 
-  private readonly happened = (event: Happening): void => this.actor?.tell(event)
+  readonly #happened = (event: Happening): void => this.#actor?.tell(event)
 
-  private settle(event: Happening): Effect.Effect<void, SocketError> {
-    return this.actor?.settle(event) ?? Effect.void
+  #settle(event: Happening): Effect.Effect<void, SocketError> {
+    return this.#actor?.settle(event) ?? Effect.void
   }
 
   /** Waits until an event of the client is carried out. */
-  private ask(event: (ask: Ask) => Happening): Effect.Effect<number, Failure | SocketError> {
+  #ask(event: (ask: Ask) => Happening): Effect.Effect<number, Failure | SocketError> {
     return Effect.suspend(() => {
-      const ask = this.asks++
+      const ask = this.#asks++
       const settled = Deferred.makeUnsafe<number, Failure>()
-      this.asked.set(ask, settled)
+      this.#asked.set(ask, settled)
       return Effect.ensuring(
-        Effect.andThen(this.settle(event(ask)), Deferred.await(settled)),
-        Effect.sync(() => this.asked.delete(ask)),
+        Effect.andThen(this.#settle(event(ask)), Deferred.await(settled)),
+        Effect.sync(() => this.#asked.delete(ask)),
       )
     })
   }
 
-  private answerAsk(ask: Ask, result: Effect.Effect<number, Failure>): void {
-    const settled = this.asked.get(ask)
+  #answerAsk(ask: Ask, result: Effect.Effect<number, Failure>): void {
+    const settled = this.#asked.get(ask)
     if (settled !== undefined) Deferred.doneUnsafe(settled, result)
   }
 
@@ -121,47 +121,48 @@ export class Conversation {
 
   /** The user has begun to speak. */
   readonly speechStarted: Effect.Effect<void, SocketError> = Effect.suspend(() =>
-    this.settle({ is: "speech started" }),
+    this.#settle({ is: "speech started" }),
   )
 
   /** A turn of the user gets its place; the id of the item before it. */
   readonly turnTaken = (itemId: string): string | null => {
-    this.happened({ is: "turn taken", itemId })
-    const previous = this.terms.history.add(spokenItem(itemId, null), "own")
+    this.#happened({ is: "turn taken", itemId })
+    const previous = this.#terms.history.add(spokenItem(itemId, null), "own")
     return typeof previous === "string" ? previous : null
   }
 
   /** A silence of this length has ended the turn. */
   readonly turnEnded = (itemId: string, silenceMs: number): void =>
-    this.happened({ is: "turn ended", itemId, silenceMs })
+    this.#happened({ is: "turn ended", itemId, silenceMs })
 
   readonly transcribed = (itemId: string, text: string | undefined): void => {
-    this.terms.history.replace(spokenItem(itemId, text ?? ""))
-    this.happened({ is: "transcribed", itemId, text })
+    this.#terms.history.replace(spokenItem(itemId, text ?? ""))
+    this.#happened({ is: "transcribed", itemId, text })
   }
 
   /** Words of the open turn that stay as they are. */
-  readonly lasting = (itemId: string, text: string): void => this.happened({ is: "words last", itemId, text })
+  readonly lasting = (itemId: string, text: string): void =>
+    this.#happened({ is: "words last", itemId, text })
 
   /** What the open turn says if it ends here; undefined: speech goes on. */
   readonly foreseen = (itemId: string, text: string | undefined): void =>
-    this.happened({ is: "foreseen", itemId, text })
+    this.#happened({ is: "foreseen", itemId, text })
 
   readonly settingsChanged: Effect.Effect<void, SocketError> = Effect.suspend(() =>
-    this.settle({ is: "rules changed", rules: rulesOf(this.terms.settings()) }),
+    this.#settle({ is: "rules changed", rules: rulesOf(this.#terms.settings()) }),
   )
 
   /** `response.create` */
   readonly create = (given: ResponseCreate): Effect.Effect<void, Failure | SocketError> =>
     Effect.asVoid(
-      this.ask((ask) => ({ is: "create", ask, options: given, isBeside: given.conversation === "none" })),
+      this.#ask((ask) => ({ is: "create", ask, options: given, isBeside: given.conversation === "none" })),
     )
 
   /** `response.cancel`. `id`: absent for the answer of the conversation. */
   readonly cancel = (id: string | null | undefined): Effect.Effect<void, Failure | SocketError> =>
     Effect.asVoid(
-      this.ask((ask) => {
-        const known = [...this.answers].find(([, answer]) => answer.id === id && answer.phase !== "over")
+      this.#ask((ask) => {
+        const known = [...this.#answers].find(([, answer]) => answer.id === id && answer.phase !== "over")
         return { is: "cancel", ask, key: id ? known?.[0] : "newest" }
       }),
     )
@@ -172,100 +173,100 @@ export class Conversation {
    */
   readonly truncate = (itemId: string, endMs: number): Effect.Effect<number, Failure | SocketError> =>
     Effect.suspend(() =>
-      this.terms.history.spoken(itemId) === undefined
+      this.#terms.history.spoken(itemId) === undefined
         ? Effect.fail(noItem("truncate", itemId))
-        : this.ask((ask) => ({ is: "truncate", ask, itemId, endMs })),
+        : this.#ask((ask) => ({ is: "truncate", ask, itemId, endMs })),
     )
 
   /** Runs until no answer of the conversation is being given. */
   readonly finished: Effect.Effect<void> = Effect.suspend(() => {
-    const key = this.actor?.state().answer?.key
-    return (key === undefined ? undefined : this.answers.get(key)?.ended) ?? Effect.void
+    const key = this.#actor?.state().answer?.key
+    return (key === undefined ? undefined : this.#answers.get(key)?.ended) ?? Effect.void
   })
 
   // ------------------------------------------------------------ what is done
 
-  private carryOut(
+  #carryOut(
     command: Command<ResponseCreate, EdgeError>,
   ): Effect.Effect<Happening | undefined, SocketError, AnswerServices> {
     return Effect.gen({ self: this }, function* (this: Conversation) {
       switch (command.do) {
         case "start":
-          return yield* this.begin(command.key, command.options ?? {}, command.cause)
+          return yield* this.#begin(command.key, command.options ?? {}, command.cause)
         case "prepare":
-          return yield* this.prepare(command)
+          return yield* this.#prepare(command)
         case "release":
-          return yield* this.release(command.key, command.cause)
+          return yield* this.#release(command.key, command.cause)
         case "discard":
-          yield* this.end(command.key, { is: "discard" })
+          yield* this.#end(command.key, { is: "discard" })
           return undefined
         case "flush":
-          this.answers.get(command.key)?.happened({ is: "hurry" })
+          this.#answers.get(command.key)?.happened({ is: "hurry" })
           return undefined
         case "cancel":
-          yield* this.end(command.key, { is: "cancel", reason: command.reason })
+          yield* this.#end(command.key, { is: "cancel", reason: command.reason })
           return undefined
         case "keep played":
-          yield* this.sentAll
-          this.keepPlayed(command.itemId, yield* monotonicMs)
+          yield* this.#sentAll
+          this.#keepPlayed(command.itemId, yield* monotonicMs)
           return undefined
         case "truncate":
-          yield* this.sentAll
-          this.answerAsk(command.ask, this.cutAt(command, yield* monotonicMs))
+          yield* this.#sentAll
+          this.#answerAsk(command.ask, this.#cutAt(command, yield* monotonicMs))
           return undefined
         case "read ahead": {
-          const { items } = this.terms.history
+          const { items } = this.#terms.history
           const { turn } = command
-          this.warming.expect(turn === undefined ? items : [...items, spokenItem(turn.itemId, turn.text)])
+          this.#warming.expect(turn === undefined ? items : [...items, spokenItem(turn.itemId, turn.text)])
           return undefined
         }
         case "carried out":
-          this.answerAsk(command.ask, Effect.succeed(0))
+          this.#answerAsk(command.ask, Effect.succeed(0))
           return undefined
         case "refuse":
-          this.answerAsk(command.ask, Effect.fail(this.refusal(command.why)))
+          this.#answerAsk(command.ask, Effect.fail(this.#refusal(command.why)))
           return undefined
         case "fail":
-          if (command.ask === undefined) yield* tellError(this.terms.tell, command.error, null)
-          else this.answerAsk(command.ask, Effect.fail(command.error))
+          if (command.ask === undefined) yield* tellError(this.#terms.tell, command.error, null)
+          else this.#answerAsk(command.ask, Effect.fail(command.error))
           return undefined
         case "await silence":
-          yield* this.awaitSilence(command.timer, command.ms)
+          yield* this.#awaitSilence(command.timer, command.ms)
           return undefined
         case "await no silence":
-          this.silence?.interruptUnsafe()
-          this.silence = undefined
+          this.#silence?.interruptUnsafe()
+          this.#silence = undefined
           return undefined
         case "take silence":
-          yield* this.takeSilence
+          yield* this.#takeSilence
           return undefined
         case "report":
-          if (command.now === "hears") this.terms.report.hears()
-          else this.terms.report.answers()
+          if (command.now === "hears") this.#terms.report.hears()
+          else this.#terms.report.answers()
           return undefined
       }
     })
   }
 
   /** Ends an answer. Its last events are sent before this completes. */
-  private end(key: AnswerKey, event: AnswerEvent): Effect.Effect<void> {
+  #end(key: AnswerKey, event: AnswerEvent): Effect.Effect<void> {
     return Effect.suspend(() => {
-      const answer = this.answers.get(key)
+      const answer = this.#answers.get(key)
       answer?.happened(event)
       return answer?.ended ?? Effect.void
     })
   }
 
   /** Completes when the history knows of all answers that are over. */
-  private readonly sentAll: Effect.Effect<void> = Effect.suspend(() =>
+  readonly #sentAll: Effect.Effect<void> = Effect.suspend(() =>
     Effect.forEach(
-      [...this.answers.values()].filter(({ phase }) => phase === "over"),
+      [...this.#answers.values()].filter(({ phase }) => phase === "over"),
       ({ ended }) => ended,
       { discard: true },
     ),
   )
 
-  private refusal(why: Refusal): Failure {
+  #refusal(why: Refusal): Failure {
     switch (why) {
       case "no answer is active":
         return noActiveAnswer
@@ -275,13 +276,13 @@ export class Conversation {
           problem: `must be at most ${mostBeside} answers outside of the conversation at a time`,
         })
       case "answer is active": {
-        const key = this.actor?.state().answer?.key
-        return answerIsActive((key === undefined ? undefined : this.answers.get(key)?.id) ?? "")
+        const key = this.#actor?.state().answer?.key
+        return answerIsActive((key === undefined ? undefined : this.#answers.get(key)?.id) ?? "")
       }
     }
   }
 
-  private begin(
+  #begin(
     key: AnswerKey,
     given: ResponseCreate,
     cause: AnswerCause,
@@ -289,14 +290,14 @@ export class Conversation {
     return Effect.gen({ self: this }, function* (this: Conversation) {
       const times = new AnswerTimes(cause)
       times.understood(yield* monotonicMs)
-      const items = yield* this.inputOf(given)
-      const made = Effect.andThen(this.terms.admit, this.made(key, given, items, times, false))
-      yield* this.run(key, yield* this.holding(given, made))
+      const items = yield* this.#inputOf(given)
+      const made = Effect.andThen(this.#terms.admit, this.#made(key, given, items, times, false))
+      yield* this.#run(key, yield* this.#holding(given, made))
       return { is: "began", key } as const
     }).pipe(Effect.catch((error: EdgeError) => Effect.succeed({ is: "did not begin", key, error } as const)))
   }
 
-  private prepare({
+  #prepare({
     itemId,
     key,
     text,
@@ -307,24 +308,24 @@ export class Conversation {
   > {
     return Effect.gen({ self: this }, function* (this: Conversation) {
       const times = new AnswerTimes({ atMs: yield* monotonicMs, silenceMs: undefined })
-      const items = [...this.terms.history.items, spokenItem(itemId, text)]
-      yield* this.run(key, yield* this.holding({}, this.made(key, {}, items, times, true)))
-      this.terms.meters.prepared++
+      const items = [...this.#terms.history.items, spokenItem(itemId, text)]
+      yield* this.#run(key, yield* this.#holding({}, this.#made(key, {}, items, times, true)))
+      this.#terms.meters.prepared++
       return undefined
     }).pipe(Effect.catch((error: EdgeError) => Effect.succeed({ is: "did not begin", key, error } as const)))
   }
 
-  private release(key: AnswerKey, cause: AnswerCause): Effect.Effect<Happening> {
+  #release(key: AnswerKey, cause: AnswerCause): Effect.Effect<Happening> {
     return Effect.gen({ self: this }, function* (this: Conversation) {
-      const answer = this.answers.get(key)
+      const answer = this.#answers.get(key)
       if (answer === undefined) return { is: "did not begin", key, error: undefined } as const
-      yield* Effect.onError(this.terms.admit, () => this.end(key, { is: "discard" }))
+      yield* Effect.onError(this.#terms.admit, () => this.#end(key, { is: "discard" }))
       const { times } = answer
       times.confirmed(cause)
       times.understood(yield* monotonicMs)
       if (answer.phase === "over") return { is: "did not begin", key, error: undefined } as const
       answer.happened({ is: "released" })
-      this.terms.meters.released++
+      this.#terms.meters.released++
       return { is: "began", key } as const
     }).pipe(Effect.catch((error) => Effect.succeed({ is: "did not begin", key, error } as const)))
   }
@@ -333,13 +334,13 @@ export class Conversation {
    * Holds what an answer has besides the conversation's items, with the session that it begins with, and those items: what is
    * deleted of them stays in memory until the answer has ended. With the answer comes a function that lets all of it go.
    */
-  private holding<E, R>(
+  #holding<E, R>(
     given: ResponseCreate,
     made: Effect.Effect<Answer, E, R>,
   ): Effect.Effect<{ readonly answer: Answer; readonly letGo: () => void }, E | InvalidRequest, R> {
     return Effect.suspend(
       (): Effect.Effect<{ readonly answer: Answer; readonly letGo: () => void }, E | InvalidRequest, R> => {
-        const { history, settings, share } = this.terms
+        const { history, settings, share } = this.#terms
         const own = memoryOf(given)
         if (own > largeBytes && own > share.held.left) return Effect.fail(noMemory("response", share.held))
         const bytes = own + memoryOf(settings())
@@ -358,16 +359,16 @@ export class Conversation {
   }
 
   /** Starts an answer, and says when it has ended. */
-  private run(
+  #run(
     key: AnswerKey,
     { answer, letGo }: { readonly answer: Answer; readonly letGo: () => void },
   ): Effect.Effect<void, never, AnswerServices> {
-    const { scope } = this.terms
-    this.answers.set(key, answer)
+    const { scope } = this.#terms
+    this.#answers.set(key, answer)
     const ended = Effect.sync(() => {
       letGo()
-      this.answers.delete(key)
-      this.happened({ is: "ended", key })
+      this.#answers.delete(key)
+      this.#happened({ is: "ended", key })
     })
     return Effect.andThen(
       answer.start(scope),
@@ -375,7 +376,7 @@ export class Conversation {
     )
   }
 
-  private made(
+  #made(
     key: AnswerKey,
     given: ResponseCreate,
     items: ReadonlyArray<Item>,
@@ -383,22 +384,22 @@ export class Conversation {
     isHeld: boolean,
   ) {
     return newAnswer({
-      conversation: this.terms,
-      clock: this.clock,
+      conversation: this.#terms,
+      clock: this.#clock,
       given,
       items,
       times,
       isHeld,
       onMessage: (itemId) => {
         this.hasSpoken = true
-        this.happened({ is: "message began", key, itemId })
+        this.#happened({ is: "message began", key, itemId })
       },
     })
   }
 
   /** What the model reads: the conversation, or the answer's own input. */
-  private inputOf({ input }: ResponseCreate): Effect.Effect<ReadonlyArray<Item>, InvalidRequest> {
-    const { history, newId } = this.terms
+  #inputOf({ input }: ResponseCreate): Effect.Effect<ReadonlyArray<Item>, InvalidRequest> {
+    const { history, newId } = this.#terms
     if (input === undefined || input === null) return Effect.succeed(history.items)
     return Effect.forEach(input, (given, index) => {
       if (given.type !== "item_reference") return Effect.succeed(itemOf(given, newId))
@@ -410,39 +411,39 @@ export class Conversation {
     })
   }
 
-  private keepPlayed(itemId: string, nowMs: number): void {
-    const { history } = this.terms
-    const playedSamples = this.clock.playedSamples(nowMs)
-    this.clock.stopped(nowMs)
+  #keepPlayed(itemId: string, nowMs: number): void {
+    const { history } = this.#terms
+    const playedSamples = this.#clock.playedSamples(nowMs)
+    this.#clock.stopped(nowMs)
     history.keepHeard(itemId, playedSamples - (history.spoken(itemId)?.startsAt ?? 0))
   }
 
-  private cutAt(
+  #cutAt(
     { endMs, itemId, stops }: { readonly itemId: string; readonly endMs: number; readonly stops: boolean },
     nowMs: number,
   ): Effect.Effect<number, ProtocolError> {
-    const samples = this.terms.history.truncate(itemId, Math.round((endMs * SPEECH_RATE_HZ) / 1000))
+    const samples = this.#terms.history.truncate(itemId, Math.round((endMs * SPEECH_RATE_HZ) / 1000))
     if (samples === undefined) return Effect.fail(noItem("truncate", itemId))
-    if (stops) this.clock.stopped(nowMs)
+    if (stops) this.#clock.stopped(nowMs)
     return Effect.succeed(Math.floor((samples * 1000) / SPEECH_RATE_HZ))
   }
 
-  private awaitSilence(timer: number, ms: number): Effect.Effect<void> {
+  #awaitSilence(timer: number, ms: number): Effect.Effect<void> {
     return Effect.gen({ self: this }, function* (this: Conversation) {
-      this.silentFromMs = this.terms.heardMs()
-      const lasted = Effect.sync(() => this.happened({ is: "silence lasted", timer }))
-      this.silence = yield* Effect.forkIn(Effect.delay(lasted, ms), this.terms.scope, {
+      this.#silentFromMs = this.#terms.heardMs()
+      const lasted = Effect.sync(() => this.#happened({ is: "silence lasted", timer }))
+      this.#silence = yield* Effect.forkIn(Effect.delay(lasted, ms), this.#terms.scope, {
         startImmediately: true,
       })
     })
   }
 
-  private readonly takeSilence: Effect.Effect<void, SocketError> = Effect.gen(
+  readonly #takeSilence: Effect.Effect<void, SocketError> = Effect.gen(
     { self: this },
     function* (this: Conversation) {
-      const { heardMs, history, newId, tell } = this.terms
+      const { heardMs, history, newId, tell } = this.#terms
       const item = spokenItem(`item_${newId()}`, "")
-      const audio = { audio_start_ms: Math.round(this.silentFromMs), audio_end_ms: Math.round(heardMs()) }
+      const audio = { audio_start_ms: Math.round(this.#silentFromMs), audio_end_ms: Math.round(heardMs()) }
       yield* tell("input_audio_buffer.timeout_triggered", { ...audio, item_id: item.id })
       const previous = history.add(item, "own")
       const previous_item_id = typeof previous === "string" ? previous : null

@@ -85,19 +85,19 @@ const languageOf = ({ transcription }: ConversationSettings): string | undefined
 }
 
 export class ConversationSocket {
-  private readonly terms: SocketTerms
-  private readonly hearing: Hearing
-  private readonly conversation: Conversation
+  readonly #terms: SocketTerms
+  readonly #hearing: Hearing
+  readonly #conversation: Conversation
   /** Judges the silences of `semantic_vad`. */
   readonly ends: SemanticEnds
-  private settings: ConversationSettings
+  #settings: ConversationSettings
 
   constructor(terms: SocketTerms, settings: ConversationSettings, conversation: Conversation) {
     const { admit, items, pace, played, reseat, seat, tell } = terms
-    this.terms = terms
-    this.settings = settings
-    this.conversation = conversation
-    this.hearing = new Hearing(
+    this.#terms = terms
+    this.#settings = settings
+    this.#conversation = conversation
+    this.#hearing = new Hearing(
       {
         tell,
         items,
@@ -105,34 +105,34 @@ export class ConversationSocket {
         played,
         seat,
         admit,
-        reseat: (replaced) => reseat(this.settings, replaced),
+        reseat: (replaced) => reseat(this.#settings, replaced),
         onSpeech: conversation.speechStarted,
         onTurn: conversation.turnEnded,
       },
       turnTerms(settings.turns),
     )
-    this.hearing.setRate(rateOf(settings))
+    this.#hearing.setRate(rateOf(settings))
     terms.share.held.keep(memoryOf(settings))
     this.ends = new SemanticEnds({
-      conversation: { ...terms, settings: () => this.settings },
+      conversation: { ...terms, settings: () => this.#settings },
       openId: () => items.openId,
-      language: () => languageOf(this.settings) ?? seat.entry.transcription?.defaultLanguage,
-      judge: (silenceOf) => this.hearing.judge(silenceOf),
-      leftMs: () => this.hearing.leftMs,
+      language: () => languageOf(this.#settings) ?? seat.entry.transcription?.defaultLanguage,
+      judge: (silenceOf) => this.#hearing.judge(silenceOf),
+      leftMs: () => this.#hearing.leftMs,
       judged: conversation.foreseen,
     })
   }
 
   get heardMs(): number {
-    return this.hearing.heardMs
+    return this.#hearing.heardMs
   }
 
   get current(): ConversationSettings {
-    return this.settings
+    return this.#settings
   }
 
   readonly created: Effect.Effect<void, SocketError> = Effect.suspend(() =>
-    this.terms.tell("session.created", { session: sessionObject(this.terms.facts, this.settings) }),
+    this.#terms.tell("session.created", { session: sessionObject(this.#terms.facts, this.#settings) }),
   )
 
   /** Carries out one event of the client. What it costs (EventReader). */
@@ -142,36 +142,36 @@ export class ConversationSocket {
     Effect.gen({ self: this }, function* (this: ConversationSocket) {
       const { type } = yield* decodeAny(event)
       if (type === "input_audio_buffer.append") {
-        return appendCost(yield* this.hearing.hear((yield* decodeAppend(event)).audio, this.settings.hears))
+        return appendCost(yield* this.#hearing.hear((yield* decodeAppend(event)).audio, this.#settings.hears))
       }
-      yield* this.command(type, event)
+      yield* this.#command(type, event)
       return type === "conversation.item.create" ? itemCost : 1
     })
 
-  private command(
+  #command(
     type: string,
     event: unknown,
   ): Effect.Effect<void, EdgeError | ProtocolError | SocketError, ConversationServices> {
     return Effect.gen({ self: this }, function* (this: ConversationSocket) {
-      const { history, newId, share, tell } = this.terms
+      const { history, newId, share, tell } = this.#terms
       switch (type) {
         case "session.update": {
-          const next = withChange(this.settings, (yield* decodeUpdate(event)).session)
+          const next = withChange(this.#settings, (yield* decodeUpdate(event)).session)
           const updated = Effect.gen({ self: this }, function* (this: ConversationSocket) {
-            yield* this.update(next)
-            yield* this.conversation.settingsChanged
-            yield* tell("session.updated", { session: sessionObject(this.terms.facts, this.settings) })
+            yield* this.#update(next)
+            yield* this.#conversation.settingsChanged
+            yield* tell("session.updated", { session: sessionObject(this.#terms.facts, this.#settings) })
           })
           return yield* share.write("session", memoryOf(next), updated)
         }
         case "input_audio_buffer.commit": {
-          const { openSeconds } = this.terms.items
+          const { openSeconds } = this.#terms.items
           if (openSeconds < leastSeconds) return yield* emptyCommit(openSeconds * 1000)
-          yield* this.hearing.commit
+          yield* this.#hearing.commit
           return
         }
         case "input_audio_buffer.clear":
-          yield* this.hearing.clear
+          yield* this.#hearing.clear
           return yield* tell("input_audio_buffer.cleared")
         case "conversation.item.create": {
           const { item: given, previous_item_id: after } = yield* decodeItem(event)
@@ -189,42 +189,42 @@ export class ConversationSocket {
         }
         case "conversation.item.retrieve": {
           const { item_id } = yield* decodeNamed(event)
-          const item = yield* this.known("retrieve", item_id)
+          const item = yield* this.#known("retrieve", item_id)
           return yield* share.write("item_id", memoryOf(item), tell("conversation.item.retrieved", { item }))
         }
         case "conversation.item.delete": {
           const { item_id } = yield* decodeNamed(event)
-          yield* this.known("delete", item_id)
+          yield* this.#known("delete", item_id)
           history.delete(item_id)
           return yield* tell("conversation.item.deleted", { item_id })
         }
         case "conversation.item.truncate": {
           const { audio_end_ms, content_index, item_id } = yield* decodeTruncate(event)
-          const cutMs = yield* this.conversation.truncate(item_id, audio_end_ms)
+          const cutMs = yield* this.#conversation.truncate(item_id, audio_end_ms)
           return yield* tell("conversation.item.truncated", { item_id, content_index, audio_end_ms: cutMs })
         }
         case "response.create":
-          return yield* this.conversation.create((yield* decodeCreate(event)).response ?? {})
+          return yield* this.#conversation.create((yield* decodeCreate(event)).response ?? {})
         case "response.cancel":
-          return yield* this.conversation.cancel((yield* decodeCancel(event)).response_id)
+          return yield* this.#conversation.cancel((yield* decodeCancel(event)).response_id)
         default:
           return yield* new InvalidRequest({ field: "type", problem: "is no event of a conversation" })
       }
     })
   }
 
-  private known(verb: "retrieve" | "delete", id: string): Effect.Effect<Item, ProtocolError> {
-    const item = this.terms.history.item(id)
+  #known(verb: "retrieve" | "delete", id: string): Effect.Effect<Item, ProtocolError> {
+    const item = this.#terms.history.item(id)
     return item === undefined ? Effect.fail(noItem(verb, id)) : Effect.succeed(item)
   }
 
-  private readonly update = Effect.fnUntraced(
+  readonly #update = Effect.fnUntraced(
     { self: this },
     function* (this: ConversationSocket, next: ConversationSettings) {
-      const before = this.settings
+      const before = this.#settings
       if (next.voice !== before.voice) {
-        yield* presetOf(this.terms.models.speaks, next.voice)
-        if (this.conversation.hasSpoken) {
+        yield* presetOf(this.#terms.models.speaks, next.voice)
+        if (this.#conversation.hasSpoken) {
           return yield* new ProtocolError({
             code: "cannot_update_voice",
             message: "Cannot update a conversation's voice if assistant audio is present.",
@@ -232,27 +232,27 @@ export class ConversationSocket {
           })
         }
       }
-      const { held } = this.terms.share
+      const { held } = this.#terms.share
       const bytes = memoryOf(next)
       const grown = bytes - memoryOf(before)
       if (bytes <= largeBytes) held.keep(grown)
       else if (!held.take(grown)) return yield* noMemory("session", held)
-      this.settings = next
+      this.#settings = next
       if (earsOf(next) !== earsOf(before)) {
-        yield* Effect.tapError(this.hearing.move, () =>
+        yield* Effect.tapError(this.#hearing.move, () =>
           Effect.sync(() => {
-            this.settings = before
+            this.#settings = before
             held.giveBack(grown)
           }),
         )
       }
-      this.hearing.setTurns(turnTerms(next.turns))
-      this.hearing.setRate(rateOf(next))
+      this.#hearing.setTurns(turnTerms(next.turns))
+      this.#hearing.setRate(rateOf(next))
     },
   )
 
   readonly tellError = (
     error: EdgeError | ProtocolError,
     eventId: string | null,
-  ): Effect.Effect<void, SocketError> => tellError(this.terms.tell, error, eventId)
+  ): Effect.Effect<void, SocketError> => tellError(this.#terms.tell, error, eventId)
 }

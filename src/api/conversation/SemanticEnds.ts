@@ -53,73 +53,69 @@ interface Question {
 }
 
 export class SemanticEnds {
-  private readonly terms: SemanticEndTerms
-  private readonly news = new Signal()
-  private question: Question | undefined
+  readonly #terms: SemanticEndTerms
+  readonly #news = new Signal()
+  #question: Question | undefined
   /** The turn that `known` belongs to. */
-  private id: string | undefined
+  #id: string | undefined
   /** The rise of each text that the model was asked about; undefined: there is none. */
-  private readonly known = new Map<string, number | undefined>()
+  readonly #known = new Map<string, number | undefined>()
   /** False once the engine has said that this model cannot tell. */
-  private canTell = true
+  #canTell = true
 
   constructor(terms: SemanticEndTerms) {
-    this.terms = terms
+    this.#terms = terms
   }
 
   /** What the open turn's transcript would be if the silence went on; undefined if speech goes on. */
   foresee(id: string, transcript: string | undefined): void {
-    this.question = undefined
-    this.news.set()
-    const { openId, settings } = this.view
+    this.#question = undefined
+    this.#news.set()
+    const { openId, settings } = this.#view
     const { turns } = settings
     if (transcript === undefined || turns?.kind !== "semantic_vad" || id !== openId) {
-      return this.terms.judged(id, transcript)
+      return this.#terms.judged(id, transcript)
     }
-    if (id !== this.id) {
-      this.id = id
-      this.known.clear()
+    if (id !== this.#id) {
+      this.#id = id
+      this.#known.clear()
     }
     const text = unfinished(transcript)
-    this.judge(transcript, settings, this.known.get(text))
-    const withinMs = Math.min(mostMs, (this.terms.leftMs() ?? 0) - spareMs)
+    this.#judge(transcript, settings, this.#known.get(text))
+    const withinMs = Math.min(mostMs, (this.#terms.leftMs() ?? 0) - spareMs)
     const asks =
       turns.modelWeight > 0 &&
-      this.canTell &&
+      this.#canTell &&
       text !== "" &&
-      !this.known.has(text) &&
-      this.known.size < mostTexts
-    const { items } = this.terms.conversation.history
-    if (!asks || withinMs <= 0 || hasPictures(items)) return this.terms.judged(id, transcript)
-    this.known.set(text, undefined)
-    this.question = { id, transcript, items: [...items, spokenItem(id, text)], withinMs }
-    this.news.set()
+      !this.#known.has(text) &&
+      this.#known.size < mostTexts
+    const { items } = this.#terms.conversation.history
+    if (!asks || withinMs <= 0 || hasPictures(items)) return this.#terms.judged(id, transcript)
+    this.#known.set(text, undefined)
+    this.#question = { id, transcript, items: [...items, spokenItem(id, text)], withinMs }
+    this.#news.set()
   }
 
   /** Asks the model, one question at a time. Runs as long as the conversation. */
   readonly run: Effect.Effect<never, never, AnswerServices> = Effect.forever(
     Effect.gen({ self: this }, function* (this: SemanticEnds) {
-      yield* this.news.wait
-      this.news.clear()
-      const { question } = this
+      yield* this.#news.wait
+      this.#news.clear()
+      const question = this.#question
       // Speech that goes on, or a newer transcript, ends the question.
-      if (question !== undefined) yield* Effect.raceFirst(this.answer(question), this.news.wait)
+      if (question !== undefined) yield* Effect.raceFirst(this.#answer(question), this.#news.wait)
     }),
   )
 
-  private get view() {
-    return { openId: this.terms.openId(), settings: this.terms.conversation.settings() }
+  get #view() {
+    return { openId: this.#terms.openId(), settings: this.#terms.conversation.settings() }
   }
 
-  private judge(
-    text: string,
-    { turns }: Pick<ConversationSettings, "turns">,
-    rise: number | undefined,
-  ): void {
+  #judge(text: string, { turns }: Pick<ConversationSettings, "turns">, rise: number | undefined): void {
     if (turns === null) return
-    const language = this.terms.language()
+    const language = this.#terms.language()
     const knowsWords = language === undefined || language.startsWith("en")
-    this.terms.judge((ending) =>
+    this.#terms.judge((ending) =>
       semanticSilenceMs(
         turns.eagerness,
         rise === undefined
@@ -135,39 +131,39 @@ export class SemanticEnds {
     )
   }
 
-  private answer(question: Question): Effect.Effect<void, never, AnswerServices> {
+  #answer(question: Question): Effect.Effect<void, never, AnswerServices> {
     return Effect.gen({ self: this }, function* (this: SemanticEnds) {
       const { id, transcript, withinMs } = question
       const beganMs = yield* monotonicMs
-      const found = yield* Effect.timeoutOption(this.ask(question), withinMs)
+      const found = yield* Effect.timeoutOption(this.#ask(question), withinMs)
       const end = Option.getOrElse(found, () => "late" as const)
-      this.terms.conversation.meters.messageEnd(
+      this.#terms.conversation.meters.messageEnd(
         typeof end === "string" ? end : "judged",
         (yield* monotonicMs) - beganMs,
       )
-      if (end === "template") this.canTell = false
-      if (this.question !== question) return
-      this.question = undefined
-      const { openId, settings } = this.view
-      const { trace } = this.terms.conversation
+      if (end === "template") this.#canTell = false
+      if (this.#question !== question) return
+      this.#question = undefined
+      const { openId, settings } = this.#view
+      const { trace } = this.#terms.conversation
       if (typeof end !== "string") {
         const rise = riseOf(end.stops)
-        this.known.set(unfinished(transcript), rise)
+        this.#known.set(unfinished(transcript), rise)
         if (rise !== undefined && id === openId && settings.turns?.kind === "semantic_vad") {
-          this.judge(transcript, settings, rise)
+          this.#judge(transcript, settings, rise)
           if (trace !== undefined) trace.messageEnds++
         }
       }
       // The turn may have ended meanwhile: then there is nothing to prepare.
-      if (id === openId) this.terms.judged(id, transcript)
+      if (id === openId) this.#terms.judged(id, transcript)
     })
   }
 
-  private ask({
+  #ask({
     items,
     withinMs,
   }: Question): Effect.Effect<MessageEnd | NoMessageEnd | "failed", never, AnswerServices> {
-    const { caller, models, settings } = this.terms.conversation
+    const { caller, models, settings } = this.#terms.conversation
     const { instructions, toolChoice, tools } = settings()
     const model = models.writes.entry.id
     const prompt = chatRequestOf({ model, instructions, items, tools, toolChoice, maxTokens: 1 })

@@ -48,50 +48,50 @@ const earlier = ({ end, start, text }: SpokenWord, samples: number): SpokenWord 
 export type VoiceServices = ModelRunServices | SpeechAdmission | UsageLedger
 
 export class Voice {
-  private readonly terms: VoiceTerms
-  private readonly asked: Array<Asked> = []
-  private readonly news = new Signal()
-  private readonly silence = new LeadingSilence(SPEECH_RATE_HZ)
+  readonly #terms: VoiceTerms
+  readonly #asked: Array<Asked> = []
+  readonly #news = new Signal()
+  readonly #silence = new LeadingSilence(SPEECH_RATE_HZ)
   /** Counts the samples of a piece that are sent: they are charged when the scope closes. */
-  private readonly charges = new Map<number, (samples: number) => void>()
+  readonly #charges = new Map<number, (samples: number) => void>()
 
   constructor(terms: VoiceTerms) {
-    this.terms = terms
+    this.#terms = terms
   }
 
   /** The next piece. */
   speak(piece: number, text: string): void {
-    this.asked.push({ piece, text })
-    this.news.set()
+    this.#asked.push({ piece, text })
+    this.#news.set()
   }
 
   /** So many samples of the piece are sent. */
   delivered(piece: number, samples: number): void {
-    this.charges.get(piece)?.(samples)
+    this.#charges.get(piece)?.(samples)
   }
 
   /** Speaks what is asked for. What was sent is charged when the scope closes. */
   run(listener: VoiceListener): Effect.Effect<never, EdgeError, VoiceServices | Scope.Scope> {
     return Effect.gen({ self: this }, function* (this: Voice) {
       for (;;) {
-        const next = this.asked.shift()
+        const next = this.#asked.shift()
         if (next !== undefined) {
-          yield* this.make(next, listener)
+          yield* this.#make(next, listener)
           listener.pieceSpoken()
           continue
         }
-        this.news.clear()
-        yield* this.news.wait
+        this.#news.clear()
+        yield* this.#news.wait
       }
     })
   }
 
-  private make(
+  #make(
     { piece, text }: Asked,
     { sounded }: VoiceListener,
   ): Effect.Effect<void, EdgeError, VoiceServices | Scope.Scope> {
     return Effect.gen({ self: this }, function* (this: Voice) {
-      const { caller, language, maxCharacters, model, preset, speed } = this.terms
+      const { caller, language, maxCharacters, model, preset, speed } = this.#terms
       const spoken = speechTextWithin(text, maxCharacters) ?? ""
       if (spoken.trim() === "") return
       const request = { text: spoken, voice: { preset }, language, speed, priority: "stream" } as const
@@ -113,13 +113,13 @@ export class Voice {
         ),
       )
       if (synthesis === undefined) return
-      this.charges.set(piece, synthesis.delivered)
+      this.#charges.set(piece, synthesis.delivered)
       let dropped = 0
       /** Words of chunks that were silence. */
       let silent: ReadonlyArray<SpokenWord> = []
       synthesis.read({
         take: ({ samples, words = [] }) => {
-          const sounding = this.silence.push(samples)
+          const sounding = this.#silence.push(samples)
           dropped += samples.length - sounding.length
           silent = [...silent, ...words]
           if (sounding.length === 0) return

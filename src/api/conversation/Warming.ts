@@ -20,23 +20,23 @@ type WarmingTerms = Pick<ConversationTerms, "caller" | "history" | "models" | "s
 }
 
 export class Warming {
-  private readonly terms: WarmingTerms
-  private readonly news = new Signal()
-  private items: ReadonlyArray<Item> | undefined
+  readonly #terms: WarmingTerms
+  readonly #news = new Signal()
+  #items: ReadonlyArray<Item> | undefined
   /** The tools that were measured last, and their length as JSON: they may be large, and seldom change. */
-  private measured: { readonly tools: ReadonlyArray<ConversationTool>; readonly characters: number } = {
+  #measured: { readonly tools: ReadonlyArray<ConversationTool>; readonly characters: number } = {
     tools: [],
     characters: 0,
   }
 
   constructor(terms: WarmingTerms) {
-    this.terms = terms
+    this.#terms = terms
   }
 
   /** These items will be read. */
   expect(items: ReadonlyArray<Item>): void {
-    this.items = items
-    this.news.set()
+    this.#items = items
+    this.#news.set()
   }
 
   /** Runs as long as the conversation. */
@@ -44,30 +44,30 @@ export class Warming {
     { self: this },
     function* (this: Warming) {
       for (;;) {
-        yield* this.news.wait
-        this.news.clear()
-        const items = this.items
+        yield* this.#news.wait
+        this.#news.clear()
+        const items = this.#items
         // What it keeps would stay in memory after its items are deleted.
-        this.items = undefined
+        this.#items = undefined
         if (items === undefined) continue
         const reading = Effect.acquireUseRelease(
-          Effect.sync(() => this.terms.history.read()),
-          () => this.read(items),
+          Effect.sync(() => this.#terms.history.read()),
+          () => this.#read(items),
           (ended) => Effect.sync(ended),
         )
         // The newest wins: what is being read for an older one is not needed.
-        yield* Effect.raceFirst(reading, this.news.wait)
+        yield* Effect.raceFirst(reading, this.#news.wait)
       }
     },
   )
 
-  private read(items: ReadonlyArray<Item>): Effect.Effect<void, never, AnswerServices> {
-    const { caller, models, report, settings } = this.terms
+  #read(items: ReadonlyArray<Item>): Effect.Effect<void, never, AnswerServices> {
+    const { caller, models, report, settings } = this.#terms
     const { instructions, toolChoice, tools } = settings()
     const model = models.writes.entry.id
     const prompt = chatRequestOf({ model, instructions, items, tools, toolChoice, maxTokens: 1 })
     if (instructions === "" && tools.length === 0 && items.length === 0) return Effect.void
-    const reading = report.readsAhead(this.charactersOf(prompt, tools))
+    const reading = report.readsAhead(this.#charactersOf(prompt, tools))
     if (reading === undefined) return Effect.void
     // With its first token the prompt has been read.
     const begun = beginChat(caller, prompt, "stream", { terms: { chargedIf: () => false } })
@@ -78,10 +78,10 @@ export class Warming {
     return Effect.ensuring(Effect.ignore(Effect.scoped(read)), Effect.sync(reading.ended))
   }
 
-  private charactersOf({ messages }: ChatRequest, tools: ReadonlyArray<ConversationTool>): number {
-    if (tools !== this.measured.tools)
-      this.measured = { tools, characters: tools.length === 0 ? 0 : JSON.stringify(tools).length }
-    let characters = this.measured.characters
+  #charactersOf({ messages }: ChatRequest, tools: ReadonlyArray<ConversationTool>): number {
+    if (tools !== this.#measured.tools)
+      this.#measured = { tools, characters: tools.length === 0 ? 0 : JSON.stringify(tools).length }
+    let characters = this.#measured.characters
     for (const { content, tool_calls } of messages) {
       for (const call of tool_calls ?? []) characters += call.function.arguments.length
       if (typeof content === "string") characters += content.length

@@ -11,35 +11,35 @@ const pausedMs = 300
 const following = 0.01
 
 export class EchoDoubt implements SpeechDoubt {
-  private readonly detector: EchoDetector
+  readonly #detector: EchoDetector
   /** The time at which a sample arrives without delay is its position in the audio and this, milliseconds. */
-  private offsetMs: number | undefined
+  #offsetMs: number | undefined
   /** Position of the next hop in the audio. */
-  private atMs = 0
+  #atMs = 0
 
   constructor(played: PlayedAudio) {
-    this.detector = new EchoDetector(played)
+    this.#detector = new EchoDetector(played)
   }
 
   /** The hops to come begin at this position of the audio. */
   begins(heardMs: number): void {
-    this.atMs = heardMs
+    this.#atMs = heardMs
   }
 
   /** Audio up to this position has come. */
   arrived(heardMs: number, nowMs: number): void {
     const found = nowMs - heardMs
-    const { offsetMs = found } = this
+    const offsetMs = this.#offsetMs ?? found
     const late = found - offsetMs
-    this.offsetMs = late < 0 || late > pausedMs ? found : offsetMs + late * following
+    this.#offsetMs = late < 0 || late > pausedMs ? found : offsetMs + late * following
   }
 
   hear(energies: Float32Array): void {
-    this.atMs += HOP_MS
-    this.detector.hear(energies, this.atMs + (this.offsetMs ?? 0))
+    this.#atMs += HOP_MS
+    this.#detector.hear(energies, this.#atMs + (this.#offsetMs ?? 0))
   }
 
   get isEcho(): boolean {
-    return this.detector.isEcho
+    return this.#detector.isEcho
   }
 }

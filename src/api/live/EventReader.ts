@@ -88,31 +88,31 @@ export const eventSize: MessageSize = { mostBytes: maxEventBytes, cuts: true }
 const tooLarge = new InvalidRequest({ field: "event", problem: `is larger than ${maxEventBytes} bytes` })
 
 export class EventReader<E, R> {
-  private readonly terms: EventTerms<E, R>
+  readonly #terms: EventTerms<E, R>
 
   constructor(terms: EventTerms<E, R>) {
-    this.terms = terms
+    this.#terms = terms
   }
 
   /** Handles one event of the client. What it costs. */
   readonly take = (frame: string | Uint8Array): Effect.Effect<number, SocketError, R> => {
-    if (frame instanceof CutFrame) return this.refuse(tooLarge, unreadId(frame))
+    if (frame instanceof CutFrame) return this.#refuse(tooLarge, unreadId(frame))
     return typeof frame === "string" || frame instanceof TextFrame
-      ? this.takeText(frame)
-      : this.refuse(new InvalidRequest({ field: "event", problem: "must be a text frame" }), null)
+      ? this.#takeText(frame)
+      : this.#refuse(new InvalidRequest({ field: "event", problem: "must be a text frame" }), null)
   }
 
-  private takeText(frame: Event): Effect.Effect<number, SocketError, R> {
+  #takeText(frame: Event): Effect.Effect<number, SocketError, R> {
     return Effect.catchIf(
-      this.terms.share.hold("event", frame.length, this.read(frame)),
+      this.#terms.share.hold("event", frame.length, this.#read(frame)),
       (error): error is InvalidRequest => error._tag === "InvalidRequest",
-      (error) => this.refuse(error, unreadId(frame)),
+      (error) => this.#refuse(error, unreadId(frame)),
     )
   }
 
-  private read(frame: Event): Effect.Effect<number, SocketError, R> {
+  #read(frame: Event): Effect.Effect<number, SocketError, R> {
     return Effect.gen({ self: this }, function* (this: EventReader<E, R>) {
-      const { carryOut, share } = this.terms
+      const { carryOut, share } = this.#terms
       const paid = looksLikeAudio(frame) ? 0 : frame.length
       yield* share.pay(paid)
       const parsed = yield* Effect.result(parseEvent(frame, keepsAudio))
@@ -121,20 +121,20 @@ export class EventReader<E, R> {
         const { failure } = parsed
         const problem =
           failure._tag === "BodyTooLarge" ? `is larger than ${failure.limitBytes} bytes` : failure.problem
-        return yield* this.refuse(new InvalidRequest({ field: "event", problem }), unreadId(frame))
+        return yield* this.#refuse(new InvalidRequest({ field: "event", problem }), unreadId(frame))
       }
       const event = parsed.success
       yield* share.pay(frame.length - paid - audioCharacters(event))
       return yield* Effect.matchEffect(carryOut(event), {
         onSuccess: Effect.succeed,
         onFailure: (error) =>
-          isSocketError(error) ? Effect.fail(error) : this.refuse(error, eventIdOf(event)),
+          isSocketError(error) ? Effect.fail(error) : this.#refuse(error, eventIdOf(event)),
       })
     })
   }
 
-  private refuse(error: E | InvalidRequest, eventId: string | null): Effect.Effect<number, SocketError> {
-    return Effect.as(this.terms.tellError(error, eventId), 1)
+  #refuse(error: E | InvalidRequest, eventId: string | null): Effect.Effect<number, SocketError> {
+    return Effect.as(this.#terms.tellError(error, eventId), 1)
   }
 
   /** Reads until the client sends nothing for so long, or too many events. `onEvents` runs each time that some have come. */
@@ -153,10 +153,10 @@ export class EventReader<E, R> {
           const cost = yield* this.take(frame)
           if (cost === 0) continue
           if (allowance.spend(cost, yield* monotonicMs)) {
-            yield* this.terms.pace.event(cost)
+            yield* this.#terms.pace.event(cost)
             continue
           }
-          yield* this.terms.tell("error", { error: tooMany })
+          yield* this.#terms.tell("error", { error: tooMany })
           return new CloseEvent(1008, "too many events")
         }
       }

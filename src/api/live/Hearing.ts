@@ -106,100 +106,100 @@ export interface HearingTerms {
 export type TurnTerms = TurnRules | null
 
 export class Hearing {
-  private readonly terms: HearingTerms
-  private seat: Seat
-  private turnTerms: TurnTerms
-  private turns: TurnDetector | undefined
-  private rateHz = pcmRateHz
-  private heardSamples = 0
-  private readonly echo: EchoDoubt | undefined
+  readonly #terms: HearingTerms
+  #seat: Seat
+  #turnTerms: TurnTerms
+  #turns: TurnDetector | undefined
+  #rateHz = pcmRateHz
+  #heardSamples = 0
+  readonly #echo: EchoDoubt | undefined
   /** The silence with which the open turn ended before the newest audio, milliseconds. */
-  private quietMs = 0
-  private resampler = new Resampler(pcmRateHz, LISTEN_RATE_HZ)
+  #quietMs = 0
+  #resampler = new Resampler(pcmRateHz, LISTEN_RATE_HZ)
 
   constructor(terms: HearingTerms, turns: TurnTerms) {
-    this.terms = terms
-    this.seat = terms.seat
-    this.turnTerms = turns
-    this.echo = terms.played === undefined ? undefined : new EchoDoubt(terms.played)
-    this.findTurns()
+    this.#terms = terms
+    this.#seat = terms.seat
+    this.#turnTerms = turns
+    this.#echo = terms.played === undefined ? undefined : new EchoDoubt(terms.played)
+    this.#findTurns()
   }
 
-  private findTurns(): void {
-    const { turnTerms } = this
-    this.echo?.begins(this.heardMs)
-    this.turns =
+  #findTurns(): void {
+    const turnTerms = this.#turnTerms
+    this.#echo?.begins(this.heardMs)
+    this.#turns =
       turnTerms === null
         ? undefined
-        : new TurnDetector(speechWeights, turnTerms, this.heardSamples, this.echo)
+        : new TurnDetector(speechWeights, turnTerms, this.#heardSamples, this.#echo)
   }
 
   /** From now on turns are found like this. */
   setTurns(turns: TurnTerms): void {
     const same = (["silenceMs", "prefixMs", "threshold", "judges"] as const).every(
-      (rule) => turns?.[rule] === this.turnTerms?.[rule],
+      (rule) => turns?.[rule] === this.#turnTerms?.[rule],
     )
     if (same) return
-    this.turnTerms = turns
-    this.findTurns()
+    this.#turnTerms = turns
+    this.#findTurns()
   }
 
   /** The present silence ends the open turn when it is as long as this says of the end of its speech (Prosody). */
   judge(silenceOf: (ending: Float32Array) => number): void {
-    const ending = this.turns?.ending
-    if (ending !== undefined) this.turns?.setSilence(silenceOf(ending))
+    const ending = this.#turns?.ending
+    if (ending !== undefined) this.#turns?.setSilence(silenceOf(ending))
   }
 
   /** Milliseconds until the present silence ends the open turn, if it lasts; undefined where there is none. */
   get leftMs(): number | undefined {
-    const pause = this.turns?.pause
+    const pause = this.#turns?.pause
     return pause === undefined || pause.quietMs === 0 ? undefined : pause.endsAtMs - pause.quietMs
   }
 
   /** All audio so far, milliseconds. */
   get heardMs(): number {
-    return samplesToMs(this.heardSamples, LISTEN_RATE_HZ)
+    return samplesToMs(this.#heardSamples, LISTEN_RATE_HZ)
   }
 
   /** Audio comes at this rate from now on. */
   setRate(rateHz: number): void {
-    if (rateHz === this.rateHz) return
-    this.rateHz = rateHz
-    this.resampler = new Resampler(rateHz, LISTEN_RATE_HZ)
+    if (rateHz === this.#rateHz) return
+    this.#rateHz = rateHz
+    this.#resampler = new Resampler(rateHz, LISTEN_RATE_HZ)
   }
 
   /** The open item's audio is complete. False where there is none. */
   get commit(): Effect.Effect<boolean, SocketError> {
-    return this.terms.items.commit
+    return this.#terms.items.commit
   }
 
   readonly clear: Effect.Effect<void> = Effect.suspend(() => {
-    this.resampler = new Resampler(this.rateHz, LISTEN_RATE_HZ)
-    this.findTurns()
-    return this.terms.items.clear
+    this.#resampler = new Resampler(this.#rateHz, LISTEN_RATE_HZ)
+    this.#findTurns()
+    return this.#terms.items.clear
   })
 
   /** Takes a lease of another model or with other settings for the items to come; items that have begun end on the old one. */
   readonly move: Effect.Effect<void, EdgeError, LiveServices> = Effect.gen(
     { self: this },
     function* (this: Hearing) {
-      const { items, reseat } = this.terms
-      const seat = yield* reseat(this.seat.place)
+      const { items, reseat } = this.#terms
+      const seat = yield* reseat(this.#seat.place)
       // Not awaited: an item that is still open ends with an event that comes after this one.
-      yield* items.afterwards(this.seat.leave)
-      this.seat = seat
+      yield* items.afterwards(this.#seat.leave)
+      this.#seat = seat
     },
   )
 
-  private readonly begin = Effect.gen({ self: this }, function* (this: Hearing) {
-    const { admit, items } = this.terms
+  readonly #begin = Effect.gen({ self: this }, function* (this: Hearing) {
+    const { admit, items } = this.#terms
     if (items.waiting >= maxWaiting) {
       return yield* new InvalidRequest({ field: "audio", problem: "comes faster than it is transcribed" })
     }
     yield* admit
     // A reload of the catalog has replaced the model since the last item.
-    if (!this.seat.place.isCurrent()) yield* this.move
-    return yield* items.begin(this.seat.place, this.seat.entry)
+    if (!this.#seat.place.isCurrent()) yield* this.move
+    return yield* items.begin(this.#seat.place, this.#seat.entry)
   })
 
   /** Takes an event's audio, in slices, each when the pace allows it. How much it is, milliseconds. */
@@ -207,35 +207,35 @@ export class Hearing {
     { self: this },
     function* (this: Hearing, audio: AudioText, form: AudioForm) {
       yield* checkAudio(audio, form)
-      const bytesPerSecond = form === "pcm" ? this.rateHz * BYTES_PER_SAMPLE : this.rateHz
+      const bytesPerSecond = form === "pcm" ? this.#rateHz * BYTES_PER_SAMPLE : this.#rateHz
       // Eight characters are six bytes: whole samples.
       const sliceChars = Math.floor((bytesPerSecond * sliceSeconds) / 6) * 8
       let count = 0
       for (let at = 0; at < audio.length; at += sliceChars) {
         const samples = samplesOf(partOf(audio, at, Math.min(audio.length, at + sliceChars)), form)
-        const seconds = samplesToSeconds(samples.length, this.rateHz)
-        const took = yield* this.terms.pace.take(seconds, this.turns === undefined ? resamplingWork : 1)
-        yield* this.hearSome(samples, took)
+        const seconds = samplesToSeconds(samples.length, this.#rateHz)
+        const took = yield* this.#terms.pace.take(seconds, this.#turns === undefined ? resamplingWork : 1)
+        yield* this.#hearSome(samples, took)
         count += samples.length
       }
-      return samplesToMs(count, this.rateHz)
+      return samplesToMs(count, this.#rateHz)
     },
   )
 
-  private readonly hearSome = Effect.fnUntraced(
+  readonly #hearSome = Effect.fnUntraced(
     { self: this },
     function* (this: Hearing, samples: Int16Array, took: (tookMs: number) => void) {
-      const { items, onSpeech, onTurn, tell } = this.terms
+      const { items, onSpeech, onTurn, tell } = this.#terms
       const nowMs = yield* monotonicMs
       const beganMs = performance.now()
-      const resampled = this.resampler.push(samples)
-      this.heardSamples += resampled.length
-      this.echo?.arrived(this.heardMs, nowMs)
-      const steps = this.turns?.push(resampled) ?? []
+      const resampled = this.#resampler.push(samples)
+      this.#heardSamples += resampled.length
+      this.#echo?.arrived(this.heardMs, nowMs)
+      const steps = this.#turns?.push(resampled) ?? []
       took(performance.now() - beganMs)
-      if (this.turns === undefined) {
+      if (this.#turns === undefined) {
         if (resampled.length === 0) return
-        if (!items.isOpen) yield* this.begin
+        if (!items.isOpen) yield* this.#begin
         if (!items.push(resampled, nowMs)) return yield* items.noMemory
         return
       }
@@ -252,7 +252,7 @@ export class Hearing {
           continue
         }
         // An item that reached its limit is complete; further speech begins another.
-        const item_id = (items.isOpen ? items.openId : undefined) ?? (yield* this.begin)
+        const item_id = (items.isOpen ? items.openId : undefined) ?? (yield* this.#begin)
         // Its item may be open already: the client ended the turns itself until its settings changed.
         if (turn.step === "started") {
           yield* tell("input_audio_buffer.speech_started", {
@@ -263,10 +263,10 @@ export class Hearing {
         }
         if (!items.push(turn.samples, nowMs)) isLeftOut = true
       }
-      const { pause } = this.turns
+      const { pause } = this.#turns
       const quietMs = pause?.quietMs ?? 0
-      if (quietMs < this.quietMs) items.resumed()
-      this.quietMs = quietMs
+      if (quietMs < this.#quietMs) items.resumed()
+      this.#quietMs = quietMs
       if (pause !== undefined && quietMs > 0) items.paused(pause)
       if (isLeftOut) return yield* items.noMemory
     },

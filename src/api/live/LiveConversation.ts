@@ -114,23 +114,23 @@ const takeText = (session: LiveSession<LiveError>, frame: string): Effect.Effect
 
 /** Detected speech in a session's audio: the reader puts audio in, a fiber of its own sends events. */
 class SpeechNews {
-  private readonly detector = new VoiceActivityDetector(speechWeights)
+  readonly #detector = new VoiceActivityDetector(speechWeights)
   /** Bounded by the session's audio: speech starts and stops at most twice a second. */
-  private events: Array<SpeechEvent> = []
-  private readonly filled = new Signal()
+  #events: Array<SpeechEvent> = []
+  readonly #filled = new Signal()
 
   hear(frame: Uint8Array): void {
-    const events = this.detector.push(bytesToS16(frame))
+    const events = this.#detector.push(bytesToS16(frame))
     if (events.length === 0) return
-    this.events.push(...events)
-    this.filled.set()
+    this.#events.push(...events)
+    this.#filled.set()
   }
 
   readonly take: Effect.Effect<ReadonlyArray<SpeechEvent>> = Effect.suspend(() =>
-    Effect.map(this.filled.wait, () => {
-      const { events } = this
-      this.events = []
-      this.filled.clear()
+    Effect.map(this.#filled.wait, () => {
+      const events = this.#events
+      this.#events = []
+      this.#filled.clear()
       return events
     }),
   )

@@ -94,36 +94,36 @@ export interface RealtimeItemsTerms {
 }
 
 export class RealtimeItems {
-  private readonly tell: Tell
-  private readonly places: ItemPlaces
-  private readonly caller: Principal
-  private readonly scope: Scope.Scope
-  private readonly held: Holding
+  readonly #tell: Tell
+  readonly #places: ItemPlaces
+  readonly #caller: Principal
+  readonly #scope: Scope.Scope
+  readonly #held: Holding
   /** The client uses the protocol's first event names. */
-  private readonly older: boolean
-  private current: Item | undefined
-  private readonly unfinished = new Set<Item>()
+  readonly #older: boolean
+  #current: Item | undefined
+  readonly #unfinished = new Set<Item>()
 
   constructor({ caller, held, older, scope, tell }: RealtimeItemsTerms, places = onlySpeech()) {
-    this.held = held
-    this.older = older
-    this.places = places
-    this.tell = tell
-    this.caller = caller
-    this.scope = scope
+    this.#held = held
+    this.#older = older
+    this.#places = places
+    this.#tell = tell
+    this.#caller = caller
+    this.#scope = scope
   }
 
   get isOpen(): boolean {
-    return this.current !== undefined && !this.current.session.hasEnded
+    return this.#current !== undefined && !this.#current.session.hasEnded
   }
 
   get openId(): string | undefined {
-    return this.current?.id
+    return this.#current?.id
   }
 
   /** Audio of the open item. */
   get openSeconds(): number {
-    return this.current?.session.seconds ?? 0
+    return this.#current?.session.seconds ?? 0
   }
 
   /** An item begins; the one before has been committed. */
@@ -140,21 +140,21 @@ export class RealtimeItems {
         committed: false,
         heldBytes: 0,
       }
-      this.current = item
-      this.unfinished.add(item)
-      item.fiber = yield* Effect.forkIn(this.life(item, entry), this.scope, { startImmediately: true })
+      this.#current = item
+      this.#unfinished.add(item)
+      item.fiber = yield* Effect.forkIn(this.#life(item, entry), this.#scope, { startImmediately: true })
       return item.id
     },
   )
 
   /** Audio for the open item. False if there is no memory for it: then it is left out. */
   push(samples: Int16Array, nowMs: number): boolean {
-    const { current } = this
+    const current = this.#current
     if (current === undefined || current.session.hasEnded) return true
     const { session } = current
     const grown = session.heldSamples * BYTES_PER_SAMPLE + samples.byteLength - current.heldBytes
-    if (grown > 0 && !this.held.take(grown)) return false
-    if (grown < 0) this.held.giveBack(-grown)
+    if (grown > 0 && !this.#held.take(grown)) return false
+    if (grown < 0) this.#held.giveBack(-grown)
     current.heldBytes += grown
     session.push(s16ToBytes(samples), nowMs)
     if (session.seconds > current.reservedSeconds) current.isLonger.set()
@@ -163,19 +163,21 @@ export class RealtimeItems {
 
   /** The refusal of audio for which there is no memory. */
   get noMemory(): InvalidRequest {
-    return noMemory("audio", this.held)
+    return noMemory("audio", this.#held)
   }
 
   /** The open item's audio ends with this silence so far. */
   paused(pause: Pause): void {
-    const { current, places } = this
+    const current = this.#current
+    const places = this.#places
     if (current === undefined || places.foreseen === undefined) return
     current.session.paused(pause, places.lately?.())
   }
 
   /** Speech goes on after a silence. */
   resumed(): void {
-    const { current, places } = this
+    const current = this.#current
+    const places = this.#places
     if (current === undefined || places.foreseen === undefined) return
     current.session.resumed()
     places.foreseen(current.id, undefined)
@@ -186,16 +188,16 @@ export class RealtimeItems {
    * length that was left out, milliseconds.
    */
   leaveOutUnheard(): number {
-    return samplesToMs(this.current?.session.leaveOutUnheard() ?? 0, LISTEN_RATE_HZ)
+    return samplesToMs(this.#current?.session.leaveOutUnheard() ?? 0, LISTEN_RATE_HZ)
   }
 
   /** The open item's audio is complete. False where there is none. */
   readonly commit: Effect.Effect<boolean, SocketError> = Effect.gen(
     { self: this },
     function* (this: RealtimeItems) {
-      const item = this.current
+      const item = this.#current
       if (item === undefined) return false
-      yield* this.announce(item)
+      yield* this.#announce(item)
       item.session.stop("stop")
       return true
     },
@@ -203,20 +205,20 @@ export class RealtimeItems {
 
   /** Drops the open item; what was transcribed of it is charged. */
   readonly clear: Effect.Effect<void> = Effect.suspend(() => {
-    const item = this.current
-    this.current = undefined
+    const item = this.#current
+    this.#current = undefined
     return item?.fiber === undefined ? Effect.void : Fiber.interrupt(item.fiber)
   })
 
   /** Items that have no transcript yet. */
   get waiting(): number {
-    return this.unfinished.size
+    return this.#unfinished.size
   }
 
   /** Completes when every item has its transcript. */
   readonly finished: Effect.Effect<void, SocketError> = Effect.suspend(() =>
     Effect.forEach(
-      [...this.unfinished],
+      [...this.#unfinished],
       ({ fiber }) => (fiber === undefined ? Effect.void : Fiber.join(fiber)),
       {
         discard: true,
@@ -227,33 +229,33 @@ export class RealtimeItems {
   /** Runs this once the present items have their transcripts. */
   readonly afterwards = (run: Effect.Effect<void>): Effect.Effect<void> =>
     Effect.asVoid(
-      Effect.forkIn(Effect.andThen(Effect.ignore(this.finished), run), this.scope, {
+      Effect.forkIn(Effect.andThen(Effect.ignore(this.finished), run), this.#scope, {
         startImmediately: true,
       }),
     )
 
-  private readonly announce = (item: Item): Effect.Effect<void, SocketError> =>
+  readonly #announce = (item: Item): Effect.Effect<void, SocketError> =>
     Effect.suspend(() => {
       if (item.committed) return Effect.void
       item.committed = true
-      if (this.current === item) this.current = undefined
-      const previous_item_id = this.places.add(item.id)
+      if (this.#current === item) this.#current = undefined
+      const previous_item_id = this.#places.add(item.id)
       const about = { previous_item_id, item: itemObject(item.id, null) }
-      const committed = this.tell("input_audio_buffer.committed", { previous_item_id, item_id: item.id })
-      const told = this.older
+      const committed = this.#tell("input_audio_buffer.committed", { previous_item_id, item_id: item.id })
+      const told = this.#older
         ? ["conversation.item.created"]
         : ["conversation.item.added", "conversation.item.done"]
       return Effect.andThen(
         committed,
-        Effect.forEach(told, (type) => this.tell(type, about), { discard: true }),
+        Effect.forEach(told, (type) => this.#tell(type, about), { discard: true }),
       )
     })
 
-  private tellTranscript(type: string, event: object): Effect.Effect<void, SocketError> {
-    return this.places.tellsTranscripts() ? this.tell(type, event) : Effect.void
+  #tellTranscript(type: string, event: object): Effect.Effect<void, SocketError> {
+    return this.#places.tellsTranscripts() ? this.#tell(type, event) : Effect.void
   }
 
-  private life(item: Item, entry: ModelEntry): Effect.Effect<void, SocketError, UsageLedger> {
+  #life(item: Item, entry: ModelEntry): Effect.Effect<void, SocketError, UsageLedger> {
     const { id, session } = item
     let failed = false
     let said = ""
@@ -262,27 +264,27 @@ export class RealtimeItems {
       said = text
       return fresh === ""
         ? Effect.void
-        : this.tellTranscript(`${transcription}.delta`, { item_id: id, content_index: 0, delta: fresh })
+        : this.#tellTranscript(`${transcription}.delta`, { item_id: id, content_index: 0, delta: fresh })
     }
     const captions = Effect.forever(
       Effect.flatMap(session.nextHypothesis, (hypothesis) => {
         const stable = stableText(hypothesis)
-        if (stable.length > said.length) this.places.lasting?.(id, stable)
+        if (stable.length > said.length) this.#places.lasting?.(id, stable)
         return delta(stable)
       }),
     )
     const previews = Effect.forever(
       Effect.map(session.nextPreview, (preview) => {
-        if (preview !== undefined) this.places.foreseen?.(id, preview.text)
+        if (preview !== undefined) this.#places.foreseen?.(id, preview.text)
       }),
     )
     const completed = ({ hypothesis }: FinalResult) =>
       Effect.gen({ self: this }, function* (this: RealtimeItems) {
         // The session may have ended by itself: at its limit, or because the node stops.
-        yield* this.announce(item)
+        yield* this.#announce(item)
         yield* delta(hypothesis.text)
-        this.places.transcribed(id, hypothesis.text)
-        yield* this.tellTranscript(`${transcription}.completed`, {
+        this.#places.transcribed(id, hypothesis.text)
+        yield* this.#tellTranscript(`${transcription}.completed`, {
           item_id: id,
           content_index: 0,
           transcript: hypothesis.text,
@@ -294,13 +296,13 @@ export class RealtimeItems {
       session.stop("stop")
       const error = { type, code: "transcription_failed", message, param: null }
       return Effect.gen({ self: this }, function* (this: RealtimeItems) {
-        yield* this.announce(item)
-        this.places.transcribed(id, undefined)
-        yield* this.tellTranscript(`${transcription}.failed`, { item_id: id, content_index: 0, error })
+        yield* this.#announce(item)
+        this.#places.transcribed(id, undefined)
+        yield* this.#tellTranscript(`${transcription}.failed`, { item_id: id, content_index: 0, error })
       })
     }
     return Effect.gen({ self: this }, function* (this: RealtimeItems) {
-      const { more } = yield* payFor(this.caller, entry, () => chargedSamples(session, failed))
+      const { more } = yield* payFor(this.#caller, entry, () => chargedSamples(session, failed))
       const paying = Effect.forever(
         Effect.gen(function* () {
           yield* item.isLonger.wait
@@ -309,7 +311,7 @@ export class RealtimeItems {
           item.isLonger.clear()
         }),
       )
-      const telling = this.places.foreseen === undefined ? captions : Effect.raceFirst(captions, previews)
+      const telling = this.#places.foreseen === undefined ? captions : Effect.raceFirst(captions, previews)
       yield* completed(yield* Effect.raceAllFirst([session.run, telling, paying]))
     }).pipe(
       Effect.catchIf(
@@ -325,11 +327,11 @@ export class RealtimeItems {
       Effect.scoped,
       Effect.ensuring(
         Effect.sync(() => {
-          if (session.previewMs !== undefined) this.places.previewed?.(session.previewMs)
+          if (session.previewMs !== undefined) this.#places.previewed?.(session.previewMs)
           // One that is cleared before it has run has to end, too.
           session.stop("stop")
-          this.unfinished.delete(item)
-          this.held.giveBack(item.heldBytes)
+          this.#unfinished.delete(item)
+          this.#held.giveBack(item.heldBytes)
         }),
       ),
     )

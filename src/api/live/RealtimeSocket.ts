@@ -37,28 +37,28 @@ export type SocketHearing = Omit<HearingTerms, "reseat"> & {
 }
 
 export class RealtimeSocket {
-  private readonly id: string
-  private readonly tell: Tell
-  private readonly hearing: Hearing
-  private readonly older: boolean
-  private settings: RealtimeSettings
+  readonly #id: string
+  readonly #tell: Tell
+  readonly #hearing: Hearing
+  readonly #older: boolean
+  #settings: RealtimeSettings
 
   constructor(id: string, settings: RealtimeSettings, hears: SocketHearing, older: boolean) {
     const { reseat, ...terms } = hears
-    this.id = id
-    this.tell = terms.tell
-    this.settings = settings
-    this.older = older
-    this.hearing = new Hearing(
-      { ...terms, reseat: (replaced) => reseat(this.settings, replaced) },
+    this.#id = id
+    this.#tell = terms.tell
+    this.#settings = settings
+    this.#older = older
+    this.#hearing = new Hearing(
+      { ...terms, reseat: (replaced) => reseat(this.#settings, replaced) },
       settings.turns,
     )
   }
 
   readonly created = Effect.suspend(() =>
-    this.older
-      ? this.tell("transcription_session.created", { session: olderSessionObject(this.id, this.settings) })
-      : this.tell("session.created", { session: sessionObject(this.id, this.settings) }),
+    this.#older
+      ? this.#tell("transcription_session.created", { session: olderSessionObject(this.#id, this.#settings) })
+      : this.#tell("session.created", { session: sessionObject(this.#id, this.#settings) }),
   )
 
   /** Handles one event of the client. What it costs (EventReader). */
@@ -66,31 +66,31 @@ export class RealtimeSocket {
     Effect.gen({ self: this }, function* (this: RealtimeSocket) {
       const { type } = yield* decodeAny(event)
       if (type === "input_audio_buffer.append") {
-        return appendCost(yield* this.hearing.hear((yield* decodeAppend(event)).audio, "pcm"))
+        return appendCost(yield* this.#hearing.hear((yield* decodeAppend(event)).audio, "pcm"))
       }
-      yield* this.command(type, event)
+      yield* this.#command(type, event)
       return 1
     })
 
-  private command(type: string, event: unknown): Effect.Effect<void, EdgeError | SocketError, LiveServices> {
+  #command(type: string, event: unknown): Effect.Effect<void, EdgeError | SocketError, LiveServices> {
     return Effect.gen({ self: this }, function* (this: RealtimeSocket) {
       switch (type) {
         case "input_audio_buffer.commit":
-          if (yield* this.hearing.commit) return
+          if (yield* this.#hearing.commit) return
           return yield* new InvalidRequest({ field: "input_audio_buffer", problem: "is empty" })
         case "input_audio_buffer.clear":
-          yield* this.hearing.clear
-          return yield* this.tell("input_audio_buffer.cleared")
+          yield* this.#hearing.clear
+          return yield* this.#tell("input_audio_buffer.cleared")
         case "session.update": {
           const change = (yield* decodeUpdate(event)).session.audio?.input ?? {}
-          yield* this.change(withChange(this.settings, change))
-          return yield* this.tell("session.updated", { session: sessionObject(this.id, this.settings) })
+          yield* this.#change(withChange(this.#settings, change))
+          return yield* this.#tell("session.updated", { session: sessionObject(this.#id, this.#settings) })
         }
         case "transcription_session.update": {
           const change = changeOf((yield* decodeOlderUpdate(event)).session)
-          yield* this.change(withChange(this.settings, change))
-          const session = olderSessionObject(this.id, this.settings)
-          return yield* this.tell("transcription_session.updated", { session })
+          yield* this.#change(withChange(this.#settings, change))
+          const session = olderSessionObject(this.#id, this.#settings)
+          return yield* this.#tell("transcription_session.updated", { session })
         }
         default:
           return yield* new InvalidRequest({
@@ -103,7 +103,7 @@ export class RealtimeSocket {
 
   readonly tellError = (error: EdgeError, eventId: string | null): Effect.Effect<void, SocketError> => {
     const param = error._tag === "InvalidRequest" ? error.field : null
-    const told = this.tell("error", {
+    const told = this.#tell("error", {
       error: {
         type: errorType(error),
         code: error._tag,
@@ -116,23 +116,23 @@ export class RealtimeSocket {
   }
 
   /** Another model, language or prompt applies to the next item; a running one keeps its own. */
-  private readonly change = Effect.fnUntraced(
+  readonly #change = Effect.fnUntraced(
     { self: this },
     function* (this: RealtimeSocket, asked: RealtimeSettings) {
-      const before = this.settings
+      const before = this.#settings
       // Session events have the model's id, whichever alias was requested.
       const next = { ...asked, model: yield* modelId(asked.model) }
-      this.settings = next
+      this.#settings = next
       const isOther =
         next.model !== before.model || next.language !== before.language || next.prompt !== before.prompt
       if (isOther) {
-        yield* Effect.tapError(this.hearing.move, () =>
+        yield* Effect.tapError(this.#hearing.move, () =>
           Effect.sync(() => {
-            this.settings = before
+            this.#settings = before
           }),
         )
       }
-      this.hearing.setTurns(next.turns)
+      this.#hearing.setTurns(next.turns)
     },
   )
 }

@@ -66,22 +66,22 @@ export const CurrentRealtimeBudget = Context.Reference<RealtimeBudget>("edgewise
 export class SocketShare {
   /** The memory that this socket holds. */
   readonly held: Holding
-  private readonly budget: RealtimeBudget
-  private readonly user: string
+  readonly #budget: RealtimeBudget
+  readonly #user: string
 
   constructor(budget: RealtimeBudget, user: string) {
-    this.budget = budget
-    this.user = user
+    this.#budget = budget
+    this.#user = user
     this.held = budget.memory.open(user)
   }
 
   /** Waits until so many bytes of a large event may be handled. Each waits for those that asked before. */
   pay(bytes: number): Effect.Effect<void> {
-    return bytes <= largeBytes ? Effect.void : this.payLarge(bytes)
+    return bytes <= largeBytes ? Effect.void : this.#payLarge(bytes)
   }
 
-  private payLarge(bytes: number): Effect.Effect<void> {
-    const { all, traffic } = this.budget
+  #payLarge(bytes: number): Effect.Effect<void> {
+    const { all, traffic } = this.#budget
     const turn = (limiter: GcraLimiter, whose: string) =>
       Effect.flatMap(monotonicMs, (nowMs) => {
         const waitMs = limiter.waitMs(whose, nowMs)
@@ -89,7 +89,7 @@ export class SocketShare {
         return Effect.sleep(waitMs)
       })
     // A user's own turn comes first: those that wait for it keep no other user waiting.
-    return Effect.andThen(turn(traffic, this.user), turn(all, "all"))
+    return Effect.andThen(turn(traffic, this.#user), turn(all, "all"))
   }
 
   /**

@@ -71,12 +71,12 @@ const otherItem = "must be message, function_call, function_call_output or reaso
 class Messages {
   readonly placed: Array<Placed> = []
   /** Of reasoning items that the next assistant item belongs to. */
-  private thoughts: Array<string> = []
+  #thoughts: Array<string> = []
 
   push(message: ChatMessage, content: string, callId = content): Placed {
     const calls: Array<Call> = []
-    const reasoning = this.thoughts.join("\n\n")
-    this.thoughts = []
+    const reasoning = this.#thoughts.join("\n\n")
+    this.#thoughts = []
     const hasThoughts = message.role === "assistant" && reasoning !== ""
     const made: Placed = {
       message: {
@@ -94,13 +94,13 @@ class Messages {
   add(item: InputItem, path: string): InvalidRequest | undefined {
     switch (item.type ?? "message") {
       case "message":
-        return this.addMessage(item, path)
+        return this.#addMessage(item, path)
       case "function_call":
-        return this.addCall(item, path)
+        return this.#addCall(item, path)
       case "function_call_output":
-        return this.addResult(item, path)
+        return this.#addResult(item, path)
       case "reasoning":
-        this.thoughts.push(thoughtsOf(item))
+        this.#thoughts.push(thoughtsOf(item))
         return undefined
       case "item_reference":
         return refusal(`${path}.type`, storedItem)
@@ -109,7 +109,7 @@ class Messages {
     }
   }
 
-  private addMessage({ content, role }: InputItem, path: string): InvalidRequest | undefined {
+  #addMessage({ content, role }: InputItem, path: string): InvalidRequest | undefined {
     if (role === undefined || role === null) return required(`${path}.role`)
     if (content === undefined || content === null) return required(`${path}.content`)
     const read = contentOf(content, `${path}.content`)
@@ -118,7 +118,7 @@ class Messages {
   }
 
   /** Calls of one reply are calls of one message, that with the text before them if there is one. */
-  private addCall({ arguments: text, call_id, name }: InputItem, path: string): InvalidRequest | undefined {
+  #addCall({ arguments: text, call_id, name }: InputItem, path: string): InvalidRequest | undefined {
     if (!call_id) return required(`${path}.call_id`)
     if (name === undefined || name === null) return required(`${path}.name`)
     if (!isName(name)) {
@@ -126,13 +126,13 @@ class Messages {
     }
     if (text === undefined || text === null) return required(`${path}.arguments`)
     const last = this.placed.at(-1)
-    const isOpen = last?.message.role === "assistant" && this.thoughts.length === 0
+    const isOpen = last?.message.role === "assistant" && this.#thoughts.length === 0
     const at = isOpen ? last : this.push({ role: "assistant", content: null }, path)
     at.calls.push({ id: call_id, type: "function", function: { name, arguments: text } })
     at.places.calls.push(path)
   }
 
-  private addResult({ call_id, output }: InputItem, path: string): InvalidRequest | undefined {
+  #addResult({ call_id, output }: InputItem, path: string): InvalidRequest | undefined {
     if (!call_id) return required(`${path}.call_id`)
     if (output === undefined || output === null) return required(`${path}.output`)
     const content = contentOf(output, `${path}.output`)

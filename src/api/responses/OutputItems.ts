@@ -47,28 +47,28 @@ const none: ReadonlyArray<string> = []
 
 export class OutputItems implements Reader<TextDelta> {
   readonly items: Array<Item> = []
-  private open: Item | undefined
-  private readonly newId: () => string
-  private readonly logprobs: boolean
-  private readonly listener: ItemListener | undefined
+  #open: Item | undefined
+  readonly #newId: () => string
+  readonly #logprobs: boolean
+  readonly #listener: ItemListener | undefined
 
   /** @param logprobs whether the reply has log probabilities */
   constructor(newId: () => string, logprobs: boolean, listener?: ItemListener) {
-    this.newId = newId
-    this.logprobs = logprobs
-    this.listener = listener
+    this.#newId = newId
+    this.#logprobs = logprobs
+    this.#listener = listener
   }
 
   take({ detail, text }: TextDelta): void {
-    if (detail === undefined) this.text(text, none)
-    else this.detailed(detail, text)
+    if (detail === undefined) this.#text(text, none)
+    else this.#detailed(detail, text)
   }
 
-  private detailed({ logprobs, part }: DeltaDetail, text: string): void {
+  #detailed({ logprobs, part }: DeltaDetail, text: string): void {
     switch (part?.kind) {
       case undefined: {
-        const wanted = this.logprobs ? (logprobs ?? []) : []
-        this.text(
+        const wanted = this.#logprobs ? (logprobs ?? []) : []
+        this.#text(
           text,
           wanted.map((sampled) => JSON.stringify(chatLogprob(sampled))),
         )
@@ -77,73 +77,73 @@ export class OutputItems implements Reader<TextDelta> {
       case "reasoning": {
         if (text === "") return
         const item =
-          this.open?.kind === "reasoning"
-            ? this.open
-            : this.add({ kind: "reasoning", id: `rs_${this.newId()}`, status: "in_progress", text: "" })
-        this.grow(item, text, none)
+          this.#open?.kind === "reasoning"
+            ? this.#open
+            : this.#add({ kind: "reasoning", id: `rs_${this.#newId()}`, status: "in_progress", text: "" })
+        this.#grow(item, text, none)
         return
       }
       case "call":
-        this.add({
+        this.#add({
           kind: "call",
-          id: `fc_${this.newId()}`,
+          id: `fc_${this.#newId()}`,
           status: "in_progress",
           call: part.call,
-          callId: `call_${this.newId()}`,
+          callId: `call_${this.#newId()}`,
           name: part.name,
           text: "",
         })
         return
       case "arguments":
         // The arguments of a call end where the next item begins, so they always belong to the open one.
-        if (text === "" || this.open?.kind !== "call" || this.open.call !== part.call) return
-        this.grow(this.open, text, none)
+        if (text === "" || this.#open?.kind !== "call" || this.#open.call !== part.call) return
+        this.#grow(this.#open, text, none)
     }
   }
 
-  private text(text: string, logprobs: ReadonlyArray<string>): void {
+  #text(text: string, logprobs: ReadonlyArray<string>): void {
     if (text === "" && logprobs.length === 0) return
-    const item = this.open?.kind === "message" ? this.open : this.addMessage()
+    const item = this.#open?.kind === "message" ? this.#open : this.#addMessage()
     for (const one of logprobs) item.logprobs.push(one)
-    this.grow(item, text, logprobs)
+    this.#grow(item, text, logprobs)
   }
 
-  private addMessage(): MessageItem {
-    const id = `msg_${this.newId()}`
-    return this.add({ kind: "message", id, status: "in_progress", text: "", logprobs: [] })
+  #addMessage(): MessageItem {
+    const id = `msg_${this.#newId()}`
+    return this.#add({ kind: "message", id, status: "in_progress", text: "", logprobs: [] })
   }
 
-  private add<I extends Item>(item: I): I {
-    this.close("completed")
+  #add<I extends Item>(item: I): I {
+    this.#close("completed")
     this.items.push(item)
-    this.open = item
-    this.listener?.added(item, this.items.length - 1)
+    this.#open = item
+    this.#listener?.added(item, this.items.length - 1)
     return item
   }
 
-  private grow(item: Item, piece: string, logprobs: ReadonlyArray<string>): void {
+  #grow(item: Item, piece: string, logprobs: ReadonlyArray<string>): void {
     item.text += piece
-    this.listener?.grew(item, this.items.length - 1, piece, logprobs)
+    this.#listener?.grew(item, this.items.length - 1, piece, logprobs)
   }
 
-  private close(status: Status): void {
-    const { open } = this
+  #close(status: Status): void {
+    const open = this.#open
     if (open === undefined) return
     open.status = status
-    this.open = undefined
-    this.listener?.done(open, this.items.length - 1)
+    this.#open = undefined
+    this.#listener?.done(open, this.items.length - 1)
   }
 
   /** The generation has ended. An answer without text and calls is a message without text. */
   end(finish: GenerateFinish): void {
     const isCut = finish === "length"
-    if (!isCut && this.items.every(({ kind }) => kind === "reasoning")) this.addMessage()
-    this.close(isCut ? "incomplete" : "completed")
+    if (!isCut && this.items.every(({ kind }) => kind === "reasoning")) this.#addMessage()
+    this.#close(isCut ? "incomplete" : "completed")
   }
 
   /** The generation has failed: the open item stays incomplete, and the listener is not called. */
   fail(): void {
-    if (this.open !== undefined) this.open.status = "incomplete"
-    this.open = undefined
+    if (this.#open !== undefined) this.#open.status = "incomplete"
+    this.#open = undefined
   }
 }

@@ -69,26 +69,26 @@ export interface ResponseState {
 }
 
 export class ResponseRecord {
-  private readonly head: string
-  private readonly echo: string
-  private readonly summary: boolean
+  readonly #head: string
+  readonly #echo: string
+  readonly #summary: boolean
 
   constructor({ created_at, id, model }: ResponseHead, echo: ResponsesEcho) {
-    this.head = JSON.stringify({ id, object: "response", created_at, model }).slice(0, -1)
-    this.echo = JSON.stringify(echo).slice(1)
-    this.summary = echo.reasoning.summary !== null
+    this.#head = JSON.stringify({ id, object: "response", created_at, model }).slice(0, -1)
+    this.#echo = JSON.stringify(echo).slice(1)
+    this.#summary = echo.reasoning.summary !== null
   }
 
   /** The reply as JSON. */
   of({ completedAt, error, items, status, usage }: ResponseState): string {
-    const output = items.map((item) => itemOf(item, { summary: this.summary, logprobs: true }))
+    const output = items.map((item) => itemOf(item, { summary: this.#summary, logprobs: true }))
     const state = JSON.stringify({
       status,
       completed_at: completedAt ?? null,
       error: error ?? null,
       incomplete_details: status === "incomplete" ? { reason: "max_output_tokens" } : null,
     })
-    const around = `${this.head},${state.slice(1, -1)},"output":[${output.join(",")}]`
-    return `${around},"usage":${JSON.stringify(usage ?? null)},${this.echo}`
+    const around = `${this.#head},${state.slice(1, -1)},"output":[${output.join(",")}]`
+    return `${around},"usage":${JSON.stringify(usage ?? null)},${this.#echo}`
   }
 }

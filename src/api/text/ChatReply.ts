@@ -73,35 +73,35 @@ const messageOf = ({ calls, content, reasoning }: Collected, usesFunctions: bool
 }
 
 export class ChatReply implements Reader<TextDelta> {
-  private readonly terms: ChatReplyTerms
-  private readonly replies: ReadonlyArray<Collected>
+  readonly #terms: ChatReplyTerms
+  readonly #replies: ReadonlyArray<Collected>
 
   constructor(terms: ChatReplyTerms) {
-    this.terms = terms
+    this.#terms = terms
     const replies = [nothing()]
     while (replies.length < terms.replies) replies.push(nothing())
-    this.replies = replies
+    this.#replies = replies
   }
 
   take({ detail, text }: TextDelta): void {
-    const reply = this.replies[detail?.reply ?? 0]
+    const reply = this.#replies[detail?.reply ?? 0]
     if (reply === undefined) return
     if (detail === undefined) reply.content += text
-    else this.takeDetailed(reply, detail, text)
+    else this.#takeDetailed(reply, detail, text)
   }
 
-  private takeDetailed(reply: Collected, { logprobs, part }: DeltaDetail, text: string): void {
+  #takeDetailed(reply: Collected, { logprobs, part }: DeltaDetail, text: string): void {
     switch (part?.kind) {
       case undefined:
         reply.content += text
-        if (logprobs === undefined || !this.terms.logprobs) return
+        if (logprobs === undefined || !this.#terms.logprobs) return
         for (const sampled of logprobs) reply.logprobs.push(JSON.stringify(chatLogprob(sampled)))
         return
       case "reasoning":
         reply.reasoning += text
         return
       case "call":
-        reply.calls[part.call] = { id: this.terms.newCallId(), name: part.name, arguments: "" }
+        reply.calls[part.call] = { id: this.#terms.newCallId(), name: part.name, arguments: "" }
         return
       case "arguments": {
         const call = reply.calls[part.call]
@@ -112,12 +112,12 @@ export class ChatReply implements Reader<TextDelta> {
 
   /** The record as JSON text. */
   record(head: Head, finishes: ReadonlyArray<GenerateFinish>, usage: TokenUsage): string {
-    const { logprobs, usesFunctions } = this.terms
+    const { logprobs, usesFunctions } = this.#terms
     if (!logprobs) {
       return JSON.stringify({
         ...head,
         object: "chat.completion",
-        choices: this.replies.map((reply, index) => ({
+        choices: this.#replies.map((reply, index) => ({
           index,
           message: messageOf(reply, usesFunctions),
           finish_reason: chatFinish(finishes[index] ?? "stop", usesFunctions),
@@ -125,7 +125,7 @@ export class ChatReply implements Reader<TextDelta> {
         usage,
       })
     }
-    const choices = this.replies.map((reply, index) => {
+    const choices = this.#replies.map((reply, index) => {
       const message = JSON.stringify(messageOf(reply, usesFunctions))
       const tokens = `"logprobs":{"content":[${reply.logprobs.join(",")}],"refusal":null},`
       const finish = JSON.stringify(chatFinish(finishes[index] ?? "stop", usesFunctions))

@@ -15,65 +15,65 @@ import { type Extras, event, type StreamFrames, TextFrame } from "./TextStream.t
 const object = "chat.completion.chunk"
 
 export class ChatChunks {
-  private readonly head: Head
-  private readonly terms: ChatReplyTerms
+  readonly #head: Head
+  readonly #terms: ChatReplyTerms
   /** Replies, beside the first, that have been sent something. */
-  private readonly begun = new Set<number>()
+  readonly #begun = new Set<number>()
 
   constructor(head: Head, terms: ChatReplyTerms) {
-    this.head = head
-    this.terms = terms
+    this.#head = head
+    this.#terms = terms
   }
 
-  private chunk(index: number, delta: object, finish_reason: string | null = null, more: object = {}) {
-    const { created, id, model } = this.head
+  #chunk(index: number, delta: object, finish_reason: string | null = null, more: object = {}) {
+    const { created, id, model } = this.#head
     return { id, object, created, model, choices: [{ index, delta, ...more, finish_reason }] }
   }
 
   /** Plain text of the first reply. `begun`: it has been sent something before. */
   text(content: string, begun: boolean): object {
-    return this.chunk(0, begun ? { content } : { role: "assistant", content })
+    return this.#chunk(0, begun ? { content } : { role: "assistant", content })
   }
 
   /** A delta that is not only text of the only reply. `begun`: the first reply has been sent something. */
   detailed(detail: DeltaDetail, text: string, begun: boolean): ReadonlyArray<object> {
     const { logprobs, part, reply = 0 } = detail
-    const chunk = part === undefined ? this.content(reply, text, logprobs) : this.part(reply, part, text)
+    const chunk = part === undefined ? this.#content(reply, text, logprobs) : this.#part(reply, part, text)
     if (chunk === undefined) return []
-    if (reply === 0 ? begun : this.begun.has(reply)) return [chunk]
-    this.begun.add(reply)
+    if (reply === 0 ? begun : this.#begun.has(reply)) return [chunk]
+    this.#begun.add(reply)
     // OpenAI's first delta has `null` where a reply begins with a call.
     const content = part?.kind === "call" ? null : ""
-    return [this.chunk(reply, { role: "assistant", content }), chunk]
+    return [this.#chunk(reply, { role: "assistant", content }), chunk]
   }
 
-  private content(reply: number, content: string, logprobs: DeltaDetail["logprobs"]): object | undefined {
-    if (logprobs !== undefined && this.terms.logprobs) {
+  #content(reply: number, content: string, logprobs: DeltaDetail["logprobs"]): object | undefined {
+    if (logprobs !== undefined && this.#terms.logprobs) {
       const tokens = { content: logprobs.map(chatLogprob), refusal: null }
-      return this.chunk(reply, { content }, null, { logprobs: tokens })
+      return this.#chunk(reply, { content }, null, { logprobs: tokens })
     }
-    return content === "" ? undefined : this.chunk(reply, { content })
+    return content === "" ? undefined : this.#chunk(reply, { content })
   }
 
-  private part(reply: number, part: TextPart, text: string): object | undefined {
-    const { newCallId, usesFunctions } = this.terms
+  #part(reply: number, part: TextPart, text: string): object | undefined {
+    const { newCallId, usesFunctions } = this.#terms
     if (part.kind === "call") {
       const called = { name: part.name, arguments: "" }
       const call = { index: part.call, id: newCallId(), type: "function", function: called }
-      return this.chunk(reply, usesFunctions ? { function_call: called } : { tool_calls: [call] })
+      return this.#chunk(reply, usesFunctions ? { function_call: called } : { tool_calls: [call] })
     }
     if (text === "") return undefined
-    if (part.kind === "reasoning") return this.chunk(reply, { reasoning_content: text })
+    if (part.kind === "reasoning") return this.#chunk(reply, { reasoning_content: text })
     const piece = { arguments: text }
     const call = { index: part.call, function: piece }
-    return this.chunk(reply, usesFunctions ? { function_call: piece } : { tool_calls: [call] })
+    return this.#chunk(reply, usesFunctions ? { function_call: piece } : { tool_calls: [call] })
   }
 
   /** The last chunk of each reply. */
   last(finishes: ReadonlyArray<GenerateFinish>): ReadonlyArray<object> {
-    const { system_fingerprint } = this.head
+    const { system_fingerprint } = this.#head
     return finishes.map((finish, index) => ({
-      ...this.chunk(index, {}, chatFinish(finish, this.terms.usesFunctions)),
+      ...this.#chunk(index, {}, chatFinish(finish, this.#terms.usesFunctions)),
       system_fingerprint,
     }))
   }
@@ -83,30 +83,30 @@ export class ChatChunks {
 export class ChatStream implements StreamFrames {
   readonly first: TextFrame
   readonly next: TextFrame
-  private readonly head: Head
-  private readonly chunks: ChatChunks
-  private readonly extras: Extras
-  private readonly started: GenerateStarted
+  readonly #head: Head
+  readonly #chunks: ChatChunks
+  readonly #extras: Extras
+  readonly #started: GenerateStarted
 
   constructor(head: Head, terms: ChatReplyTerms, extras: Extras, started: GenerateStarted) {
-    this.head = head
-    this.chunks = new ChatChunks(head, terms)
-    this.extras = extras
-    this.started = started
-    this.first = new TextFrame((content) => this.chunks.text(content, false))
-    this.next = new TextFrame((content) => this.chunks.text(content, true))
+    this.#head = head
+    this.#chunks = new ChatChunks(head, terms)
+    this.#extras = extras
+    this.#started = started
+    this.first = new TextFrame((content) => this.#chunks.text(content, false))
+    this.next = new TextFrame((content) => this.#chunks.text(content, true))
   }
 
   detailed(detail: DeltaDetail, text: string, begun: boolean): string {
-    return this.chunks.detailed(detail, text, begun).map(event).join("")
+    return this.#chunks.detailed(detail, text, begun).map(event).join("")
   }
 
   last(end: GenerateEnd): string {
-    const { timing, usage } = this.extras
-    const last = this.chunks.last(finishesOf(end))
+    const { timing, usage } = this.#extras
+    const last = this.#chunks.last(finishesOf(end))
     if (!usage) return last.slice(0, -1).map(event).join("") + event({ ...last.at(-1), ...timing() })
-    const { created, id, model } = this.head
-    const tokens = { usage: usageOf(end, this.started), ...timing() }
+    const { created, id, model } = this.#head
+    const tokens = { usage: usageOf(end, this.#started), ...timing() }
     return last.map(event).join("") + event({ id, object, created, model, choices: [], ...tokens })
   }
 }

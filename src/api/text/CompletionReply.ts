@@ -24,30 +24,30 @@ const completionChunk = (
 
 /** The chunks of a reply. */
 export class CompletionChunks {
-  private readonly head: Head
-  private readonly offsets = new TokenOffsets()
+  readonly #head: Head
+  readonly #offsets = new TokenOffsets()
 
   constructor(head: Head) {
-    this.head = head
+    this.#head = head
   }
 
   /** Plain text of the first reply. */
   text(text: string): object {
-    return completionChunk(this.head, text, null)
+    return completionChunk(this.#head, text, null)
   }
 
   /** A delta that is not only text of the only reply; nothing for one without text and log probabilities. */
   detailed({ logprobs, reply = 0 }: DeltaDetail, text: string): ReadonlyArray<object> {
     if (text === "" && logprobs === undefined) return []
-    const lists = logprobs === undefined ? null : this.offsets.listsOf(reply, logprobs)
-    return [completionChunk(this.head, text, null, reply, lists)]
+    const lists = logprobs === undefined ? null : this.#offsets.listsOf(reply, logprobs)
+    return [completionChunk(this.#head, text, null, reply, lists)]
   }
 
   /** The last chunk of each reply. */
   last(finishes: ReadonlyArray<GenerateFinish>): ReadonlyArray<object> {
-    const { system_fingerprint } = this.head
+    const { system_fingerprint } = this.#head
     return finishes.map((finish, index) => ({
-      ...completionChunk(this.head, "", finish, index),
+      ...completionChunk(this.#head, "", finish, index),
       system_fingerprint,
     }))
   }
@@ -63,13 +63,13 @@ const inner = (list: ReadonlyArray<unknown>): string => JSON.stringify(list).sli
 
 /** Collects the deltas of all replies and writes the record. */
 export class CompletionReply implements Reader<TextDelta> {
-  private readonly replies: ReadonlyArray<Collected>
-  private readonly logprobs: boolean
-  private readonly offsets = new TokenOffsets()
+  readonly #replies: ReadonlyArray<Collected>
+  readonly #logprobs: boolean
+  readonly #offsets = new TokenOffsets()
 
   constructor(replies: number, logprobs: boolean) {
-    this.logprobs = logprobs
-    this.replies = Array.from({ length: replies }, () => ({
+    this.#logprobs = logprobs
+    this.#replies = Array.from({ length: replies }, () => ({
       text: "",
       lists: { tokens: [], token_logprobs: [], top_logprobs: [], text_offset: [] },
     }))
@@ -77,12 +77,12 @@ export class CompletionReply implements Reader<TextDelta> {
 
   take({ detail, text }: TextDelta): void {
     const index = detail?.reply ?? 0
-    const reply = this.replies[index]
+    const reply = this.#replies[index]
     if (reply === undefined) return
     reply.text += text
     const sampled = detail?.logprobs
-    if (!this.logprobs || sampled === undefined || sampled.length === 0) return
-    const lists = this.offsets.listsOf(index, sampled)
+    if (!this.#logprobs || sampled === undefined || sampled.length === 0) return
+    const lists = this.#offsets.listsOf(index, sampled)
     reply.lists.tokens.push(inner(lists.tokens))
     reply.lists.token_logprobs.push(inner(lists.token_logprobs))
     reply.lists.top_logprobs.push(inner(lists.top_logprobs))
@@ -91,8 +91,8 @@ export class CompletionReply implements Reader<TextDelta> {
 
   /** The record as JSON text. */
   record(head: Head, finishes: ReadonlyArray<GenerateFinish>, usage: TokenUsage): string {
-    const choices = this.replies.map(({ lists, text }, index) => {
-      const logprobs = this.logprobs
+    const choices = this.#replies.map(({ lists, text }, index) => {
+      const logprobs = this.#logprobs
         ? `{${Object.entries(lists)
             .map(([name, parts]) => `"${name}":[${parts.join(",")}]`)
             .join(",")}}`

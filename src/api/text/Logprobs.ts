@@ -24,10 +24,10 @@ export interface TokenLists {
 
 /** Makes the lists of the tokens of each delta; knows where in the text of its reply a token begins. */
 export class TokenOffsets {
-  private readonly offsets: Array<number> = []
+  readonly #offsets: Array<number> = []
 
   listsOf(reply: number, sampled: ReadonlyArray<SampledLogprob>): TokenLists {
-    let offset = this.offsets[reply] ?? 0
+    let offset = this.#offsets[reply] ?? 0
     const lists: TokenLists = { tokens: [], token_logprobs: [], top_logprobs: [], text_offset: [] }
     for (const { logprob, token, top, units } of sampled) {
       // The first token of a prompt has no probability.
@@ -40,7 +40,7 @@ export class TokenOffsets {
       lists.text_offset.push(offset)
       offset += units ?? token.length
     }
-    this.offsets[reply] = offset
+    this.#offsets[reply] = offset
     return lists
   }
 }

@@ -104,77 +104,77 @@ const headers = {
 
 /** Writes deltas as events, and pauses their generation while the socket is full. A class for the reason of MeteredReader (ModelRun). */
 class TextEvents implements Reader<TextDelta> {
-  private readonly sink: Sink
-  private frame: TextOnly
-  private paused = false
-  private waiter: () => void = nothing
-  private readonly next: TextOnly
-  private readonly frames: StreamFrames
-  private readonly flow: Flow
+  readonly #sink: Sink
+  #frame: TextOnly
+  #paused = false
+  #waiter: () => void = nothing
+  readonly #next: TextOnly
+  readonly #frames: StreamFrames
+  readonly #flow: Flow
 
   constructor(sink: Sink, frames: StreamFrames, flow: Flow) {
-    this.sink = sink
-    this.frame = frames.first
-    this.next = frames.next
-    this.frames = frames
-    this.flow = flow
+    this.#sink = sink
+    this.#frame = frames.first
+    this.#next = frames.next
+    this.#frames = frames
+    this.#flow = flow
   }
 
   take({ detail, text }: TextDelta): void {
-    if (detail !== undefined) return this.takeDetailed(detail, text)
+    if (detail !== undefined) return this.#takeDetailed(detail, text)
     if (text === "") return
-    this.write(this.frame.of(text))
-    this.frame = this.next
+    this.#write(this.#frame.of(text))
+    this.#frame = this.#next
   }
 
-  private takeDetailed(detail: DeltaDetail, text: string): void {
-    const events = this.frames.detailed(detail, text, this.frame === this.next)
+  #takeDetailed(detail: DeltaDetail, text: string): void {
+    const events = this.#frames.detailed(detail, text, this.#frame === this.#next)
     if (events === "") return
-    this.write(events)
+    this.#write(events)
     if ((detail.reply ?? 0) > 0) return
-    this.frame = this.next
+    this.#frame = this.#next
   }
 
-  private write(events: string): void {
-    const accepted = this.sink.write(events)
-    if (accepted || this.paused) return
-    this.paused = true
-    this.flow.pause()
+  #write(events: string): void {
+    const accepted = this.#sink.write(events)
+    if (accepted || this.#paused) return
+    this.#paused = true
+    this.#flow.pause()
   }
 
   drained(): void {
-    if (!this.paused) return
-    this.paused = false
-    this.flow.resume()
-    const waiter = this.waiter
-    this.waiter = nothing
+    if (!this.#paused) return
+    this.#paused = false
+    this.#flow.resume()
+    const waiter = this.#waiter
+    this.#waiter = nothing
     waiter()
   }
 
   /** Completes when the socket accepts data. */
-  private readonly accepting: Effect.Effect<void> = Effect.callback((resume) => {
-    if (!this.paused) return resume(Effect.void)
-    this.waiter = () => resume(Effect.void)
+  readonly #accepting: Effect.Effect<void> = Effect.callback((resume) => {
+    if (!this.#paused) return resume(Effect.void)
+    this.#waiter = () => resume(Effect.void)
   })
 
   /** Writes events of any length: waits for the reader after each piece that fills the socket. */
   writeAll(events: string): Effect.Effect<void> {
-    if (events.length <= maxCharsAtOnce) return Effect.sync(() => this.write(events))
-    return this.writeFrom(events, 0)
+    if (events.length <= maxCharsAtOnce) return Effect.sync(() => this.#write(events))
+    return this.#writeFrom(events, 0)
   }
 
   /** Encoding 7 MB, the longest event, takes 6 ms: the event loop does other work in between. */
-  private writeFrom(events: string, start: number): Effect.Effect<void> {
+  #writeFrom(events: string, start: number): Effect.Effect<void> {
     const limit = Math.min(events.length, start + maxCharsAtOnce)
     let at = start
-    while (at < limit && !this.paused) {
+    while (at < limit && !this.#paused) {
       const end = endOfPiece(events, at)
-      this.write(events.slice(at, end))
+      this.#write(events.slice(at, end))
       at = end
     }
     if (at >= events.length) return Effect.void
-    const next = this.paused ? this.accepting : Effect.yieldNow
-    return Effect.flatMap(next, () => this.writeFrom(events, at))
+    const next = this.#paused ? this.#accepting : Effect.yieldNow
+    return Effect.flatMap(next, () => this.#writeFrom(events, at))
   }
 }
 

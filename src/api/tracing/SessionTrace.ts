@@ -28,13 +28,13 @@ export class SessionTrace {
   outputTokens = 0
   /** Silences of a conversation that were judged by the language model, too. */
   messageEnds = 0
-  private closeCode: number | undefined
-  private heardSamples = 0
-  private current: LiveSession<LiveError> | undefined
+  #closeCode: number | undefined
+  #heardSamples = 0
+  #current: LiveSession<LiveError> | undefined
   /** Of leases that have ended. */
-  private engineMs = 0
-  private engineCalls = 0
-  private readonly places = new Set<SessionLease>()
+  #engineMs = 0
+  #engineCalls = 0
+  readonly #places = new Set<SessionLease>()
 
   constructor(work: TracedWork) {
     this.work = work
@@ -42,7 +42,7 @@ export class SessionTrace {
 
   /** Only the first code counts: later ones repeat it. */
   closed(code: number): void {
-    this.closeCode ??= code
+    this.#closeCode ??= code
   }
 
   /** The peer's close code. */
@@ -52,29 +52,29 @@ export class SessionTrace {
 
   /** Follows the sessions of a lease, one after the other, until it ends. */
   follow(place: SessionLease): SessionLease {
-    this.places.add(place)
+    this.#places.add(place)
     return {
       spent: place.spent,
       isCurrent: place.isCurrent,
       speaker: place.speaker,
       begin: (nowMs) => {
-        this.heardSamples += this.current?.samples ?? 0
-        this.current = place.begin(nowMs)
+        this.#heardSamples += this.#current?.samples ?? 0
+        this.#current = place.begin(nowMs)
         this.parts++
-        return this.current
+        return this.#current
       },
     }
   }
 
   leave(place: SessionLease): void {
-    if (!this.places.delete(place)) return
-    this.engineMs += place.spent.engineMs
-    this.engineCalls += place.spent.calls
+    if (!this.#places.delete(place)) return
+    this.#engineMs += place.spent.engineMs
+    this.#engineCalls += place.spent.calls
   }
 
   end(exit: Exit.Exit<unknown, unknown>, facts: Facts): void {
-    for (const place of this.places) this.leave(place)
-    const code = this.closeCode ?? codeOf(exit)
+    for (const place of this.#places) this.leave(place)
+    const code = this.#closeCode ?? codeOf(exit)
     this.work.end(
       {
         "edgewise.request_id": this.work.notes.requestId,
@@ -97,12 +97,12 @@ export class SessionTrace {
 
   /** Audio received, and the engine's work for it. */
   hearing(): Facts {
-    for (const place of this.places) this.leave(place)
-    const samples = this.heardSamples + (this.current?.samples ?? 0)
+    for (const place of this.#places) this.leave(place)
+    const samples = this.#heardSamples + (this.#current?.samples ?? 0)
     return {
       "edgewise.audio_ms": samplesToMs(samples, LISTEN_RATE_HZ),
-      "edgewise.engine_ms": this.engineMs,
-      "edgewise.engine_calls": this.engineCalls,
+      "edgewise.engine_ms": this.#engineMs,
+      "edgewise.engine_calls": this.#engineCalls,
     }
   }
 }

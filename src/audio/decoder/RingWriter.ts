@@ -26,60 +26,60 @@ const orUnwritable = <A>(use: () => A): A => {
 }
 
 export class RingWriter {
-  private readonly request: RingRequest
-  private readonly onWritten: (samples: number) => void
-  private readonly file: number
+  readonly #request: RingRequest
+  readonly #onWritten: (samples: number) => void
+  readonly #file: number
   /** Index of the next sample. */
-  private position = 0
+  #position = 0
   /** The first sample that may not be written yet. */
-  private until: number
-  private onAllowed: (() => void) | undefined
+  #until: number
+  #onAllowed: (() => void) | undefined
 
   /** @throws Unwritable */
   constructor(request: RingRequest, onWritten: (samples: number) => void) {
-    this.request = request
-    this.onWritten = onWritten
-    this.until = request.until
-    this.file = orUnwritable(() => openSync(request.path, O_RDWR | O_CREAT, 0o600))
+    this.#request = request
+    this.#onWritten = onWritten
+    this.#until = request.until
+    this.#file = orUnwritable(() => openSync(request.path, O_RDWR | O_CREAT, 0o600))
   }
 
   allowUntil(until: number): void {
-    this.until = until
-    const waiting = this.onAllowed
-    this.onAllowed = undefined
+    this.#until = until
+    const waiting = this.#onAllowed
+    this.#onAllowed = undefined
     waiting?.()
   }
 
   /** Waits until the samples may be written. @throws Unwritable, e.g. if the disk is full */
   async write(samples: Float32Array): Promise<void> {
-    const skipped = Math.max(0, Math.min(samples.length, this.request.from - this.position))
-    this.position += skipped
+    const skipped = Math.max(0, Math.min(samples.length, this.#request.from - this.#position))
+    this.#position += skipped
     let rest = samples.subarray(skipped)
     while (rest.length > 0) {
-      const count = Math.min(rest.length, this.until - this.position)
+      const count = Math.min(rest.length, this.#until - this.#position)
       if (count <= 0) {
         await new Promise<void>((resolve) => {
-          this.onAllowed = resolve
+          this.#onAllowed = resolve
         })
         continue
       }
-      orUnwritable(() => this.put(rest.subarray(0, count)))
+      orUnwritable(() => this.#put(rest.subarray(0, count)))
       rest = rest.subarray(count)
     }
   }
 
   close(): void {
-    closeSync(this.file)
+    closeSync(this.#file)
   }
 
-  private put(samples: Float32Array): void {
+  #put(samples: Float32Array): void {
     let bytes = new Uint8Array(samples.buffer, samples.byteOffset, samples.byteLength)
-    for (const { offsetBytes, samples: count } of stretches(this.request, this.position, samples.length)) {
+    for (const { offsetBytes, samples: count } of stretches(this.#request, this.#position, samples.length)) {
       const length = count * Float32Array.BYTES_PER_ELEMENT
-      for (let at = 0; at < length; ) at += writeSync(this.file, bytes, at, length - at, offsetBytes + at)
+      for (let at = 0; at < length; ) at += writeSync(this.#file, bytes, at, length - at, offsetBytes + at)
       bytes = bytes.subarray(length)
     }
-    this.position += samples.length
-    this.onWritten(samples.length)
+    this.#position += samples.length
+    this.#onWritten(samples.length)
   }
 }

@@ -54,14 +54,14 @@ export class AnswerSoFar {
   receiptId: string | undefined
   failure: string | undefined
   firstTokenMs: number | undefined
-  private readonly startedMs: number
-  private readonly nowMs: () => number
-  private readonly listener: AnswerListener
+  readonly #startedMs: number
+  readonly #nowMs: () => number
+  readonly #listener: AnswerListener
 
   constructor(listener: AnswerListener, nowMs: () => number) {
-    this.listener = listener
-    this.nowMs = nowMs
-    this.startedMs = nowMs()
+    this.#listener = listener
+    this.#nowMs = nowMs
+    this.#startedMs = nowMs()
   }
 
   onEvent(json: string): void {
@@ -76,17 +76,17 @@ export class AnswerSoFar {
     this.usage = usage ?? this.usage
     for (const { delta, finish_reason } of choices) {
       this.finishReason = finish_reason ?? this.finishReason
-      this.add(delta.reasoning_content ?? "", delta.content ?? "")
+      this.#add(delta.reasoning_content ?? "", delta.content ?? "")
     }
   }
 
-  private add(reasoning: string, text: string): void {
+  #add(reasoning: string, text: string): void {
     if (reasoning === "" && text === "") return
-    this.firstTokenMs ??= this.nowMs() - this.startedMs
+    this.firstTokenMs ??= this.#nowMs() - this.#startedMs
     this.reasoning += reasoning
     this.text += text
-    if (reasoning !== "") this.listener.onReasoning(reasoning)
-    if (text !== "") this.listener.onText(text)
+    if (reasoning !== "") this.#listener.onReasoning(reasoning)
+    if (text !== "") this.#listener.onText(text)
   }
 
   get answer(): Answer {
@@ -94,7 +94,7 @@ export class AnswerSoFar {
     return {
       text,
       reasoning,
-      totalMs: this.nowMs() - this.startedMs,
+      totalMs: this.#nowMs() - this.#startedMs,
       ...(finishReason === undefined ? {} : { finishReason }),
       ...(firstTokenMs === undefined ? {} : { firstTokenMs }),
       ...(receiptId === undefined ? {} : { receiptId }),

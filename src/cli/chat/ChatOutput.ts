@@ -34,55 +34,55 @@ export const receiptLine = (answer: Answer, microDollars?: number): string => {
 }
 
 export class ChatOutput implements AnswerListener {
-  private readonly out: OutputStream
-  private readonly err: OutputStream
-  private readonly colours: boolean
+  readonly #out: OutputStream
+  readonly #err: OutputStream
+  readonly #colours: boolean
   /** Whether the last text on each stream ended in the middle of a line. */
-  private openText = false
-  private openReasoning = false
+  #openText = false
+  #openReasoning = false
 
   constructor(out: OutputStream, err: OutputStream, colours = hasColours()) {
-    this.out = out
-    this.err = err
-    this.colours = colours && err.isTTY === true
+    this.#out = out
+    this.#err = err
+    this.#colours = colours && err.isTTY === true
   }
 
-  private dimmed(text: string): string {
-    return this.colours ? `${dim}${text}${plain}` : text
+  #dimmed(text: string): string {
+    return this.#colours ? `${dim}${text}${plain}` : text
   }
 
   readonly onText = (text: string): void => {
-    this.endReasoning()
+    this.#endReasoning()
     const shown = visible(text)
-    this.openText = !shown.endsWith("\n")
-    this.out.write(shown)
+    this.#openText = !shown.endsWith("\n")
+    this.#out.write(shown)
   }
 
   readonly onReasoning = (text: string): void => {
     const shown = visible(text)
-    this.openReasoning = !shown.endsWith("\n")
-    this.err.write(this.dimmed(shown))
+    this.#openReasoning = !shown.endsWith("\n")
+    this.#err.write(this.#dimmed(shown))
   }
 
-  private endReasoning(): void {
-    if (this.openReasoning) this.err.write("\n")
-    this.openReasoning = false
+  #endReasoning(): void {
+    if (this.#openReasoning) this.#err.write("\n")
+    this.#openReasoning = false
   }
 
   /** Ends the answer's last line. */
   endAnswer(): void {
-    this.endReasoning()
-    if (this.openText) this.out.write("\n")
-    this.openText = false
+    this.#endReasoning()
+    if (this.#openText) this.#out.write("\n")
+    this.#openText = false
   }
 
   /** A line beside the answers. */
   note(text: string): void {
-    this.err.write(`${this.dimmed(visible(text))}\n`)
+    this.#err.write(`${this.#dimmed(visible(text))}\n`)
   }
 
   /** A line that says what went wrong. */
   problem(text: string): void {
-    this.err.write(`${visible(text)}\n`)
+    this.#err.write(`${visible(text)}\n`)
   }
 }

@@ -20,14 +20,14 @@ export interface SessionStart {
 }
 
 export class ChatSession {
-  private readonly start: SessionStart
-  private model: ChatModel
-  private conversation: Conversation
+  readonly #start: SessionStart
+  #model: ChatModel
+  #conversation: Conversation
 
   constructor(start: SessionStart) {
-    this.start = start
-    this.model = start.model
-    this.conversation = start.conversation
+    this.#start = start
+    this.#model = start.model
+    this.#conversation = start.conversation
   }
 
   /**
@@ -35,18 +35,18 @@ export class ChatSession {
    * read on the terminal. A question that fails is forgotten.
    */
   ask(text: string): Effect.Effect<void> {
-    const { access, options, output } = this.start
-    const before = this.conversation
+    const { access, options, output } = this.#start
+    const before = this.#conversation
     const question = asked(before, text)
     return Effect.gen({ self: this }, function* () {
       const soFar = yield* answerSoFar(output)
       const keep = () => {
         output.endAnswer()
-        this.conversation = soFar.text === "" ? before : answered(question, soFar.text)
+        this.#conversation = soFar.text === "" ? before : answered(question, soFar.text)
       }
       const exit = yield* stream(
         access,
-        { ...options, model: this.model.id },
+        { ...options, model: this.#model.id },
         sentMessages(question),
         soFar,
       ).pipe(
@@ -71,16 +71,16 @@ export class ChatSession {
   }
 
   run(name: Exclude<ChatCommandName, "exit">, argument: string): Effect.Effect<void> {
-    const { output } = this.start
-    return Effect.catch(this.perform(name, argument), (refused) =>
+    const { output } = this.#start
+    return Effect.catch(this.#perform(name, argument), (refused) =>
       Effect.sync(() => output.problem(refused.message)),
     )
   }
 
-  private readonly perform = Effect.fnUntraced(
+  readonly #perform = Effect.fnUntraced(
     { self: this as ChatSession },
     function* (this: ChatSession, name: Exclude<ChatCommandName, "exit">, argument: string) {
-      const { models, output } = this.start
+      const { models, output } = this.#start
       switch (name) {
         case "help":
           for (const line of chatHelp) output.note(line)
@@ -88,36 +88,36 @@ export class ChatSession {
         case "model": {
           if (argument === "") {
             for (const { id, sees } of models) {
-              output.note(`${id === this.model.id ? "*" : " "} ${id}${sees ? " (takes pictures)" : ""}`)
+              output.note(`${id === this.#model.id ? "*" : " "} ${id}${sees ? " (takes pictures)" : ""}`)
             }
             return
           }
           if (!models.some(({ id }) => id === argument)) {
             return yield* localFailure(`${argument} is no text model of this node; /model shows them`)
           }
-          this.model = yield* chosenModel(models, argument)
+          this.#model = yield* chosenModel(models, argument)
           output.note(`going on with ${argument}`)
           return
         }
         case "system":
           if (argument !== "") {
-            this.conversation = { ...this.conversation, system: argument === "-" ? "" : argument }
+            this.#conversation = { ...this.#conversation, system: argument === "-" ? "" : argument }
           }
           output.note(
-            this.conversation.system === "" ? "no system message" : `system: ${this.conversation.system}`,
+            this.#conversation.system === "" ? "no system message" : `system: ${this.#conversation.system}`,
           )
           return
         case "clear":
-          this.conversation = { ...this.conversation, messages: [], pictures: [] }
+          this.#conversation = { ...this.#conversation, messages: [], pictures: [] }
           output.note("the conversation is forgotten")
           return
         case "image": {
           if (argument === "") return yield* localFailure("/image needs the path of a file")
-          if (!this.model.sees)
-            return yield* localFailure(`${this.model.id} takes no pictures; /model shows which do`)
+          if (!this.#model.sees)
+            return yield* localFailure(`${this.#model.id} takes no pictures; /model shows which do`)
           const picture = yield* readPicture(argument)
-          const { pictures } = this.conversation
-          this.conversation = { ...this.conversation, pictures: [...pictures, picture] }
+          const { pictures } = this.#conversation
+          this.#conversation = { ...this.#conversation, pictures: [...pictures, picture] }
           output.note(`${picture.name} goes with the next message`)
           return
         }
@@ -125,7 +125,7 @@ export class ChatSession {
           if (argument === "") return yield* localFailure("/save needs the path of a file")
           yield* Effect.try({
             // An existing file is never replaced.
-            try: () => writeFileSync(argument, savedText(this.conversation, argument), { flag: "wx" }),
+            try: () => writeFileSync(argument, savedText(this.#conversation, argument), { flag: "wx" }),
             catch: (cause) => localFailure(cause instanceof Error ? cause.message : String(cause)),
           })
           output.note(`saved in ${argument}`)

@@ -5,57 +5,57 @@ const rateHz = 24_000
 const pieceSamples = rateHz / 50
 
 export class Loudspeaker {
-  private readonly write: (samples: Int16Array) => void
-  private readonly waiting: Array<Int16Array> = []
-  private startedMs = 0
-  private played = 0
-  private timer: NodeJS.Timeout | undefined
+  readonly #write: (samples: Int16Array) => void
+  readonly #waiting: Array<Int16Array> = []
+  #startedMs = 0
+  #played = 0
+  #timer: NodeJS.Timeout | undefined
 
   /** @param write takes 20 ms at a time: s16, 24 kHz */
   constructor(write: (samples: Int16Array) => void) {
-    this.write = write
+    this.#write = write
   }
 
   start(): void {
-    this.startedMs = performance.now()
-    this.timer = setInterval(() => this.playDue(), 20)
+    this.#startedMs = performance.now()
+    this.#timer = setInterval(() => this.playDue(), 20)
   }
 
   play(samples: Int16Array): void {
-    this.waiting.push(samples)
+    this.#waiting.push(samples)
   }
 
   /** Throws away what was not played. */
   silence(): void {
-    this.waiting.length = 0
+    this.#waiting.length = 0
   }
 
   /** Writes the rest of what it was given. */
   stop(): void {
-    clearInterval(this.timer)
-    while (this.waiting.length > 0) this.write(this.next())
+    clearInterval(this.#timer)
+    while (this.#waiting.length > 0) this.#write(this.#next())
   }
 
   /** Writes all that should have been played by now; a late process loses nothing. */
   playDue(): void {
-    const due = Math.floor(((performance.now() - this.startedMs) * rateHz) / 1000)
-    while (this.played + pieceSamples <= due) {
-      this.write(this.next())
-      this.played += pieceSamples
+    const due = Math.floor(((performance.now() - this.#startedMs) * rateHz) / 1000)
+    while (this.#played + pieceSamples <= due) {
+      this.#write(this.#next())
+      this.#played += pieceSamples
     }
   }
 
-  private next(): Int16Array {
+  #next(): Int16Array {
     const piece = new Int16Array(pieceSamples)
     let filled = 0
     while (filled < pieceSamples) {
-      const [first] = this.waiting
+      const [first] = this.#waiting
       if (first === undefined) break
       const part = first.subarray(0, pieceSamples - filled)
       piece.set(part, filled)
       filled += part.length
-      if (part.length === first.length) this.waiting.shift()
-      else this.waiting[0] = first.subarray(part.length)
+      if (part.length === first.length) this.#waiting.shift()
+      else this.#waiting[0] = first.subarray(part.length)
     }
     return piece
   }

@@ -11,94 +11,94 @@ const rateHz = 24_000
 const mostWaiting = 2 * rateHz
 
 export class PipeSound implements SoundSource {
-  private readonly input: Readable
-  private readonly onFailure: (failure: RequestFailed) => void
-  private readonly rawRateHz: number
-  private resampler: Resampler | undefined
-  private hasFormat = false
-  private rest: Buffer = Buffer.alloc(0)
-  private readonly pieces: Array<Int16Array> = []
-  private waiting = 0
-  private hasEnded = false
+  readonly #input: Readable
+  readonly #onFailure: (failure: RequestFailed) => void
+  readonly #rawRateHz: number
+  #resampler: Resampler | undefined
+  #hasFormat = false
+  #rest: Buffer = Buffer.alloc(0)
+  readonly #pieces: Array<Int16Array> = []
+  #waiting = 0
+  #hasEnded = false
 
   /** @param rawRateHz of samples without a header */
   constructor(input: Readable, rawRateHz: number, onFailure: (failure: RequestFailed) => void) {
-    this.input = input
-    this.rawRateHz = rawRateHz
-    this.onFailure = onFailure
+    this.#input = input
+    this.#rawRateHz = rawRateHz
+    this.#onFailure = onFailure
     input.on("data", (chunk: Buffer) => {
       try {
-        this.read(chunk)
+        this.#read(chunk)
       } catch (cause) {
-        this.fail(cause instanceof Error ? cause.message : String(cause))
+        this.#fail(cause instanceof Error ? cause.message : String(cause))
       }
     })
     input.once("end", () => {
-      this.hasEnded = true
-      if (!this.hasFormat) this.fail("it has ended before any sound")
+      this.#hasEnded = true
+      if (!this.#hasFormat) this.#fail("it has ended before any sound")
     })
-    input.once("error", (cause) => this.fail(cause.message))
+    input.once("error", (cause) => this.#fail(cause.message))
   }
 
-  private fail(why: string): void {
-    this.hasEnded = true
-    this.input.destroy()
-    this.onFailure(new RequestFailed("wrong reply", `the sound of the pipe: ${why}`))
+  #fail(why: string): void {
+    this.#hasEnded = true
+    this.#input.destroy()
+    this.#onFailure(new RequestFailed("wrong reply", `the sound of the pipe: ${why}`))
   }
 
-  private read(chunk: Buffer): void {
-    let bytes = this.rest.length === 0 ? chunk : Buffer.concat([this.rest, chunk])
-    if (!this.hasFormat) {
-      const begun = this.begin(bytes)
+  #read(chunk: Buffer): void {
+    let bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
+    if (!this.#hasFormat) {
+      const begun = this.#begin(bytes)
       if (begun === undefined) {
-        this.rest = bytes
+        this.#rest = bytes
         return
       }
       bytes = begun
     }
     const whole = bytes.length - (bytes.length % 2)
-    this.rest = Buffer.from(bytes.subarray(whole))
+    this.#rest = Buffer.from(bytes.subarray(whole))
     const samples = bytesToS16(bytes.subarray(0, whole))
-    const resampled = this.resampler?.push(samples) ?? samples
-    this.pieces.push(resampled)
-    this.waiting += resampled.length
-    if (this.waiting > mostWaiting) this.input.pause()
+    const resampled = this.#resampler?.push(samples) ?? samples
+    this.#pieces.push(resampled)
+    this.#waiting += resampled.length
+    if (this.#waiting > mostWaiting) this.#input.pause()
   }
 
   /** The bytes after the header; undefined while it is incomplete. */
-  private begin(bytes: Buffer): Buffer | undefined {
+  #begin(bytes: Buffer): Buffer | undefined {
     if (bytes.length < 12) return undefined
     const isWav = bytes.toString("latin1", 0, 4) === "RIFF"
     const found = isWav ? wavLayout(bytes) : undefined
     if (isWav && found === undefined) return undefined
-    const { channels = 1, rateHz: fromHz = this.rawRateHz } = found?.layout ?? {}
+    const { channels = 1, rateHz: fromHz = this.#rawRateHz } = found?.layout ?? {}
     if (channels !== 1) throw new Error(`a WAV file with ${channels} channels; it must have one`)
     if (fromHz < 8_000 || fromHz > 96_000)
       throw new Error(`${fromHz} samples a second; 8000 to 96000 are read`)
-    if (fromHz !== rateHz) this.resampler = new Resampler(fromHz, rateHz)
-    this.hasFormat = true
+    if (fromHz !== rateHz) this.#resampler = new Resampler(fromHz, rateHz)
+    this.#hasFormat = true
     return found === undefined ? bytes : bytes.subarray(found.at)
   }
 
   take(samples: number): Int16Array | undefined {
-    if (this.waiting < samples && !this.hasEnded) return undefined
+    if (this.#waiting < samples && !this.#hasEnded) return undefined
     const out = new Int16Array(samples)
     let filled = 0
     while (filled < samples) {
-      const [first] = this.pieces
+      const [first] = this.#pieces
       if (first === undefined) break
       const part = first.subarray(0, samples - filled)
       out.set(part, filled)
       filled += part.length
-      if (part.length === first.length) this.pieces.shift()
-      else this.pieces[0] = first.subarray(part.length)
+      if (part.length === first.length) this.#pieces.shift()
+      else this.#pieces[0] = first.subarray(part.length)
     }
-    this.waiting -= filled
-    if (this.waiting < mostWaiting / 2) this.input.resume()
+    this.#waiting -= filled
+    if (this.#waiting < mostWaiting / 2) this.#input.resume()
     return out
   }
 
   isOver(): boolean {
-    return this.hasEnded && this.waiting === 0
+    return this.#hasEnded && this.#waiting === 0
   }
 }

@@ -64,90 +64,90 @@ const latencyDocument = (event: Event): object => ({
 const indent = 8
 
 export class TalkLines {
-  private readonly write: (text: string) => void
-  private readonly json: boolean
-  private turnEndedMs: number | undefined
-  private ledger: { -readonly [name in keyof Ledger]: Ledger[name] } = {}
-  private answer = ""
-  private isOpen = false
+  readonly #write: (text: string) => void
+  readonly #json: boolean
+  #turnEndedMs: number | undefined
+  #ledger: { -readonly [name in keyof Ledger]: Ledger[name] } = {}
+  #answer = ""
+  #isOpen = false
 
   constructor(write: (text: string) => void, json: boolean) {
-    this.write = write
-    this.json = json
+    this.#write = write
+    this.#json = json
   }
 
   /** The client ended the turn. */
   committed(atMs: number): void {
-    this.turnEndedMs = atMs
-    this.ledger = {}
+    this.#turnEndedMs = atMs
+    this.#ledger = {}
   }
 
   see(event: Event, atMs: number): void {
     switch (textOf(event.type)) {
       case "input_audio_buffer.speech_started":
-        return this.line("you", "…", { type: "speech_started" })
+        return this.#line("you", "…", { type: "speech_started" })
       case "input_audio_buffer.speech_stopped":
         return this.committed(atMs)
       case "conversation.item.input_audio_transcription.completed": {
-        this.mark("transcript_ms", atMs)
+        this.#mark("transcript_ms", atMs)
         const text = textOf(event.transcript).trim()
-        return this.line("you", text === "" ? "(nothing was understood)" : text, { type: "user", text })
+        return this.#line("you", text === "" ? "(nothing was understood)" : text, { type: "user", text })
       }
       case "response.created":
-        this.answer = ""
-        return this.mark("answer_ms", atMs)
+        this.#answer = ""
+        return this.#mark("answer_ms", atMs)
       case "response.output_audio_transcript.delta":
       case "response.output_text.delta":
-        this.mark("text_ms", atMs)
-        return this.caption(textOf(event.delta))
+        this.#mark("text_ms", atMs)
+        return this.#caption(textOf(event.delta))
       case "response.output_audio.delta":
-        return this.mark("audio_ms", atMs)
+        return this.#mark("audio_ms", atMs)
       case "response.latency":
-        return this.line("", latencyLine(event), latencyDocument(event))
+        return this.#line("", latencyLine(event), latencyDocument(event))
       case "response.done":
-        return this.done(fieldsIn(event.response))
+        return this.#done(fieldsIn(event.response))
     }
   }
 
-  private mark(name: keyof Ledger, atMs: number): void {
-    if (this.turnEndedMs !== undefined) this.ledger[name] ??= Math.max(0, atMs - this.turnEndedMs)
+  #mark(name: keyof Ledger, atMs: number): void {
+    if (this.#turnEndedMs !== undefined) this.#ledger[name] ??= Math.max(0, atMs - this.#turnEndedMs)
   }
 
-  private caption(text: string): void {
-    this.answer += text
-    if (this.json) return
-    if (!this.isOpen) this.write("answer".padEnd(indent))
-    this.isOpen = true
-    this.write(visible(text))
+  #caption(text: string): void {
+    this.#answer += text
+    if (this.#json) return
+    if (!this.#isOpen) this.#write("answer".padEnd(indent))
+    this.#isOpen = true
+    this.#write(visible(text))
   }
 
-  private done(response: Event): void {
+  #done(response: Event): void {
     const status = textOf(response.status)
     const details = fieldsIn(response.status_details)
     const why = textOf(fieldsIn(details.error).message) || textOf(details.reason)
-    if (this.json) {
+    if (this.#json) {
       const ledger = Object.fromEntries(
-        Object.entries(this.ledger).map(([name, ms]) => [name, Math.round(ms)]),
+        Object.entries(this.#ledger).map(([name, ms]) => [name, Math.round(ms)]),
       )
-      return this.write(
-        `${visibleJson({ type: "answer", text: this.answer, status, ...(why === "" ? {} : { reason: why }), ledger })}\n`,
+      return this.#write(
+        `${visibleJson({ type: "answer", text: this.#answer, status, ...(why === "" ? {} : { reason: why }), ledger })}\n`,
       )
     }
-    if (status !== "completed") this.line("", `(${visible(why === "" ? status : `${status}: ${why}`)})`, {})
-    const times = ledgerLine(this.ledger)
-    if (times !== "") this.line("", times, {})
+    if (status !== "completed") this.#line("", `(${visible(why === "" ? status : `${status}: ${why}`)})`, {})
+    const times = ledgerLine(this.#ledger)
+    if (times !== "") this.#line("", times, {})
   }
 
   /** What is known of an answer only after it was heard. */
   heard(voiceToVoiceMs: number | undefined): void {
     if (voiceToVoiceMs === undefined) return
     const ms = Math.round(voiceToVoiceMs)
-    this.line("", `voice to voice ${ms} ms`, { type: "heard", voice_to_voice_ms: ms })
+    this.#line("", `voice to voice ${ms} ms`, { type: "heard", voice_to_voice_ms: ms })
   }
 
-  private line(who: string, text: string, document: object): void {
-    if (this.json) return "type" in document ? this.write(`${visibleJson(document)}\n`) : undefined
-    this.write(`${this.isOpen ? "\n" : ""}${who.padEnd(indent)}${visible(text)}\n`)
-    this.isOpen = false
+  #line(who: string, text: string, document: object): void {
+    if (this.#json) return "type" in document ? this.#write(`${visibleJson(document)}\n`) : undefined
+    this.#write(`${this.#isOpen ? "\n" : ""}${who.padEnd(indent)}${visible(text)}\n`)
+    this.#isOpen = false
   }
 }

@@ -22,36 +22,36 @@ interface Left {
 
 export class AudioAllowances {
   /** Allowances of closed sockets, the one that was left first at the front. */
-  private readonly left = new Map<TokenBucket, Left>()
+  readonly #left = new Map<TokenBucket, Left>()
 
   /** Allowances that are remembered. */
   get remembered(): number {
-    return this.left.size
+    return this.#left.size
   }
 
   /** The allowance of a socket that opens: the largest that a closed one of the user has left. */
   enter(user: string, nowMs: number): TokenBucket {
-    this.forgetFull(nowMs)
+    this.#forgetFull(nowMs)
     let largest: TokenBucket | undefined
-    for (const [bucket, { user: owner }] of this.left) {
+    for (const [bucket, { user: owner }] of this.#left) {
       if (owner !== user) continue
       if (largest === undefined || bucket.available(nowMs) > largest.available(nowMs)) largest = bucket
     }
     if (largest === undefined) return new TokenBucket(audioAllowance, nowMs)
-    this.left.delete(largest)
+    this.#left.delete(largest)
     return largest
   }
 
   /** The socket has closed. */
   leave(user: string, bucket: TokenBucket, nowMs: number): void {
-    this.forgetFull(nowMs)
-    this.left.set(bucket, { user, atMs: nowMs })
+    this.#forgetFull(nowMs)
+    this.#left.set(bucket, { user, atMs: nowMs })
   }
 
-  private forgetFull(nowMs: number): void {
-    for (const [bucket, { atMs }] of this.left) {
+  #forgetFull(nowMs: number): void {
+    for (const [bucket, { atMs }] of this.#left) {
       if (nowMs - atMs < fullAfterMs) return
-      this.left.delete(bucket)
+      this.#left.delete(bucket)
     }
   }
 }

@@ -27,32 +27,32 @@ export interface Reading {
 }
 
 export class ReadAhead {
-  private readonly users = new LRUCache<string, TokenBucket>({ max: maxUsers })
+  readonly #users = new LRUCache<string, TokenBucket>({ max: maxUsers })
   /** Milliseconds of a monotonic clock. */
-  private readonly now: () => number
+  readonly #now: () => number
 
   constructor(now: () => number) {
-    this.now = now
+    this.#now = now
   }
 
-  private bucketOf(user: string, nowMs: number): TokenBucket {
-    const known = this.users.get(user)
+  #bucketOf(user: string, nowMs: number): TokenBucket {
+    const known = this.#users.get(user)
     if (known !== undefined) return known
     const bucket = new TokenBucket(readAhead, nowMs)
-    this.users.set(user, bucket)
+    this.#users.set(user, bucket)
     return bucket
   }
 
   /** Begins to read a prompt of about so many characters; undefined if the user has too little left. */
   begin(user: string, characters: number): Reading | undefined {
-    const nowMs = this.now()
-    const bucket = this.bucketOf(user, nowMs)
+    const nowMs = this.#now()
+    const bucket = this.#bucketOf(user, nowMs)
     const estimate = characters / charactersPerToken + 1
     if (bucket.available(nowMs) < Math.min(estimate, readAhead.burst)) return undefined
     bucket.add(-estimate, nowMs)
     let isOpen = true
     const settle = (tokens: number): void => {
-      if (isOpen) bucket.add(estimate - tokens, this.now())
+      if (isOpen) bucket.add(estimate - tokens, this.#now())
       isOpen = false
     }
     return {
@@ -64,13 +64,13 @@ export class ReadAhead {
 
   /** An answer to a prompt of so many tokens was charged. */
   answered(user: string, promptTokens: number): void {
-    const nowMs = this.now()
-    this.bucketOf(user, nowMs).add(promptTokens, nowMs)
+    const nowMs = this.#now()
+    this.#bucketOf(user, nowMs).add(promptTokens, nowMs)
   }
 
   /** Tokens that a user has left; below 0 where prompts were longer than estimated. */
   left(user: string): number {
-    const nowMs = this.now()
-    return this.bucketOf(user, nowMs).available(nowMs)
+    const nowMs = this.#now()
+    return this.#bucketOf(user, nowMs).available(nowMs)
   }
 }

@@ -46,14 +46,14 @@ const padded = new Float32Array(FFT_SIZE)
 const power = new Float32Array(FFT_SIZE / 2 + 1)
 
 export class BandEnergies {
-  private readonly newest = new Float32Array(windowSamples)
+  readonly #newest = new Float32Array(windowSamples)
 
   /**
    * @param samples s16 at 16 kHz with a hop from `at` on
    * @param energies of length BANDS: receives the log10 of each band's mean power, -9 to about 0
    */
   measure(samples: Int16Array, at: number, energies: Float32Array): void {
-    const newest = this.newest
+    const newest = this.#newest
     newest.copyWithin(0, HOP_SAMPLES)
     for (let i = 0; i < HOP_SAMPLES; i++) {
       newest[windowSamples - HOP_SAMPLES + i] = samples[at + i]! / 32_768

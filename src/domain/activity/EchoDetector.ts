@@ -31,111 +31,112 @@ const userBands = 5
 const quietest = -7.5
 
 export class EchoDetector {
-  private readonly played: PlayedAudio
-  private readonly envelope = new EnvelopeChanges(quietest)
-  private readonly near = new Float32Array(ECHO_BANDS)
-  private readonly far = new Float32Array(ECHO_BANDS)
+  readonly #played: PlayedAudio
+  readonly #envelope = new EnvelopeChanges(quietest)
+  readonly #near = new Float32Array(ECHO_BANDS)
+  readonly #far = new Float32Array(ECHO_BANDS)
   /** By delay: running sums of the products, and of the squares of the played changes; the newest, and those of some seconds. */
-  private readonly cross = new Float32Array(DELAYS)
-  private readonly power = new Float32Array(DELAYS)
-  private readonly slowCross = new Float32Array(DELAYS)
-  private readonly slowPower = new Float32Array(DELAYS)
-  private nearPower = 0
-  private slowNear = 0
+  readonly #cross = new Float32Array(DELAYS)
+  readonly #power = new Float32Array(DELAYS)
+  readonly #slowCross = new Float32Array(DELAYS)
+  readonly #slowPower = new Float32Array(DELAYS)
+  #nearPower = 0
+  #slowNear = 0
   /** What is played with the room's decay, at the known delay; and how much louder the echo is, by band. */
-  private readonly reverberant = new Float32Array(ECHO_BANDS).fill(quietest)
-  private readonly gains = new Float32Array(ECHO_BANDS)
-  private learnt = 0
-  private delay: number | undefined
+  readonly #reverberant = new Float32Array(ECHO_BANDS).fill(quietest)
+  readonly #gains = new Float32Array(ECHO_BANDS)
+  #learnt = 0
+  #delay: number | undefined
   /** Correlation of the newest audio at the known delay. */
-  private atDelay = 0
-  private echo = false
+  #atDelay = 0
+  #echo = false
 
   constructor(played: PlayedAudio) {
-    this.played = played
+    this.#played = played
   }
 
   /** Whether the newest audio is an echo, as far as one can tell. */
   get isEcho(): boolean {
-    return this.echo
+    return this.#echo
   }
 
   /** Takes the energies of the incoming hop that ended at this time. */
   hear(energies: Float32Array, endMs: number): void {
     const hop = Math.floor(endMs / HOP_MS)
-    this.envelope.push(energies, this.near)
-    if (!this.played.isActive(hop, DELAYS + 30)) {
-      this.echo = false
+    this.#envelope.push(energies, this.#near)
+    if (!this.#played.isActive(hop, DELAYS + 30)) {
+      this.#echo = false
       return
     }
-    const best = this.correlate(hop)
-    if (this.delay === undefined) {
-      this.echo = best > echoAnywhere
+    const best = this.#correlate(hop)
+    if (this.#delay === undefined) {
+      this.#echo = best > echoAnywhere
       return
     }
-    this.predict(hop - this.delay)
-    const isSimilar = this.atDelay > echoAtDelay || best > echoAnywhere
-    if (isSimilar) this.learn()
-    this.echo = isSimilar || (this.learnt >= enough && this.louderBands() < userBands)
+    this.#predict(hop - this.#delay)
+    const isSimilar = this.#atDelay > echoAtDelay || best > echoAnywhere
+    if (isSimilar) this.#learn()
+    this.#echo = isSimilar || (this.#learnt >= enough && this.#louderBands() < userBands)
   }
 
   /** The highest correlation at any delay; finds the delay of the last seconds. */
-  private correlate(hop: number): number {
-    const near = this.near
-    const far = this.far
+  #correlate(hop: number): number {
+    const near = this.#near
+    const far = this.#far
     let power = 0
     for (let band = 0; band < ECHO_BANDS; band++) power += near[band]! * near[band]!
-    this.nearPower = this.nearPower * fast + power
-    this.slowNear = this.slowNear * slow + power
+    this.#nearPower = this.#nearPower * fast + power
+    this.#slowNear = this.#slowNear * slow + power
     let [best, known, knownAt] = [0, 0, 0]
     for (let delay = 0; delay < DELAYS; delay++) {
-      this.played.changes(hop - delay, far)
+      this.#played.changes(hop - delay, far)
       let [cross, square] = [0, 0]
       for (let band = 0; band < ECHO_BANDS; band++) {
         cross += near[band]! * far[band]!
         square += far[band]! * far[band]!
       }
-      this.cross[delay] = this.cross[delay]! * fast + cross
-      this.power[delay] = this.power[delay]! * fast + square
-      this.slowCross[delay] = this.slowCross[delay]! * slow + cross
-      this.slowPower[delay] = this.slowPower[delay]! * slow + square
-      const value = this.cross[delay]! / Math.sqrt(this.power[delay]! * this.nearPower + 1e-2)
-      const slowValue = this.slowCross[delay]! / Math.sqrt(this.slowPower[delay]! * this.slowNear + 1)
+      this.#cross[delay] = this.#cross[delay]! * fast + cross
+      this.#power[delay] = this.#power[delay]! * fast + square
+      this.#slowCross[delay] = this.#slowCross[delay]! * slow + cross
+      this.#slowPower[delay] = this.#slowPower[delay]! * slow + square
+      const value = this.#cross[delay]! / Math.sqrt(this.#power[delay]! * this.#nearPower + 1e-2)
+      const slowValue = this.#slowCross[delay]! / Math.sqrt(this.#slowPower[delay]! * this.#slowNear + 1)
       if (value > best) best = value
       if (slowValue > known) [known, knownAt] = [slowValue, delay]
     }
-    if (known > delayKnown && knownAt !== this.delay) {
+    if (known > delayKnown && knownAt !== this.#delay) {
       // Another delay: the client has paused, or its buffer has grown.
-      if (this.delay !== undefined && Math.abs(knownAt - this.delay) > 2) this.learnt = 0
-      this.delay = knownAt
+      if (this.#delay !== undefined && Math.abs(knownAt - this.#delay) > 2) this.#learnt = 0
+      this.#delay = knownAt
     }
-    if (this.delay !== undefined) {
-      this.atDelay = this.cross[this.delay]! / Math.sqrt(this.power[this.delay]! * this.nearPower + 1e-2)
+    if (this.#delay !== undefined) {
+      this.#atDelay =
+        this.#cross[this.#delay]! / Math.sqrt(this.#power[this.#delay]! * this.#nearPower + 1e-2)
     }
     return best
   }
 
-  private predict(hop: number): void {
-    this.played.levels(hop, this.far)
+  #predict(hop: number): void {
+    this.#played.levels(hop, this.#far)
     for (let band = 0; band < ECHO_BANDS; band++) {
-      this.reverberant[band] = Math.max(this.far[band]!, this.reverberant[band]! - decay, quietest)
+      this.#reverberant[band] = Math.max(this.#far[band]!, this.#reverberant[band]! - decay, quietest)
     }
   }
 
-  private learn(): void {
-    const share = Math.max(learning, 1 / (this.learnt + 1))
+  #learn(): void {
+    const share = Math.max(learning, 1 / (this.#learnt + 1))
     for (let band = 0; band < ECHO_BANDS; band++) {
-      const gain = this.envelope.level(band) - this.reverberant[band]!
-      this.gains[band] = this.gains[band]! + share * (gain - this.gains[band]!)
+      const gain = this.#envelope.level(band) - this.#reverberant[band]!
+      this.#gains[band] = this.#gains[band]! + share * (gain - this.#gains[band]!)
     }
-    this.learnt = Math.min(this.learnt + 1, 1_000)
+    this.#learnt = Math.min(this.#learnt + 1, 1_000)
   }
 
-  private louderBands(): number {
+  #louderBands(): number {
     let count = 0
     for (let band = 0; band < ECHO_BANDS; band++) {
-      const expected = Math.max(this.reverberant[band]! + this.gains[band]!, quietest)
-      if (this.envelope.level(band) > expected + margin) count++
+      const expected = Math.max(this.#reverberant[band]! + this.#gains[band]!, quietest)
+      if (this.#envelope.level(band) > expected + margin) count++
     }
     return count
   }

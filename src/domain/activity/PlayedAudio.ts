@@ -21,26 +21,26 @@ const STEPS = 16
  * Energies as log10 of the mean power; values below `quietest` count as that.
  */
 export class EnvelopeChanges {
-  private readonly quietest: number
-  private readonly before: [Float32Array, Float32Array]
-  private readonly now = new Float32Array(ECHO_BANDS)
+  readonly #quietest: number
+  readonly #before: [Float32Array, Float32Array]
+  readonly #now = new Float32Array(ECHO_BANDS)
 
   constructor(quietest: number) {
-    this.quietest = quietest
+    this.#quietest = quietest
     const silent = () => new Float32Array(ECHO_BANDS).fill(quietest)
-    this.before = [silent(), silent()]
+    this.#before = [silent(), silent()]
   }
 
   /** log10 of the power of a band in the newest hop. */
   level(band: number): number {
-    return this.now[band]!
+    return this.#now[band]!
   }
 
   /** Takes the energies of a hop; writes the differences to those of two hops before. */
   push(energies: Float32Array, changes: Float32Array): void {
-    const now = this.now
-    const quietest = this.quietest
-    const [first, second] = this.before
+    const now = this.#now
+    const quietest = this.#quietest
+    const [first, second] = this.#before
     for (let band = 0; band < ECHO_BANDS; band++) {
       const louder = Math.max(energies[2 * band]!, energies[2 * band + 1]!)
       now[band] = louder > quietest ? louder : quietest
@@ -54,21 +54,21 @@ export class EnvelopeChanges {
 
 export class PlayedAudio {
   /** By place: changes, then levels above `quietest`. */
-  private values: Int8Array | undefined
+  #values: Int8Array | undefined
   /** The hop whose values are at a place of `values`. */
-  private readonly hops = new Float64Array(kept).fill(-1)
-  private bands = new BandEnergies()
-  private readonly energies = new Float32Array(BANDS)
-  private readonly newest = new Float32Array(ECHO_BANDS)
-  private envelope = new EnvelopeChanges(quietest)
-  private rest = new Int16Array(0)
+  readonly #hops = new Float64Array(kept).fill(-1)
+  #bands = new BandEnergies()
+  readonly #energies = new Float32Array(BANDS)
+  readonly #newest = new Float32Array(ECHO_BANDS)
+  #envelope = new EnvelopeChanges(quietest)
+  #rest = new Int16Array(0)
   /** The hop that is played next after the newest audio. */
-  private next = 0
-  private first = 0
+  #next = 0
+  #first = 0
 
   /** Whether anything is played in the hops before this one. */
   isActive(hop: number, within: number): boolean {
-    return this.values !== undefined && hop - within < this.next && hop >= this.first
+    return this.#values !== undefined && hop - within < this.#next && hop >= this.#first
   }
 
   /**
@@ -77,64 +77,65 @@ export class PlayedAudio {
    * @param nowMs the present
    */
   sent(samples: Int16Array, startMs: number, nowMs: number): void {
-    this.values ??= new Int8Array(kept * 2 * ECHO_BANDS)
+    this.#values ??= new Int8Array(kept * 2 * ECHO_BANDS)
     const start = Math.round(startMs / HOP_MS)
     // The clock rounds; a pause is longer.
-    if (Math.abs(start - this.next) > 3) {
-      this.bands = new BandEnergies()
-      this.envelope = new EnvelopeChanges(quietest)
-      this.rest = new Int16Array(0)
-      if (start > this.next + 100) this.first = start
-      this.next = start
+    if (Math.abs(start - this.#next) > 3) {
+      this.#bands = new BandEnergies()
+      this.#envelope = new EnvelopeChanges(quietest)
+      this.#rest = new Int16Array(0)
+      if (start > this.#next + 100) this.#first = start
+      this.#next = start
     }
-    const all = new Int16Array(this.rest.length + samples.length)
-    all.set(this.rest)
-    all.set(samples, this.rest.length)
+    const all = new Int16Array(this.#rest.length + samples.length)
+    all.set(this.#rest)
+    all.set(samples, this.#rest.length)
     const last = Math.floor(nowMs / HOP_MS) + kept - 200
     let at = 0
     for (; at + HOP_SAMPLES <= all.length; at += HOP_SAMPLES) {
-      this.bands.measure(all, at, this.energies)
-      this.envelope.push(this.energies, this.newest)
-      if (this.next < last) this.keep()
-      this.next++
+      this.#bands.measure(all, at, this.#energies)
+      this.#envelope.push(this.#energies, this.#newest)
+      if (this.#next < last) this.#keep()
+      this.#next++
     }
-    this.rest = all.slice(at)
+    this.#rest = all.slice(at)
   }
 
-  private keep(): void {
-    const { newest, values } = this
+  #keep(): void {
+    const newest = this.#newest
+    const values = this.#values
     if (values === undefined) return
-    const place = this.next % kept
-    this.hops[place] = this.next
+    const place = this.#next % kept
+    this.#hops[place] = this.#next
     for (let band = 0; band < ECHO_BANDS; band++) {
       values[2 * place * ECHO_BANDS + band] = stored(newest[band]!)
-      values[(2 * place + 1) * ECHO_BANDS + band] = stored(this.envelope.level(band) - quietest)
+      values[(2 * place + 1) * ECHO_BANDS + band] = stored(this.#envelope.level(band) - quietest)
     }
   }
 
   /** Nothing is played from now on. */
   stopped(nowMs: number): void {
     const hop = Math.ceil(nowMs / HOP_MS)
-    for (let later = hop; later < this.next; later++) this.hops[later % kept] = -1
-    this.next = Math.min(this.next, hop)
-    this.rest = new Int16Array(0)
+    for (let later = hop; later < this.#next; later++) this.#hops[later % kept] = -1
+    this.#next = Math.min(this.#next, hop)
+    this.#rest = new Int16Array(0)
   }
 
   /** Writes the changes of a hop; zeros where nothing was played. */
   changes(hop: number, out: Float32Array): void {
-    this.read(hop, 0, out)
+    this.#read(hop, 0, out)
   }
 
   /** Writes the levels of a hop, log10 of the power. */
   levels(hop: number, out: Float32Array): void {
-    this.read(hop, 1, out)
+    this.#read(hop, 1, out)
     for (let band = 0; band < ECHO_BANDS; band++) out[band] = out[band]! + quietest
   }
 
-  private read(hop: number, row: 0 | 1, out: Float32Array): void {
+  #read(hop: number, row: 0 | 1, out: Float32Array): void {
     const place = ((hop % kept) + kept) % kept
-    const { values } = this
-    if (values === undefined || this.hops[place] !== hop) return void out.fill(0)
+    const values = this.#values
+    if (values === undefined || this.#hops[place] !== hop) return void out.fill(0)
     const at = (2 * place + row) * ECHO_BANDS
     for (let band = 0; band < ECHO_BANDS; band++) out[band] = values[at + band]! / STEPS
   }

@@ -27,17 +27,17 @@ const faint = 2.5e-7
 export const PROSODY_VALUES = 13
 
 export class Prosody {
-  private readonly points = new Float32Array(keptPoints)
-  private readonly likeness = new Float32Array(longest + 2)
+  readonly #points = new Float32Array(keptPoints)
+  readonly #likeness = new Float32Array(longest + 2)
   /** log2 of the pitch in Hz of each hop; 0: unvoiced. */
-  private readonly pitches = new Float32Array(keptHops)
+  readonly #pitches = new Float32Array(keptHops)
   /** Level of each hop in bels below full scale, negative. */
-  private readonly levels = new Float32Array(keptHops)
-  private hops = 0
+  readonly #levels = new Float32Array(keptHops)
+  #hops = 0
 
   /** Takes a hop: s16 of 16 kHz. */
   push(samples: Int16Array): void {
-    const points = this.points
+    const points = this.#points
     points.copyWithin(0, hopPoints)
     let power = 1e-9
     for (let i = 0; i < hopPoints; i++) {
@@ -49,15 +49,15 @@ export class Prosody {
       }
       points[keptPoints - hopPoints + i] = sum / decimation
     }
-    const at = this.hops++ % keptHops
-    this.levels[at] = Math.log10(power)
-    this.pitches[at] = power < faint ? 0 : this.pitch()
+    const at = this.#hops++ % keptHops
+    this.#levels[at] = Math.log10(power)
+    this.#pitches[at] = power < faint ? 0 : this.#pitch()
   }
 
   /** log2 of the pitch of the newest 40 ms, by autocorrelation; 0: unvoiced. */
-  private pitch(): number {
-    const likeness = this.likeness
-    const points = this.points
+  #pitch(): number {
+    const likeness = this.#likeness
+    const points = this.#points
     let power = 0
     for (let i = longest; i < keptPoints; i++) power += points[i]! * points[i]!
     let best = 0
@@ -85,18 +85,18 @@ export class Prosody {
 
   /** How the speech ended after which there were so many hops of silence. */
   ending(quietHops: number): Float32Array {
-    const end = Math.max(0, this.hops - Math.min(quietHops, keptHops - lookHops))
-    const from = Math.max(0, end - lookHops, this.hops - keptHops)
+    const end = Math.max(0, this.#hops - Math.min(quietHops, keptHops - lookHops))
+    const from = Math.max(0, end - lookHops, this.#hops - keptHops)
     const voiced: Array<number> = []
     const levels: Array<number> = []
     for (let hop = from; hop < end; hop++) {
-      const pitch = this.pitches[hop % keptHops]!
+      const pitch = this.#pitches[hop % keptHops]!
       if (pitch > 0) voiced.push(pitch)
-      levels.push(this.levels[hop % keptHops]!)
+      levels.push(this.#levels[hop % keptHops]!)
     }
     const loud = quantile(levels, 0.9)
     const [low, middle, high] = [quantile(voiced, 0.1), quantile(voiced, 0.5), quantile(voiced, 0.9)]
-    const isVoiced = (hop: number) => hop >= from && this.pitches[hop % keptHops]! > 0
+    const isVoiced = (hop: number) => hop >= from && this.#pitches[hop % keptHops]! > 0
     let lastVoiced = end - 1
     while (lastVoiced >= from && !isVoiced(lastVoiced)) lastVoiced--
     let held = lastVoiced

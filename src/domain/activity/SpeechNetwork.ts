@@ -96,22 +96,22 @@ const logit = new Float32Array(1)
 
 /** The state of one stream. */
 export class SpeechNetwork {
-  private readonly weights: SpeechWeights
+  readonly #weights: SpeechWeights
   /** The energies of three hops, the newest last. */
-  private readonly recent = new Float32Array(3 * BANDS).fill((quietest - mean) / deviation)
-  private readonly first = new Float32Array(width)
-  private readonly second = new Float32Array(width)
+  readonly #recent = new Float32Array(3 * BANDS).fill((quietest - mean) / deviation)
+  readonly #first = new Float32Array(width)
+  readonly #second = new Float32Array(width)
 
   constructor(weights: SpeechWeights) {
-    this.weights = weights
+    this.#weights = weights
   }
 
   /** Takes the energies of the next hop; the probability of speech in the hop before it, 0 to 1. */
   step(energies: Float32Array): number {
-    const first = this.first
-    const recent = this.recent
-    const second = this.second
-    const weights = this.weights
+    const first = this.#first
+    const recent = this.#recent
+    const second = this.#second
+    const weights = this.#weights
     recent.copyWithin(0, BANDS)
     for (let i = 0; i < BANDS; i++) recent[2 * BANDS + i] = (energies[i]! - mean) / deviation
     linear(weights["front.weight"], weights["front.bias"], recent, hidden)

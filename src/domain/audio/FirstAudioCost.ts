@@ -17,34 +17,34 @@ const firstPieceMs = 3_000
 const smoothing = 1 / 8
 
 export class FirstAudioCost {
-  private silent = 0
-  private readAtMs = 0
+  #silent = 0
+  #readAtMs = 0
   /** Time with a silent stream that no stream which began to sound has been charged with yet. */
-  private unchargedMs = 0
-  private costMs: number | undefined
+  #unchargedMs = 0
+  #costMs: number | undefined
 
   /** A stream begins. */
   began(nowMs: number): void {
-    this.charge(nowMs)
-    this.silent++
+    this.#charge(nowMs)
+    this.#silent++
   }
 
   /** It has its first audio. */
   sounded(nowMs: number): void {
-    this.charge(nowMs)
-    this.silent--
-    this.costMs =
-      this.costMs === undefined
-        ? this.unchargedMs
-        : this.costMs + (this.unchargedMs - this.costMs) * smoothing
-    this.unchargedMs = 0
+    this.#charge(nowMs)
+    this.#silent--
+    this.#costMs =
+      this.#costMs === undefined
+        ? this.#unchargedMs
+        : this.#costMs + (this.#unchargedMs - this.#costMs) * smoothing
+    this.#unchargedMs = 0
   }
 
   /** It ended without audio: refused by the engine, failed or left by its client. Says nothing about the cost. */
   gaveUp(nowMs: number): void {
-    this.charge(nowMs)
-    this.silent--
-    this.unchargedMs = 0
+    this.#charge(nowMs)
+    this.#silent--
+    this.#unchargedMs = 0
   }
 
   /**
@@ -52,17 +52,17 @@ export class FirstAudioCost {
    * @param factor real-time factor of the model; undefined while it is not known
    */
   expectedMs(factor: number | undefined): number {
-    const costMs = this.costMs ?? (factor ?? 0) * firstPieceMs
-    return (this.silent + 1) * costMs
+    const costMs = this.#costMs ?? (factor ?? 0) * firstPieceMs
+    return (this.#silent + 1) * costMs
   }
 
   /** Whether one more stream would have its first audio in time. One that waits for no other always may begin. */
   admits(factor: number | undefined): boolean {
-    return this.silent === 0 || this.expectedMs(factor) <= longestFirstAudioMs
+    return this.#silent === 0 || this.expectedMs(factor) <= longestFirstAudioMs
   }
 
-  private charge(nowMs: number): void {
-    if (this.silent > 0) this.unchargedMs += nowMs - this.readAtMs
-    this.readAtMs = nowMs
+  #charge(nowMs: number): void {
+    if (this.#silent > 0) this.#unchargedMs += nowMs - this.#readAtMs
+    this.#readAtMs = nowMs
   }
 }

@@ -144,171 +144,171 @@ export const endOf = (
 class Decision<H> {
   state: ListeningState
   readonly commands: Array<ListeningCommand<H>> = []
-  private readonly facts: ListeningFacts
+  readonly #facts: ListeningFacts
 
   constructor(state: ListeningState, facts: ListeningFacts) {
     this.state = state
-    this.facts = facts
+    this.#facts = facts
   }
 
   event(event: ListeningEvent<H>): void {
     if (this.state.life === "over") return
     switch (event.is) {
       case "began":
-        this.become({ life: "works" })
-        return this.next()
+        this.#become({ life: "works" })
+        return this.#next()
       case "window full":
-        this.become({ isDue: true })
-        return this.next()
+        this.#become({ isDue: true })
+        return this.#next()
       case "paused":
-        return this.paused(event.pause, event.lately)
+        return this.#paused(event.pause, event.lately)
       case "resumed":
-        return this.resumed()
+        return this.#resumed()
       case "ended":
-        return this.ended(event.why)
+        return this.#ended(event.why)
       case "quiet":
-        if (event.ms >= idleMs) this.ended("idle")
+        if (event.ms >= idleMs) this.#ended("idle")
         return
       case "closed":
-        return this.closed()
+        return this.#closed()
       case "closed beside":
-        this.become({ isClosingBeside: false })
-        return this.next()
+        this.#become({ isClosingBeside: false })
+        return this.#next()
       case "caption begins":
-        return this.become({ captionUntil: this.facts.samples })
+        return this.#become({ captionUntil: this.#facts.samples })
       case "captioned":
-        return this.captioned(event.transcript)
+        return this.#captioned(event.transcript)
       case "previewed":
-        return this.previewed(event.transcript, event.tookMs)
+        return this.#previewed(event.transcript, event.tookMs)
       case "finished":
-        this.do({ do: "show", as: "final", transcript: event.transcript })
-        return this.become({ life: "over", work: undefined })
+        this.#do({ do: "show", as: "final", transcript: event.transcript })
+        return this.#become({ life: "over", work: undefined })
       case "left":
-        return this.become({ life: "over", work: undefined, end: this.state.end ?? "stop" })
+        return this.#become({ life: "over", work: undefined, end: this.state.end ?? "stop" })
     }
   }
 
-  private become(changes: Partial<ListeningState>): void {
+  #become(changes: Partial<ListeningState>): void {
     this.state = { ...this.state, ...changes }
   }
 
-  private do(command: ListeningCommand<H>): void {
+  #do(command: ListeningCommand<H>): void {
     this.commands.push(command)
   }
 
   // ------------------------------------------------------------ what the audio does
 
-  private paused(pause: Pause, lately: PreviewTimes | undefined): void {
+  #paused(pause: Pause, lately: PreviewTimes | undefined): void {
     const { end, life, plan, silence } = this.state
     if (end !== undefined || life !== "works") return
-    this.become({ endsAtMs: pause.endsAtMs })
+    this.#become({ endsAtMs: pause.endsAtMs })
     if (silence !== undefined || !plan.isDue(pause, lately)) return
-    this.become({ silence: pause })
-    if (this.state.work === "caption") this.interrupt()
-    this.next()
+    this.#become({ silence: pause })
+    if (this.state.work === "caption") this.#interrupt()
+    this.#next()
   }
 
-  private resumed(): void {
+  #resumed(): void {
     const { previewing, silence } = this.state
-    this.become({ plan: new PreviewPlan(), previewed: undefined, silence: undefined })
-    this.do({ do: "forget preview" })
-    if (silence !== undefined && previewing !== undefined) this.interrupt()
+    this.#become({ plan: new PreviewPlan(), previewed: undefined, silence: undefined })
+    this.#do({ do: "forget preview" })
+    if (silence !== undefined && previewing !== undefined) this.#interrupt()
   }
 
-  private ended(why: LiveEnd): void {
+  #ended(why: LiveEnd): void {
     const { end, previewing, work } = this.state
     if (end !== undefined) return
-    this.become({ end: why })
-    const isLate = previewing !== undefined && previewing.until !== this.facts.samples
-    if (work === "caption" || isLate) this.interrupt()
-    this.next()
+    this.#become({ end: why })
+    const isLate = previewing !== undefined && previewing.until !== this.#facts.samples
+    if (work === "caption" || isLate) this.#interrupt()
+    this.#next()
   }
 
-  private interrupt(): void {
+  #interrupt(): void {
     if (this.state.isInterrupted) return
-    this.become({ isInterrupted: true })
-    this.do({ do: "interrupt" })
+    this.#become({ isInterrupted: true })
+    this.#do({ do: "interrupt" })
   }
 
   // ------------------------------------------------------------ what is worked at
 
   /** Begins the most urgent thing, if nothing is being worked at. */
-  private next(): void {
+  #next(): void {
     const { end, isClosingBeside, isDue, life, previewed, silence, work } = this.state
-    const until = this.facts.samples
+    const until = this.#facts.samples
     if (life !== "works" || work !== undefined) return
     if (end !== undefined) {
       // The result of what it closes is needed now.
-      if (!isClosingBeside) this.begin({ do: "finish", until, preview: previewed === until })
+      if (!isClosingBeside) this.#begin({ do: "finish", until, preview: previewed === until })
       return
     }
     if (silence !== undefined) {
       if (isClosingBeside) return
-      this.become({ previewing: { pause: silence, until } })
-      this.begin({ do: "preview", until })
+      this.#become({ previewing: { pause: silence, until } })
+      this.#begin({ do: "preview", until })
       // It covers the caption that is due.
-      if (isDue) this.planNext(until)
+      if (isDue) this.#planNext(until)
       return
     }
-    if (isDue) this.beginCaption(until)
+    if (isDue) this.#beginCaption(until)
   }
 
-  private begin(work: Work): void {
-    this.become({ work: work.do, isInterrupted: false })
-    this.do(work)
+  #begin(work: Work): void {
+    this.#become({ work: work.do, isInterrupted: false })
+    this.#do(work)
   }
 
-  private beginCaption(until: number): void {
-    const { canClose, closesBeside } = this.facts
-    this.become({ dueAt: Number.POSITIVE_INFINITY, captionUntil: until })
-    if (canClose && !closesBeside) return this.begin({ do: "close", until })
+  #beginCaption(until: number): void {
+    const { canClose, closesBeside } = this.#facts
+    this.#become({ dueAt: Number.POSITIVE_INFINITY, captionUntil: until })
+    if (canClose && !closesBeside) return this.#begin({ do: "close", until })
     if (canClose && !this.state.isClosingBeside) {
-      this.become({ isClosingBeside: true })
-      this.do({ do: "close beside", until })
+      this.#become({ isClosingBeside: true })
+      this.#do({ do: "close beside", until })
     }
-    this.begin({ do: "caption" })
+    this.#begin({ do: "caption" })
   }
 
-  private closed(): void {
-    this.become({ work: undefined })
+  #closed(): void {
+    this.#become({ work: undefined })
     const { captionUntil, end, silence } = this.state
-    if (end === undefined && silence === undefined) return this.begin({ do: "caption" })
-    this.planNext(captionUntil)
-    this.next()
+    if (end === undefined && silence === undefined) return this.#begin({ do: "caption" })
+    this.#planNext(captionUntil)
+    this.#next()
   }
 
-  private captioned(transcript: H | undefined): void {
-    this.become({ work: undefined })
-    if (transcript !== undefined) this.do({ do: "show", as: "caption", transcript })
-    this.planNext(this.state.captionUntil)
-    this.next()
+  #captioned(transcript: H | undefined): void {
+    this.#become({ work: undefined })
+    if (transcript !== undefined) this.#do({ do: "show", as: "caption", transcript })
+    this.#planNext(this.state.captionUntil)
+    this.#next()
   }
 
-  private previewed(transcript: H | undefined, tookMs: number): void {
+  #previewed(transcript: H | undefined, tookMs: number): void {
     const { plan, previewing, silence } = this.state
-    this.become({ work: undefined, previewing: undefined })
+    this.#become({ work: undefined, previewing: undefined })
     // Where speech has gone on, it is of another silence.
     if (previewing !== undefined && silence === previewing.pause) {
       const { pause, until } = previewing
-      this.become({
+      this.#become({
         silence: undefined,
         previewMs: tookMs,
         plan: plan.made({ quietMs: pause.quietMs, tookMs }),
       })
       if (transcript !== undefined) {
-        this.become({ previewed: until })
-        this.do({ do: "show", as: "preview", transcript })
+        this.#become({ previewed: until })
+        this.#do({ do: "show", as: "preview", transcript })
       }
     }
-    this.next()
+    this.#next()
   }
 
   /** The next caption is due at the end of the window that `until` samples have begun, or later if captions cost much. */
-  private planNext(until: number): void {
+  #planNext(until: number): void {
     const { windowSamples } = this.state
-    const { paceSamples, samples } = this.facts
+    const { paceSamples, samples } = this.#facts
     const dueAt = paceSamples > windowSamples ? until + paceSamples : nextWindow(until, windowSamples)
-    this.become({ dueAt, isDue: samples >= dueAt })
+    this.#become({ dueAt, isDue: samples >= dueAt })
   }
 }
 

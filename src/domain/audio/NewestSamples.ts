@@ -4,34 +4,34 @@
 const firstSize = 8_000
 
 export class NewestSamples {
-  private readonly most: number
-  private ring: Int16Array<ArrayBuffer>
+  readonly #most: number
+  #ring: Int16Array<ArrayBuffer>
   /** Where the next sample goes. */
-  private next = 0
-  private count = 0
+  #next = 0
+  #count = 0
 
   /** Keeps the `most` newest samples. */
   constructor(most: number) {
-    this.most = most
-    this.ring = new Int16Array(Math.min(most, firstSize))
+    this.#most = most
+    this.#ring = new Int16Array(Math.min(most, firstSize))
   }
 
   push(samples: Int16Array): void {
-    const kept = samples.length > this.most ? samples.subarray(samples.length - this.most) : samples
-    if (this.count + kept.length > this.ring.length) this.grow(this.count + kept.length)
-    const { ring } = this
-    const behind = Math.min(kept.length, ring.length - this.next)
-    ring.set(behind === kept.length ? kept : kept.subarray(0, behind), this.next)
+    const kept = samples.length > this.#most ? samples.subarray(samples.length - this.#most) : samples
+    if (this.#count + kept.length > this.#ring.length) this.#grow(this.#count + kept.length)
+    const ring = this.#ring
+    const behind = Math.min(kept.length, ring.length - this.#next)
+    ring.set(behind === kept.length ? kept : kept.subarray(0, behind), this.#next)
     if (behind < kept.length) ring.set(kept.subarray(behind), 0)
-    this.next = (this.next + kept.length) % ring.length
-    this.count = Math.min(ring.length, this.count + kept.length)
+    this.#next = (this.#next + kept.length) % ring.length
+    this.#count = Math.min(ring.length, this.#count + kept.length)
   }
 
   /** The newest samples, a copy: so many of them, or all that are kept. */
   newest(count: number): Int16Array<ArrayBuffer> {
-    const { ring } = this
-    const wanted = Math.min(count, this.count)
-    const from = (this.next - wanted + ring.length) % ring.length
+    const ring = this.#ring
+    const wanted = Math.min(count, this.#count)
+    const from = (this.#next - wanted + ring.length) % ring.length
     const out = new Int16Array(wanted)
     const behind = Math.min(wanted, ring.length - from)
     out.set(ring.subarray(from, from + behind))
@@ -40,16 +40,16 @@ export class NewestSamples {
   }
 
   clear(): void {
-    this.next = 0
-    this.count = 0
+    this.#next = 0
+    this.#count = 0
   }
 
-  private grow(needed: number): void {
-    const size = Math.min(this.most, Math.max(needed, 2 * this.ring.length))
-    if (size === this.ring.length) return
-    const kept = this.newest(this.count)
-    this.ring = new Int16Array(size)
-    this.ring.set(kept)
-    this.next = kept.length % size
+  #grow(needed: number): void {
+    const size = Math.min(this.#most, Math.max(needed, 2 * this.#ring.length))
+    if (size === this.#ring.length) return
+    const kept = this.newest(this.#count)
+    this.#ring = new Int16Array(size)
+    this.#ring.set(kept)
+    this.#next = kept.length % size
   }
 }

@@ -3,16 +3,16 @@
 import { samplesToMs } from "./Audio.ts"
 
 export class PlaybackClock {
-  private readonly rateHz: number
+  readonly #rateHz: number
   /** The time at which the audio delivered so far will have been played. */
-  private endMs: number | undefined
+  #endMs: number | undefined
 
   constructor(rateHz: number) {
-    this.rateHz = rateHz
+    this.#rateHz = rateHz
   }
 
   get begun(): boolean {
-    return this.endMs !== undefined
+    return this.#endMs !== undefined
   }
 
   /**
@@ -20,9 +20,9 @@ export class PlaybackClock {
    * first.
    */
   delivered(samples: number, nowMs: number): number {
-    const endMs = this.endMs ?? nowMs
+    const endMs = this.#endMs ?? nowMs
     const silentMs = Math.max(0, nowMs - endMs)
-    this.endMs = endMs + silentMs + samplesToMs(samples, this.rateHz)
+    this.#endMs = endMs + silentMs + samplesToMs(samples, this.#rateHz)
     return silentMs
   }
 }

@@ -53,19 +53,19 @@ interface Preview {
 
 /** It is never changed: a preview makes a new one, and so does the next silence. */
 export class PreviewPlan {
-  private readonly newest: Preview | undefined
+  readonly #newest: Preview | undefined
 
   constructor(newest?: Preview) {
-    this.newest = newest
+    this.#newest = newest
   }
 
   /** Whether a preview should begin now, where none is being made. */
   isDue({ endsAtMs, quietMs }: Pause, lately: PreviewTimes = {}): boolean {
-    if (this.newest === undefined) return quietMs >= firstAtMs(endsAtMs, lately)
+    if (this.#newest === undefined) return quietMs >= firstAtMs(endsAtMs, lately)
     const unheard = unheardMs(endsAtMs)
-    const isEnough = endsAtMs - this.newest.quietMs <= unheard
+    const isEnough = endsAtMs - this.#newest.quietMs <= unheard
     // Not before it would be enough.
-    return !isEnough && endsAtMs - quietMs <= Math.min(unheard, this.newest.tookMs * spareShare + spareMs)
+    return !isEnough && endsAtMs - quietMs <= Math.min(unheard, this.#newest.tookMs * spareShare + spareMs)
   }
 
   made(preview: Preview): PreviewPlan {

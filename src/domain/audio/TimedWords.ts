@@ -72,19 +72,19 @@ const skipping = (token: Token): number => (token.letters === "" ? SKIPPED_MARK 
 const slack = 12
 
 export class WordTimes {
-  private readonly tokens: ReadonlyArray<Token>
+  readonly #tokens: ReadonlyArray<Token>
   /** Index of the written word after the last one found. */
-  private next = 0
+  #next = 0
   /** Those that were found, in their order; `end` of the last one may still grow. */
   readonly found: Array<WrittenWord> = []
 
   constructor(text: string | WordTimes) {
     if (typeof text === "string") {
-      this.tokens = tokensOf(text)
+      this.#tokens = tokensOf(text)
       return
     }
-    this.tokens = text.tokens
-    this.next = text.next
+    this.#tokens = text.#tokens
+    this.#next = text.#next
     this.found = text.found.map((word) => ({ ...word }))
   }
 
@@ -102,21 +102,21 @@ export class WordTimes {
       const last = spoken.at(-1)
       if (word.text !== "") spoken.push({ ...word, letters: lettersOf(word.text) })
       else if (last !== undefined) spoken[spoken.length - 1] = { ...last, end: word.end }
-      else this.extend(word.end)
+      else this.#extend(word.end)
     }
-    if (spoken.length === 0 || this.tokens.length === 0) return
-    for (const [at, token] of this.match(spoken.map(({ letters }) => letters)).entries()) {
+    if (spoken.length === 0 || this.#tokens.length === 0) return
+    for (const [at, token] of this.#match(spoken.map(({ letters }) => letters)).entries()) {
       const { end, start } = spoken[at]!
-      if (token < this.next) this.extend(end)
+      if (token < this.#next) this.#extend(end)
       else {
-        const { from, to } = this.tokens[token]!
-        this.next = token + 1
+        const { from, to } = this.#tokens[token]!
+        this.#next = token + 1
         this.found.push({ from, to, start, end })
       }
     }
   }
 
-  private extend(end: number): void {
+  #extend(end: number): void {
     const last = this.found.at(-1)
     if (last !== undefined) last.end = Math.max(last.end, end)
   }
@@ -125,15 +125,15 @@ export class WordTimes {
    * The written word of each spoken one, ascending: the way of least cost. Row 0 is the last word that was found, which the first
    * spoken words may continue; written words behind the last spoken one cost nothing.
    */
-  private match(spoken: ReadonlyArray<string>): ReadonlyArray<number> {
-    const first = Math.max(0, this.next - 1)
-    const tokens = this.tokens.slice(first, first + 2 * spoken.length + slack)
+  #match(spoken: ReadonlyArray<string>): ReadonlyArray<number> {
+    const first = Math.max(0, this.#next - 1)
+    const tokens = this.#tokens.slice(first, first + 2 * spoken.length + slack)
     // Costs after `at` spoken words, the last of them in word `row`; −1: none yet.
     const rows = tokens.length
     const from: Array<Int32Array> = []
     let before = new Float64Array(rows).fill(Number.POSITIVE_INFINITY)
     /** Cost of beginning word `row`, if nothing was spoken yet. */
-    let fresh: number | undefined = this.next === 0 ? 0 : undefined
+    let fresh: number | undefined = this.#next === 0 ? 0 : undefined
     if (fresh === undefined && rows > 0) before[0] = 0
     for (const letters of spoken) {
       const now = new Float64Array(rows).fill(Number.POSITIVE_INFINITY)

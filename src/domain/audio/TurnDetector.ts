@@ -44,37 +44,37 @@ const aheadSamples = 48
 const unsureHops = 2
 
 export class TurnDetector {
-  private readonly detector: VoiceActivityDetector
-  private readonly prosody: Prosody | undefined
+  readonly #detector: VoiceActivityDetector
+  readonly #prosody: Prosody | undefined
   /** The newest silence: the audio that a turn starts with, before its speech. */
-  private readonly held: NewestSamples
-  private readonly prefixSamples: number
+  readonly #held: NewestSamples
+  readonly #prefixSamples: number
   /** Samples before the first one that this detector gets. */
-  private readonly startsAt: number
+  readonly #startsAt: number
   /** Silence that the detector is given before that one. */
-  private readonly ahead: number
+  readonly #ahead: number
   /** Samples so far, with those. */
-  private total: number
-  private rest = new Int16Array(0)
-  private speaking = false
+  #total: number
+  #rest = new Int16Array(0)
+  #speaking = false
 
   /** `startsAt`: position in the audio of the first sample that it gets. */
   constructor(weights: SpeechWeights, rules: TurnRules, startsAt = 0, doubt?: SpeechDoubt) {
-    this.startsAt = startsAt
-    this.ahead = aheadSamples + (startsAt % (LISTEN_RATE_HZ / 1000))
-    this.total = startsAt - this.ahead
-    this.rest = new Int16Array(this.ahead)
-    this.prosody = rules.judges === true ? new Prosody() : undefined
-    this.detector = new VoiceActivityDetector(weights, rules, doubt)
-    this.prefixSamples = Math.ceil((rules.prefixMs * LISTEN_RATE_HZ) / 1000)
+    this.#startsAt = startsAt
+    this.#ahead = aheadSamples + (startsAt % (LISTEN_RATE_HZ / 1000))
+    this.#total = startsAt - this.#ahead
+    this.#rest = new Int16Array(this.#ahead)
+    this.#prosody = rules.judges === true ? new Prosody() : undefined
+    this.#detector = new VoiceActivityDetector(weights, rules, doubt)
+    this.#prefixSamples = Math.ceil((rules.prefixMs * LISTEN_RATE_HZ) / 1000)
     // Speech is detected some hops after it began, with the hop that is taken then.
-    this.held = new NewestSamples(this.prefixSamples + (ONSET_LAG_HOPS + 1) * HOP_SAMPLES)
+    this.#held = new NewestSamples(this.#prefixSamples + (ONSET_LAG_HOPS + 1) * HOP_SAMPLES)
   }
 
   /** The silence with which the open turn ends so far; undefined where no turn is open. */
   get pause(): Pause | undefined {
-    if (!this.speaking) return undefined
-    const { endsAtMs, quietHops, quietMs } = this.detector
+    if (!this.#speaking) return undefined
+    const { endsAtMs, quietHops, quietMs } = this.#detector
     return { quietMs: quietHops > unsureHops ? quietMs : 0, endsAtMs }
   }
 
@@ -82,42 +82,42 @@ export class TurnDetector {
   get ending(): Float32Array | undefined {
     return this.pause === undefined || this.pause.quietMs === 0
       ? undefined
-      : this.prosody?.ending(this.detector.quietHops)
+      : this.#prosody?.ending(this.#detector.quietHops)
   }
 
   /** The present silence ends the turn when it is this long. The next silence has the usual length again. */
   setSilence(silenceMs: number): void {
-    if (this.speaking) this.detector.setSilence(silenceMs)
+    if (this.#speaking) this.#detector.setSilence(silenceMs)
   }
 
   push(samples: Int16Array): ReadonlyArray<TurnStep> {
-    const all = joined(this.rest, samples)
+    const all = joined(this.#rest, samples)
     const steps: Array<TurnStep> = []
     let at = 0
     for (; at + HOP_SAMPLES <= all.length; at += HOP_SAMPLES) {
       const hop = all.subarray(at, at + HOP_SAMPLES)
-      this.total += HOP_SAMPLES
-      this.prosody?.push(hop)
-      const [event] = this.detector.push(hop)
-      if (!this.speaking) this.held.push(hop)
+      this.#total += HOP_SAMPLES
+      this.#prosody?.push(hop)
+      const [event] = this.#detector.push(hop)
+      if (!this.#speaking) this.#held.push(hop)
       if (event?.type === "started") {
-        this.speaking = true
-        const at = this.startsAt - this.ahead + (event.audioMs * LISTEN_RATE_HZ) / 1000
-        const from = Math.max(this.startsAt, at - this.prefixSamples)
-        const turn = this.held.newest(this.total - from)
-        const audioMs = samplesToMs(this.total - turn.length, LISTEN_RATE_HZ)
+        this.#speaking = true
+        const at = this.#startsAt - this.#ahead + (event.audioMs * LISTEN_RATE_HZ) / 1000
+        const from = Math.max(this.#startsAt, at - this.#prefixSamples)
+        const turn = this.#held.newest(this.#total - from)
+        const audioMs = samplesToMs(this.#total - turn.length, LISTEN_RATE_HZ)
         steps.push({ step: "started", audioMs, samples: turn })
-        this.held.clear()
+        this.#held.clear()
         continue
       }
-      if (this.speaking) steps.push({ step: "samples", samples: hop })
+      if (this.#speaking) steps.push({ step: "samples", samples: hop })
       if (event?.type === "stopped") {
-        this.speaking = false
-        const audioMs = samplesToMs(this.total, LISTEN_RATE_HZ)
-        steps.push({ step: "ended", audioMs, quietMs: this.detector.quietMs })
+        this.#speaking = false
+        const audioMs = samplesToMs(this.#total, LISTEN_RATE_HZ)
+        steps.push({ step: "ended", audioMs, quietMs: this.#detector.quietMs })
       }
     }
-    this.rest = all.slice(at)
+    this.#rest = all.slice(at)
     return steps
   }
 }

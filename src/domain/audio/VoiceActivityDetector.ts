@@ -49,42 +49,42 @@ const LATE_HOPS = 1
 const lowest = 0.02
 
 export class VoiceActivityDetector {
-  private readonly silenceMs: number
-  private readonly threshold: number
-  private readonly network: SpeechNetwork
-  private readonly doubt: SpeechDoubt | undefined
-  private readonly bands = new BandEnergies()
-  private readonly energies = new Float32Array(BANDS)
-  private readonly rest = new Int16Array(HOP_SAMPLES)
-  private restLength = 0
+  readonly #silenceMs: number
+  readonly #threshold: number
+  readonly #network: SpeechNetwork
+  readonly #doubt: SpeechDoubt | undefined
+  readonly #bands = new BandEnergies()
+  readonly #energies = new Float32Array(BANDS)
+  readonly #rest = new Int16Array(HOP_SAMPLES)
+  #restLength = 0
   /** Hops so far, of which the newest is not judged yet. */
-  private hops = 0
+  #hops = 0
   /** A bit for each of the newest judged hops, the newest lowest: whether it was speech. */
-  private recent = 0
+  #recent = 0
   /** Hops until the last one that counted as speech, with it. */
-  private speechEnd = 0
+  #speechEnd = 0
   /** Where the speech began that may be an echo. */
-  private doubtedFrom: number | undefined
-  private speaking = false
-  private newest = 0
+  #doubtedFrom: number | undefined
+  #speaking = false
+  #newest = 0
   /** Silence that ends the speech that goes on. */
-  private endsAt: number
+  #endsAt: number
 
   constructor(weights: SpeechWeights, rules: SpeechRules = defaultRules, doubt?: SpeechDoubt) {
-    this.silenceMs = rules.silenceMs
-    this.endsAt = rules.silenceMs
-    this.threshold = Math.max(lowest, rules.threshold)
-    this.network = new SpeechNetwork(weights)
-    this.doubt = doubt
+    this.#silenceMs = rules.silenceMs
+    this.#endsAt = rules.silenceMs
+    this.#threshold = Math.max(lowest, rules.threshold)
+    this.#network = new SpeechNetwork(weights)
+    this.#doubt = doubt
   }
 
   get isSpeaking(): boolean {
-    return this.speaking
+    return this.#speaking
   }
 
   /** Probability of speech in the last judged hop. */
   get probability(): number {
-    return this.newest
+    return this.#newest
   }
 
   /** Length of the silence with which the audio so far ends, milliseconds. */
@@ -94,75 +94,75 @@ export class VoiceActivityDetector {
 
   /** Hops since the last one that counted as speech. */
   get quietHops(): number {
-    return this.hops - this.speechEnd
+    return this.#hops - this.#speechEnd
   }
 
   /** Silence with which the present speech ends, milliseconds. */
   get endsAtMs(): number {
-    return this.endsAt
+    return this.#endsAt
   }
 
   /** The present silence ends the speech when it is this long; once speech goes on, or begins again, the usual length counts. */
   setSilence(silenceMs: number): void {
-    this.endsAt = silenceMs
+    this.#endsAt = silenceMs
   }
 
   /** Takes the next samples, s16 of 16 kHz, any number. */
   push(samples: Int16Array): ReadonlyArray<SpeechEvent> {
     const events: Array<SpeechEvent> = []
     const take = (from: Int16Array, at: number) => {
-      const event = this.hop(from, at)
+      const event = this.#hop(from, at)
       if (event !== undefined) events.push(event)
     }
     let at = 0
-    if (this.restLength > 0) {
-      at = Math.min(HOP_SAMPLES - this.restLength, samples.length)
-      this.rest.set(samples.subarray(0, at), this.restLength)
-      this.restLength += at
-      if (this.restLength < HOP_SAMPLES) return events
-      take(this.rest, 0)
-      this.restLength = 0
+    if (this.#restLength > 0) {
+      at = Math.min(HOP_SAMPLES - this.#restLength, samples.length)
+      this.#rest.set(samples.subarray(0, at), this.#restLength)
+      this.#restLength += at
+      if (this.#restLength < HOP_SAMPLES) return events
+      take(this.#rest, 0)
+      this.#restLength = 0
     }
     for (; at + HOP_SAMPLES <= samples.length; at += HOP_SAMPLES) take(samples, at)
-    this.rest.set(samples.subarray(at))
-    this.restLength = samples.length - at
+    this.#rest.set(samples.subarray(at))
+    this.#restLength = samples.length - at
     return events
   }
 
-  private hop(samples: Int16Array, at: number): SpeechEvent | undefined {
-    this.bands.measure(samples, at, this.energies)
-    this.newest = this.network.step(this.energies)
-    this.doubt?.hear(this.energies)
-    this.hops++
-    const needed = this.speaking ? this.threshold * holdShare : this.threshold
-    this.recent = ((this.recent << 1) | (this.newest > needed ? 1 : 0)) & ((1 << onsetWindow) - 1)
-    if (this.speaking) return this.during()
-    if (countOf(this.recent) < onsetHops) {
-      this.doubtedFrom = undefined
+  #hop(samples: Int16Array, at: number): SpeechEvent | undefined {
+    this.#bands.measure(samples, at, this.#energies)
+    this.#newest = this.#network.step(this.#energies)
+    this.#doubt?.hear(this.#energies)
+    this.#hops++
+    const needed = this.#speaking ? this.#threshold * holdShare : this.#threshold
+    this.#recent = ((this.#recent << 1) | (this.#newest > needed ? 1 : 0)) & ((1 << onsetWindow) - 1)
+    if (this.#speaking) return this.#during()
+    if (countOf(this.#recent) < onsetHops) {
+      this.#doubtedFrom = undefined
       return undefined
     }
-    const first = this.hops - 1 - (31 - Math.clz32(this.recent))
-    this.doubtedFrom ??= first
-    if (this.doubt?.isEcho === true) return undefined
-    this.speaking = true
-    this.speechEnd = this.hops - 1
-    const from = Math.max(this.doubtedFrom, first - doubtedHops)
-    this.doubtedFrom = undefined
+    const first = this.#hops - 1 - (31 - Math.clz32(this.#recent))
+    this.#doubtedFrom ??= first
+    if (this.#doubt?.isEcho === true) return undefined
+    this.#speaking = true
+    this.#speechEnd = this.#hops - 1
+    const from = Math.max(this.#doubtedFrom, first - doubtedHops)
+    this.#doubtedFrom = undefined
     return { type: "started", audioMs: Math.max(0, from - 1) * HOP_MS }
   }
 
-  private during(): SpeechEvent | undefined {
+  #during(): SpeechEvent | undefined {
     const resumed = (1 << resumeHops) - 1
-    if ((this.recent & resumed) === resumed && this.doubt?.isEcho !== true) {
-      this.speechEnd = this.hops - 1
-      this.endsAt = this.silenceMs
+    if ((this.#recent & resumed) === resumed && this.#doubt?.isEcho !== true) {
+      this.#speechEnd = this.#hops - 1
+      this.#endsAt = this.#silenceMs
     }
     // While speech goes on, the newest hop is the only one that is not judged.
-    if (this.quietHops === 1 || this.quietMs < this.endsAt) return undefined
-    this.speaking = false
-    this.endsAt = this.silenceMs
-    this.recent = 0
-    return { type: "stopped", audioMs: (this.speechEnd - LATE_HOPS) * HOP_MS }
+    if (this.quietHops === 1 || this.quietMs < this.#endsAt) return undefined
+    this.#speaking = false
+    this.#endsAt = this.#silenceMs
+    this.#recent = 0
+    return { type: "stopped", audioMs: (this.#speechEnd - LATE_HOPS) * HOP_MS }
   }
 }
 

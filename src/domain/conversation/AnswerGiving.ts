@@ -256,279 +256,279 @@ export const isCharged = ({ counts, isReleased }: AnswerState): boolean =>
 class Decision {
   state: AnswerState
   readonly commands: Array<AnswerCommand> = []
-  private readonly facts: AnswerFacts
+  readonly #facts: AnswerFacts
 
   constructor(state: AnswerState, facts: AnswerFacts) {
     this.state = state
-    this.facts = facts
+    this.#facts = facts
   }
 
   event(event: AnswerEvent): void {
     if (this.state.life === "over") return
     switch (event.is) {
       case "began":
-        if (this.state.life === "given") this.tellCreated()
+        if (this.state.life === "given") this.#tellCreated()
         return
       case "released":
-        return this.released()
+        return this.#released()
       case "prompt read":
-        return this.become({ counts: { ...this.state.counts, ...event.counts } })
+        return this.#become({ counts: { ...this.state.counts, ...event.counts } })
       case "wrote":
-        this.counted(event.outputTokens)
-        if (event.written !== undefined) this.wrote(event.written)
+        this.#counted(event.outputTokens)
+        if (event.written !== undefined) this.#wrote(event.written)
         return
       case "all written":
-        this.counted(event.outputTokens)
-        return this.allWritten(event.isCut)
+        this.#counted(event.outputTokens)
+        return this.#allWritten(event.isCut)
       case "sounded":
-        return this.sounded(event)
+        return this.#sounded(event)
       case "piece spoken":
-        this.pieceMade("whole")
-        return this.goOn()
+        this.#pieceMade("whole")
+        return this.#goOn()
       case "voice failed":
-        return this.voiceFailed(event.error)
+        return this.#voiceFailed(event.error)
       case "failed":
-        return this.end("failed", { type: "failed", error: event.error })
+        return this.#end("failed", { type: "failed", error: event.error })
       case "free":
-        this.become({ isCalled: false })
-        this.sendNext()
-        return this.goOn()
+        this.#become({ isCalled: false })
+        this.#sendNext()
+        return this.#goOn()
       case "due":
-        this.become({ isAwaiting: false })
-        return this.goOn()
+        this.#become({ isAwaiting: false })
+        return this.#goOn()
       case "hurry":
-        this.become({ isPaced: false, isAwaiting: false })
-        return this.goOn()
+        this.#become({ isPaced: false, isAwaiting: false })
+        return this.#goOn()
       case "cancel":
-        return this.end("cancelled", { type: "cancelled", reason: event.reason })
+        return this.#end("cancelled", { type: "cancelled", reason: event.reason })
       case "discard":
-        return this.end("cancelled", { type: "cancelled", reason: "client_cancelled" })
+        return this.#end("cancelled", { type: "cancelled", reason: "client_cancelled" })
     }
   }
 
-  private become(changes: Partial<AnswerState>): void {
+  #become(changes: Partial<AnswerState>): void {
     this.state = { ...this.state, ...changes }
   }
 
-  private do(command: AnswerCommand): void {
+  #do(command: AnswerCommand): void {
     this.commands.push(command)
   }
 
-  private send(message: AnswerMessage): void {
-    this.do({ do: "send", message })
+  #send(message: AnswerMessage): void {
+    this.#do({ do: "send", message })
   }
 
-  private tellCreated(): void {
-    this.send({ type: "response.created", response: this.object("in_progress", null) })
+  #tellCreated(): void {
+    this.#send({ type: "response.created", response: this.#object("in_progress", null) })
   }
 
-  private released(): void {
+  #released(): void {
     if (this.state.life === "given") return
     const { unsent } = this.state
-    this.become({ life: "given", isReleased: true, unsent: [] })
-    this.tellCreated()
-    for (const written of unsent) this.take(written)
-    if (this.state.written !== undefined) this.endCalls()
-    this.goOn()
+    this.#become({ life: "given", isReleased: true, unsent: [] })
+    this.#tellCreated()
+    for (const written of unsent) this.#take(written)
+    if (this.state.written !== undefined) this.#endCalls()
+    this.#goOn()
   }
 
   // ------------------------------------------------------------ what the model writes
 
-  private counted(outputTokens: number): void {
-    this.become({ counts: { ...this.state.counts, outputTokens } })
+  #counted(outputTokens: number): void {
+    this.#become({ counts: { ...this.state.counts, outputTokens } })
   }
 
-  private wrote(written: Written): void {
+  #wrote(written: Written): void {
     if (written.is === "text") {
       // White space before a call is no answer.
       if (!this.state.hasText && written.text.trim() === "") return
-      this.become({ hasText: true })
-      this.cutIntoPieces(written.text)
+      this.#become({ hasText: true })
+      this.#cutIntoPieces(written.text)
     }
-    if (this.state.life === "held") this.become({ unsent: [...this.state.unsent, written] })
-    else this.take(written)
-    this.goOn()
+    if (this.state.life === "held") this.#become({ unsent: [...this.state.unsent, written] })
+    else this.#take(written)
+    this.#goOn()
   }
 
-  private cutIntoPieces(text: string): void {
+  #cutIntoPieces(text: string): void {
     if (!this.state.terms.speaks || this.state.failure !== undefined) return
     const { clauses, pieces } = this.state.clauses.push(text)
-    this.become({ clauses })
+    this.#become({ clauses })
     if (pieces.length === 0) return
-    this.become({ texts: [...this.state.texts, ...pieces] })
+    this.#become({ texts: [...this.state.texts, ...pieces] })
     // The model would only slow the voice down, on the same processor, while its first clause is waited for.
     if (this.state.model !== "runs") return
-    this.become({ model: "paused" })
-    this.do({ do: "pause model" })
+    this.#become({ model: "paused" })
+    this.#do({ do: "pause model" })
   }
 
-  private take(written: Written): void {
+  #take(written: Written): void {
     switch (written.is) {
       case "text": {
-        const message = this.state.message ?? this.beginMessage()
-        this.become({ message: { ...message, text: message.text + written.text } })
+        const message = this.state.message ?? this.#beginMessage()
+        this.#become({ message: { ...message, text: message.text + written.text } })
         if (!this.state.terms.speaks)
-          this.send({ type: "response.output_text.delta", ...this.part(message), delta: written.text })
+          this.#send({ type: "response.output_text.delta", ...this.#part(message), delta: written.text })
         return
       }
       case "call":
-        return this.beginCall(written)
+        return this.#beginCall(written)
       case "arguments": {
         const call = this.state.calls.find((one) => one.call === written.call)
         if (call === undefined || written.text === "") return
         const longer = { ...call, arguments: call.arguments + written.text }
-        this.become({ calls: this.state.calls.map((one) => (one === call ? longer : one)) })
+        this.#become({ calls: this.state.calls.map((one) => (one === call ? longer : one)) })
         const { callId: call_id } = call
-        const about = { ...this.about(call), call_id }
-        return this.send({ type: "response.function_call_arguments.delta", ...about, delta: written.text })
+        const about = { ...this.#about(call), call_id }
+        return this.#send({ type: "response.function_call_arguments.delta", ...about, delta: written.text })
       }
     }
   }
 
-  private beginMessage(): Message {
+  #beginMessage(): Message {
     const { messageId: id, isBeside, speaks } = this.state.terms
     const index = this.state.output.length
     // Nothing else of the conversation is sent before it has been spoken.
-    const message = { id, index, text: "", spoken: new SpokenText(this.facts.sentSamples) }
-    this.become({ message })
-    if (speaks && !isBeside) this.do({ do: "message began", itemId: id })
-    this.addItem(index, answerItem(id, "in_progress", []), speaks ? message.spoken : undefined)
+    const message = { id, index, text: "", spoken: new SpokenText(this.#facts.sentSamples) }
+    this.#become({ message })
+    if (speaks && !isBeside) this.#do({ do: "message began", itemId: id })
+    this.#addItem(index, answerItem(id, "in_progress", []), speaks ? message.spoken : undefined)
     const part = speaks ? ({ type: "audio", transcript: "" } as const) : ({ type: "text", text: "" } as const)
-    this.send({ type: "response.content_part.added", ...this.part(message), part })
+    this.#send({ type: "response.content_part.added", ...this.#part(message), part })
     return message
   }
 
-  private beginCall({ call, callId, id, name }: Extract<Written, { readonly is: "call" }>): void {
+  #beginCall({ call, callId, id, name }: Extract<Written, { readonly is: "call" }>): void {
     const begun: Call = { call, id, index: this.state.output.length, callId, name, arguments: "" }
-    this.become({ calls: [...this.state.calls, begun] })
-    this.addItem(begun.index, callItem(id, "in_progress", begun), undefined)
+    this.#become({ calls: [...this.state.calls, begun] })
+    this.#addItem(begun.index, callItem(id, "in_progress", begun), undefined)
   }
 
-  private allWritten(isCut: boolean): void {
+  #allWritten(isCut: boolean): void {
     const { clauses, failure, terms, texts } = this.state
     const hasRest = terms.speaks && failure === undefined && clauses.rest.trim() !== ""
-    this.become({
+    this.#become({
       written: isCut ? "cut" : "whole",
       clauses: new Clauses(),
       texts: hasRest ? [...texts, clauses.rest] : texts,
     })
-    this.endCalls()
-    this.goOn()
+    this.#endCalls()
+    this.#goOn()
   }
 
   /** The calls that are open are complete. */
-  private endCalls(): void {
+  #endCalls(): void {
     const { calls } = this.state
-    this.become({ calls: [] })
+    this.#become({ calls: [] })
     for (const call of calls) {
       // Clients parse the arguments as JSON.
       const args = call.arguments.trim() === "" ? "{}" : call.arguments
       const { callId: call_id, name } = call
-      const about = { ...this.about(call), call_id, name }
-      this.send({ type: "response.function_call_arguments.done", ...about, arguments: args })
-      this.endItem(call.index, callItem(call.id, "completed", { ...call, arguments: args }), undefined)
+      const about = { ...this.#about(call), call_id, name }
+      this.#send({ type: "response.function_call_arguments.done", ...about, arguments: args })
+      this.#endItem(call.index, callItem(call.id, "completed", { ...call, arguments: args }), undefined)
     }
   }
 
   // ------------------------------------------------------------ what is spoken
 
-  private sounded({ samples, words }: Chunk): void {
-    this.resumeModel()
+  #sounded({ samples, words }: Chunk): void {
+    this.#resumeModel()
     const piece = this.state.pieces.at(-1)
     if (piece === undefined || !this.state.isSpeaking) return
     const longer = { ...piece, chunks: [...piece.chunks, { samples, words }] }
-    this.become({
+    this.#become({
       pieces: this.state.pieces.with(-1, longer),
       waitingSamples: this.state.waitingSamples + samples.length,
     })
-    this.goOn()
+    this.#goOn()
   }
 
-  private pieceMade(made: "whole" | "broken"): void {
-    this.resumeModel()
+  #pieceMade(made: "whole" | "broken"): void {
+    this.#resumeModel()
     const { isSpeaking, pieces } = this.state
     if (!isSpeaking) return
-    this.become({ isSpeaking: false, pieces: pieces.with(-1, { ...pieces.at(-1)!, made }) })
+    this.#become({ isSpeaking: false, pieces: pieces.with(-1, { ...pieces.at(-1)!, made }) })
   }
 
-  private resumeModel(): void {
+  #resumeModel(): void {
     if (this.state.model !== "paused") return
-    this.become({ model: "resumed" })
-    this.do({ do: "resume model" })
+    this.#become({ model: "resumed" })
+    this.#do({ do: "resume model" })
   }
 
   /** What was made before is sent first, where anything of the answer is. */
-  private voiceFailed(error: AnswerError): void {
-    if (this.state.message === undefined) return this.end("failed", { type: "failed", error })
-    this.pieceMade("broken")
-    this.become({ failure: error, texts: [] })
-    this.goOn()
+  #voiceFailed(error: AnswerError): void {
+    if (this.state.message === undefined) return this.#end("failed", { type: "failed", error })
+    this.#pieceMade("broken")
+    this.#become({ failure: error, texts: [] })
+    this.#goOn()
   }
 
   /** Speaks what may be spoken now, asks for the socket where there is something to send, and ends where nothing is left. */
-  private goOn(): void {
-    this.speakNext()
-    this.call()
+  #goOn(): void {
+    this.#speakNext()
+    this.#call()
     const { failure, life, pieces, texts, written } = this.state
     if (life !== "given" || pieces.length > 0 || texts.length > 0) return
-    if (failure !== undefined) return this.end("failed", { type: "failed", error: failure })
-    if (written === "whole") return this.end("completed", null)
-    if (written === "cut") this.end("incomplete", { type: "incomplete", reason: "max_output_tokens" })
+    if (failure !== undefined) return this.#end("failed", { type: "failed", error: failure })
+    if (written === "whole") return this.#end("completed", null)
+    if (written === "cut") this.#end("incomplete", { type: "incomplete", reason: "max_output_tokens" })
   }
 
-  private speakNext(): void {
+  #speakNext(): void {
     const { failure, isSpeaking, message, nextPiece, pieces, texts, waitingSamples } = this.state
     const [text, ...others] = texts
     if (text === undefined || isSpeaking || failure !== undefined) return
     // While it is held, only the first piece is spoken.
     if (message === undefined ? nextPiece > 0 : waitingSamples > mostWaiting) return
     const piece = { number: nextPiece, text, chunks: [], hasBegun: false, made: "not yet" } as const
-    this.become({ texts: others, pieces: [...pieces, piece], nextPiece: nextPiece + 1, isSpeaking: true })
-    this.do({ do: "speak", piece: piece.number, text })
+    this.#become({ texts: others, pieces: [...pieces, piece], nextPiece: nextPiece + 1, isSpeaking: true })
+    this.#do({ do: "speak", piece: piece.number, text })
   }
 
-  private call(): void {
+  #call(): void {
     const { isAwaiting, isCalled, message, pieces } = this.state
     const [piece] = pieces
     const hasNext = piece !== undefined && (piece.chunks.length > 0 || piece.made !== "not yet")
     if (message === undefined || !hasNext || isAwaiting || isCalled) return
-    this.become({ isCalled: true })
-    this.do({ do: "call" })
+    this.#become({ isCalled: true })
+    this.#do({ do: "call" })
   }
 
   /** Sends the next audio, if it is due, and what ends before it. */
-  private sendNext(): void {
+  #sendNext(): void {
     for (;;) {
       const { message, pieces } = this.state
       const [piece, ...others] = pieces
       if (message === undefined || piece === undefined) return
       const [chunk] = piece.chunks
-      if (chunk !== undefined) return this.sendDue(message, piece, chunk)
+      if (chunk !== undefined) return this.#sendDue(message, piece, chunk)
       if (piece.made === "not yet") return
-      this.become({ pieces: others })
-      this.endPiece(message, piece)
+      this.#become({ pieces: others })
+      this.#endPiece(message, piece)
     }
   }
 
   /** All audio of the piece has been sent. */
-  private endPiece(message: Message, { hasBegun, made, text }: Piece): void {
+  #endPiece(message: Message, { hasBegun, made, text }: Piece): void {
     if (made === "broken") {
-      if (hasBegun) this.become({ message: { ...message, spoken: message.spoken.broken() } })
+      if (hasBegun) this.#become({ message: { ...message, spoken: message.spoken.broken() } })
       return
     }
     // A piece in which there is nothing to pronounce has no audio.
     const begun = hasBegun ? message.spoken : message.spoken.begin(text)
     const { captions, spoken } = begun.rest()
-    this.become({ message: { ...message, spoken } })
-    this.tellCaptions(message, captions)
+    this.#become({ message: { ...message, spoken } })
+    this.#tellCaptions(message, captions)
   }
 
-  private sendDue(message: Message, piece: Piece, chunk: Chunk): void {
+  #sendDue(message: Message, piece: Piece, chunk: Chunk): void {
     const { isPaced, waitingSamples } = this.state
-    const ms = isPaced ? this.facts.playedUntilMs - leadMs - this.facts.nowMs : 0
+    const ms = isPaced ? this.#facts.playedUntilMs - leadMs - this.#facts.nowMs : 0
     if (ms > 0) {
-      this.become({ isAwaiting: true })
-      return this.do({ do: "await", ms })
+      this.#become({ isAwaiting: true })
+      return this.#do({ do: "await", ms })
     }
     const samples = chunk.samples.subarray(0, eventSamples)
     const left = chunk.samples.subarray(eventSamples)
@@ -536,21 +536,21 @@ class Decision {
     const chunks = left.length === 0 ? later : [{ samples: left, words: [] }, ...later]
     const begun = piece.hasBegun ? message.spoken : message.spoken.begin(piece.text)
     const { captions, spoken } = begun.add(samples.length, chunk.words)
-    this.become({
+    this.#become({
       pieces: this.state.pieces.with(0, { ...piece, chunks, hasBegun: true }),
       waitingSamples: waitingSamples - samples.length,
       message: { ...message, spoken },
     })
-    this.do({ do: "play", piece: piece.number, samples })
-    this.tellCaptions(message, captions)
-    this.do({ do: "send audio", part: this.part(message), samples })
+    this.#do({ do: "play", piece: piece.number, samples })
+    this.#tellCaptions(message, captions)
+    this.#do({ do: "send audio", part: this.#part(message), samples })
   }
 
-  private tellCaptions(message: Message, captions: ReadonlyArray<Caption>): void {
+  #tellCaptions(message: Message, captions: ReadonlyArray<Caption>): void {
     for (const { start, text } of captions)
-      this.send({
+      this.#send({
         type: "response.output_audio_transcript.delta",
-        ...this.part(message),
+        ...this.#part(message),
         delta: text,
         start_time: samplesToMs(start, SPEECH_RATE_HZ) / 1000,
       })
@@ -558,74 +558,75 @@ class Decision {
 
   // ------------------------------------------------------------ items
 
-  private about({ id, index }: { readonly id: string; readonly index: number }) {
+  #about({ id, index }: { readonly id: string; readonly index: number }) {
     return { response_id: this.state.terms.id, item_id: id, output_index: index }
   }
 
-  private part(message: Message): AudioPart {
-    return { ...this.about(message), content_index: 0 }
+  #part(message: Message): AudioPart {
+    return { ...this.#about(message), content_index: 0 }
   }
 
-  private addItem(index: number, item: Item, spoken: SpokenText | undefined): void {
+  #addItem(index: number, item: Item, spoken: SpokenText | undefined): void {
     const { id, isBeside } = this.state.terms
-    this.become({ output: [...this.state.output, item] })
-    this.send({ type: "response.output_item.added", response_id: id, output_index: index, item })
-    if (!isBeside) this.do({ do: "join", item, spoken })
+    this.#become({ output: [...this.state.output, item] })
+    this.#send({ type: "response.output_item.added", response_id: id, output_index: index, item })
+    if (!isBeside) this.#do({ do: "join", item, spoken })
   }
 
-  private endItem(index: number, item: Item, spoken: SpokenText | undefined): void {
+  #endItem(index: number, item: Item, spoken: SpokenText | undefined): void {
     const { id, isBeside } = this.state.terms
-    this.become({ output: this.state.output.with(index, item) })
-    if (!isBeside) this.do({ do: "complete", item, spoken })
-    this.send({ type: "response.output_item.done", response_id: id, output_index: index, item })
+    this.#become({ output: this.state.output.with(index, item) })
+    if (!isBeside) this.#do({ do: "complete", item, spoken })
+    this.#send({ type: "response.output_item.done", response_id: id, output_index: index, item })
   }
 
-  private endMessage(message: Message, status: ResponseStatus): void {
+  #endMessage(message: Message, status: ResponseStatus): void {
     const { speaks } = this.state.terms
     const itemStatus = status === "completed" ? "completed" : "incomplete"
-    const part = this.part(message)
+    const part = this.#part(message)
     if (!speaks) {
       const { id, index, text } = message
-      this.send({ type: "response.output_text.done", ...part, text })
-      this.send({ type: "response.content_part.done", ...part, part: { type: "text", text } })
-      return this.endItem(index, answerItem(id, itemStatus, [{ type: "output_text", text }]), undefined)
+      this.#send({ type: "response.output_text.done", ...part, text })
+      this.#send({ type: "response.content_part.done", ...part, part: { type: "text", text } })
+      return this.#endItem(index, answerItem(id, itemStatus, [{ type: "output_text", text }]), undefined)
     }
     const [piece] = this.state.pieces
     const unsent = piece?.chunks.reduce((sum, { samples }) => sum + samples.length, 0)
     const spoken = piece?.hasBegun === true ? message.spoken.broken(unsent) : message.spoken
-    const played = this.facts.playedSamples - spoken.startsAt
+    const played = this.#facts.playedSamples - spoken.startsAt
     const transcript = spoken.heard(status === "cancelled" ? played : spoken.samples)
-    this.send({ type: "response.output_audio.done", ...part })
-    this.send({ type: "response.output_audio_transcript.done", ...part, transcript })
-    this.send({ type: "response.content_part.done", ...part, part: { type: "audio", transcript } })
+    this.#send({ type: "response.output_audio.done", ...part })
+    this.#send({ type: "response.output_audio_transcript.done", ...part, transcript })
+    this.#send({ type: "response.content_part.done", ...part, part: { type: "audio", transcript } })
     const content = [{ type: "output_audio" as const, transcript }]
-    this.endItem(message.index, answerItem(message.id, itemStatus, content), spoken)
+    this.#endItem(message.index, answerItem(message.id, itemStatus, content), spoken)
   }
 
   // ------------------------------------------------------------ the end
 
-  private end(status: Exclude<ResponseStatus, "in_progress">, details: StatusDetails | null): void {
+  #end(status: Exclude<ResponseStatus, "in_progress">, details: StatusDetails | null): void {
     const { calls, life, message } = this.state
-    this.do({ do: "stop" })
+    this.#do({ do: "stop" })
     if (life === "given") {
-      if (details?.type === "cancelled" && details.reason === "turn_detected") this.do({ do: "play no more" })
-      if (message !== undefined) this.endMessage(message, status)
-      for (const call of calls) this.endItem(call.index, callItem(call.id, "incomplete", call), undefined)
-      this.send({ type: "response.done", response: this.object(status, details) })
-      this.do({ do: "account", status, counts: this.counts })
+      if (details?.type === "cancelled" && details.reason === "turn_detected")
+        this.#do({ do: "play no more" })
+      if (message !== undefined) this.#endMessage(message, status)
+      for (const call of calls) this.#endItem(call.index, callItem(call.id, "incomplete", call), undefined)
+      this.#send({ type: "response.done", response: this.#object(status, details) })
+      this.#do({ do: "account", status, counts: this.#counts })
     }
-    this.do({ do: "end" })
+    this.#do({ do: "end" })
     // What it held is not needed any more.
     const { counts, isReleased, output, terms } = this.state
     this.state = { ...unbegun(terms), life: "over", isReleased, counts, output }
   }
 
-  private get counts(): AnswerCounts {
+  get #counts(): AnswerCounts {
     const audioMs = samplesToMs(this.state.message?.spoken.samples ?? 0, SPEECH_RATE_HZ)
     return { ...this.state.counts, audioMs }
   }
 
-  private object(status: ResponseStatus, details: StatusDetails | null): ResponseObject {
+  #object(status: ResponseStatus, details: StatusDetails | null): ResponseObject {
     const { output, terms } = this.state
     return {
       object: "realtime.response",
@@ -634,7 +635,7 @@ class Decision {
       status_details: details,
       output,
       ...terms.about,
-      usage: status === "in_progress" ? null : answerUsage(this.counts),
+      usage: status === "in_progress" ? null : answerUsage(this.#counts),
     }
   }
 }

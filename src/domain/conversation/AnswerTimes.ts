@@ -44,52 +44,52 @@ const between = (from: number | undefined, to: number | undefined): number | und
   from === undefined || to === undefined ? undefined : to - from
 
 export class AnswerTimes {
-  private readonly times = new Map<AnswerStep, number>()
-  private cause: AnswerCause
-  private transcriptAtMs: number | undefined
-  private isPrepared = false
+  readonly #times = new Map<AnswerStep, number>()
+  #cause: AnswerCause
+  #transcriptAtMs: number | undefined
+  #isPrepared = false
 
   constructor(cause: AnswerCause) {
-    this.cause = cause
+    this.#cause = cause
   }
 
   reached(step: AnswerStep, nowMs: number): void {
-    if (!this.times.has(step)) this.times.set(step, nowMs)
+    if (!this.#times.has(step)) this.#times.set(step, nowMs)
   }
 
   /** The turn has been understood. */
   understood(nowMs: number): void {
-    this.transcriptAtMs = nowMs
+    this.#transcriptAtMs = nowMs
   }
 
   /** The answer was prepared, and this is the turn that it follows. */
   confirmed(cause: AnswerCause): void {
-    this.cause = cause
-    this.isPrepared = true
+    this.#cause = cause
+    this.#isPrepared = true
   }
 
   /** From the request to the language model to the first samples of the voice. */
   get makingMs(): number | undefined {
-    return between(this.times.get("asked"), this.times.get("firstSamples"))
+    return between(this.#times.get("asked"), this.#times.get("firstSamples"))
   }
 
   latency(nowMs: number): AnswerLatency {
     const [asked, token, clause, samples, sent] = [
-      this.times.get("asked"),
-      this.times.get("firstToken"),
-      this.times.get("firstClause"),
-      this.times.get("firstSamples"),
-      this.times.get("firstSent"),
+      this.#times.get("asked"),
+      this.#times.get("firstToken"),
+      this.#times.get("firstClause"),
+      this.#times.get("firstSamples"),
+      this.#times.get("firstSent"),
     ]
     return {
-      silenceMs: this.cause.silenceMs,
-      transcriptMs: between(this.cause.atMs, this.transcriptAtMs),
+      silenceMs: this.#cause.silenceMs,
+      transcriptMs: between(this.#cause.atMs, this.#transcriptAtMs),
       firstTokenMs: between(asked, token),
       firstClauseMs: between(token, clause),
       firstSamplesMs: between(clause, samples),
-      firstSentMs: between(this.cause.atMs, sent),
-      totalMs: nowMs - this.cause.atMs,
-      isPrepared: this.isPrepared,
+      firstSentMs: between(this.#cause.atMs, sent),
+      totalMs: nowMs - this.#cause.atMs,
+      isPrepared: this.#isPrepared,
     }
   }
 }

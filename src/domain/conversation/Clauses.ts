@@ -28,18 +28,18 @@ const longCut = (text: string): number | undefined => {
 
 /** Text that waits for the end of its piece. It is never changed: more text makes a new one. */
 export class Clauses {
-  private readonly waiting: string
-  private readonly isFirst: boolean
+  readonly #waiting: string
+  readonly #isFirst: boolean
 
   constructor(waiting = "", isFirst = true) {
-    this.waiting = waiting
-    this.isFirst = isFirst
+    this.#waiting = waiting
+    this.#isFirst = isFirst
   }
 
   /** Text of the answer; the pieces that it completes. */
   push(text: string): { readonly clauses: Clauses; readonly pieces: ReadonlyArray<string> } {
-    let waiting = this.waiting + text
-    let isFirst = this.isFirst
+    let waiting = this.#waiting + text
+    let isFirst = this.#isFirst
     const pieces: Array<string> = []
     for (;;) {
       const mark = isFirst ? clauseEnd : sentenceEnd
@@ -53,6 +53,6 @@ export class Clauses {
 
   /** What is left where the answer is complete. */
   get rest(): string {
-    return this.waiting
+    return this.#waiting
   }
 }

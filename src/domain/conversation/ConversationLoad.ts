@@ -57,33 +57,33 @@ export interface MeasuredShares {
 
 /** Work of a text engine for answers: calls at the same time share it. */
 class TextCost {
-  private readonly cost = new LearnedCost(0)
-  private running = 0
-  private chargedAtMs = 0
+  readonly #cost = new LearnedCost(0)
+  #running = 0
+  #chargedAtMs = 0
   /** Busy time since the last answer ended. */
-  private unchargedMs = 0
+  #unchargedMs = 0
 
   /** Of an answer, milliseconds; 0 where nothing is known yet. */
   answerMs(nowMs: number): number {
-    return this.cost.at(nowMs) ?? 0
+    return this.#cost.at(nowMs) ?? 0
   }
 
   began(nowMs: number): void {
-    this.charge(nowMs)
-    this.running++
+    this.#charge(nowMs)
+    this.#running++
   }
 
   ended(nowMs: number): void {
-    this.charge(nowMs)
-    this.running--
-    const before = this.cost.at(nowMs)
-    this.cost.learn(before === undefined ? this.unchargedMs : smoothed(before, this.unchargedMs), nowMs)
-    this.unchargedMs = 0
+    this.#charge(nowMs)
+    this.#running--
+    const before = this.#cost.at(nowMs)
+    this.#cost.learn(before === undefined ? this.#unchargedMs : smoothed(before, this.#unchargedMs), nowMs)
+    this.#unchargedMs = 0
   }
 
-  private charge(nowMs: number): void {
-    if (this.running > 0) this.unchargedMs += nowMs - this.chargedAtMs
-    this.chargedAtMs = nowMs
+  #charge(nowMs: number): void {
+    if (this.#running > 0) this.#unchargedMs += nowMs - this.#chargedAtMs
+    this.#chargedAtMs = nowMs
   }
 }
 
@@ -115,38 +115,38 @@ export class ConversationPlace {
 }
 
 export class ConversationLoad {
-  private readonly measured: MeasuredShares
-  private readonly places = new Set<ConversationPlace>()
-  private readonly texts = new Map<string, TextCost>()
+  readonly #measured: MeasuredShares
+  readonly #places = new Set<ConversationPlace>()
+  readonly #texts = new Map<string, TextCost>()
   /** Time between two answers of a conversation, milliseconds. */
-  private cycleMs = assumed.cycleMs
+  #cycleMs = assumed.cycleMs
   /** Speech of an answer, milliseconds. */
-  private speechMs = assumed.speechMs
+  #speechMs = assumed.speechMs
 
   constructor(measured: MeasuredShares) {
-    this.measured = measured
+    this.#measured = measured
   }
 
   get size(): number {
-    return this.places.size
+    return this.#places.size
   }
 
   /** Share of the machine that a conversation takes while it goes on. */
   costOf({ hears, speaks, writes }: ConversationParts, nowMs: number): number {
-    const mind = Math.min(1, (this.texts.get(writes)?.answerMs(nowMs) ?? 0) / this.cycleMs)
-    const voice = this.measured.voice(speaks) * Math.min(1, this.speechMs / this.cycleMs)
-    return this.measured.ears(hears) + mind + voice
+    const mind = Math.min(1, (this.#texts.get(writes)?.answerMs(nowMs) ?? 0) / this.#cycleMs)
+    const voice = this.#measured.voice(speaks) * Math.min(1, this.#speechMs / this.#cycleMs)
+    return this.#measured.ears(hears) + mind + voice
   }
 
   /** What the conversations take together. */
   share(nowMs: number): number {
     let sum = 0
-    for (const { amount } of this.partsAt(nowMs)) sum += amount
+    for (const { amount } of this.#partsAt(nowMs)) sum += amount
     return sum
   }
 
-  private *partsAt(nowMs: number): Generator<Part> {
-    for (const place of this.places) {
+  *#partsAt(nowMs: number): Generator<Part> {
+    for (const place of this.#places) {
       const isUsed = place.isActive(nowMs)
       const part = isUsed || place.isNew(nowMs) ? 1 : idlePart
       yield { party: place.org, amount: part * this.costOf(place.parts, nowMs), isUsed }
@@ -158,17 +158,17 @@ export class ConversationLoad {
    * takes. If many speak again that were idle, none is ended: all are later, and no new one is admitted.
    */
   enter(parts: ConversationParts, org: string, nowMs: number): ConversationPlace | undefined {
-    const goesOn = [...this.places].some((place) => place.isActive(nowMs) || place.isNew(nowMs))
+    const goesOn = [...this.#places].some((place) => place.isActive(nowMs) || place.isNew(nowMs))
     const isOnly = !goesOn && this.share(nowMs) < shares.full
     const asked = { party: org, amount: this.costOf(parts, nowMs) }
-    if (!isOnly && !mayTake(this.partsAt(nowMs), asked, shares)) return undefined
+    if (!isOnly && !mayTake(this.#partsAt(nowMs), asked, shares)) return undefined
     const place = new ConversationPlace(parts, org, nowMs)
-    this.places.add(place)
+    this.#places.add(place)
     return place
   }
 
   leave(place: ConversationPlace): void {
-    this.places.delete(place)
+    this.#places.delete(place)
   }
 
   /** An answer begins to be given. */
@@ -178,19 +178,19 @@ export class ConversationLoad {
     place.answeredAtMs = nowMs
     if (answeredAtMs === undefined) return
     const cycleMs = Math.min(activeMs, Math.max(shortestCycleMs, nowMs - answeredAtMs))
-    this.cycleMs = smoothed(this.cycleMs, cycleMs)
+    this.#cycleMs = smoothed(this.#cycleMs, cycleMs)
   }
 
   /** An answer has ended, after this much speech was sent. */
   answered(place: ConversationPlace, nowMs: number, speechMs: number): void {
     place.activeAtMs = nowMs
-    this.speechMs = smoothed(this.speechMs, speechMs)
+    this.#speechMs = smoothed(this.#speechMs, speechMs)
   }
 
   /** The text engine begins to write. Returns what to call when it has ended. */
   writes({ parts }: ConversationPlace, nowMs: number): (nowMs: number) => void {
-    const cost = this.texts.get(parts.writes) ?? new TextCost()
-    this.texts.set(parts.writes, cost)
+    const cost = this.#texts.get(parts.writes) ?? new TextCost()
+    this.#texts.set(parts.writes, cost)
     cost.began(nowMs)
     let isRunning = true
     return (endMs) => {
@@ -201,6 +201,6 @@ export class ConversationLoad {
 
   /** Drops measurements of these models: their engines were replaced or removed. */
   forget(which: (id: string) => boolean): void {
-    for (const id of this.texts.keys()) if (which(id)) this.texts.delete(id)
+    for (const id of this.#texts.keys()) if (which(id)) this.#texts.delete(id)
   }
 }

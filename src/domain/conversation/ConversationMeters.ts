@@ -37,21 +37,21 @@ export class ConversationMeters {
   readonly messageEndMs = new Histogram()
 
   /** What the newest answers took to their first sound. */
-  private readonly making: Array<number> = []
-  private previewMs: number | undefined
+  readonly #making: Array<number> = []
+  #previewMs: number | undefined
 
   /**
    * What the newest transcript made ahead took, and the longest that one of the newest spoken answers took from the request to its
    * first samples.
    */
   get lately(): { readonly previewMs: number | undefined; readonly answerMs: number | undefined } {
-    const answerMs = this.making.length === 0 ? undefined : Math.max(...this.making)
-    return { previewMs: this.previewMs, answerMs }
+    const answerMs = this.#making.length === 0 ? undefined : Math.max(...this.#making)
+    return { previewMs: this.#previewMs, answerMs }
   }
 
   /** A transcript was made ahead of the end of a turn, or given up after so long. */
   readonly previewed = (tookMs: number): void => {
-    this.previewMs = tookMs
+    this.#previewMs = tookMs
   }
 
   /** A question to the language model was answered after so long, or not. */
@@ -63,8 +63,8 @@ export class ConversationMeters {
   /** An answer has ended. */
   ended(latency: AnswerLatency, makingMs?: number): void {
     if (makingMs !== undefined) {
-      this.making.push(makingMs)
-      if (this.making.length > remembered) this.making.shift()
+      this.#making.push(makingMs)
+      if (this.#making.length > remembered) this.#making.shift()
     }
     for (const [step, histogram] of this.stepMs) {
       const ms = latency[countedSteps[step]]

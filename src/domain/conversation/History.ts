@@ -41,46 +41,46 @@ const bytesOf = (item: Item, spoken: SpokenText | undefined): number => memoryOf
 const refusal = (field: string, problem: string): InvalidRequest => new InvalidRequest({ field, problem })
 
 export class History {
-  private readonly holding: Holding
-  private entries: Array<Entry> = []
-  private bytes = 0
+  readonly #holding: Holding
+  #entries: Array<Entry> = []
+  #bytes = 0
   /** The numbers of the readers that have not ended, in their order. */
-  private readers: ReadonlyArray<number> = []
-  private nextReader = 0
-  private dropped: ReadonlyArray<Dropped> = []
+  #readers: ReadonlyArray<number> = []
+  #nextReader = 0
+  #dropped: ReadonlyArray<Dropped> = []
   /** How often it has changed. */
   version = 0
 
   /** `holding`: counts the memory of the items. */
   constructor(holding: Holding = unbounded()) {
-    this.holding = holding
+    this.#holding = holding
   }
 
   get items(): ReadonlyArray<Item> {
-    return this.entries.map(({ item }) => item)
+    return this.#entries.map(({ item }) => item)
   }
 
   get lastId(): string | null {
-    return this.entries.at(-1)?.item.id ?? null
+    return this.#entries.at(-1)?.item.id ?? null
   }
 
   item(id: string): Item | undefined {
-    return this.entry(id)?.item
+    return this.#entry(id)?.item
   }
 
   hasCall(callId: string): boolean {
-    return this.entries.some(({ item }) => item.type === "function_call" && item.call_id === callId)
+    return this.#entries.some(({ item }) => item.type === "function_call" && item.call_id === callId)
   }
 
   /** The id of the item before this one; null for none. */
   before(id: string): string | null {
-    const at = this.entries.findIndex(({ item }) => item.id === id)
-    return this.entries[at - 1]?.item.id ?? null
+    const at = this.#entries.findIndex(({ item }) => item.id === id)
+    return this.#entries[at - 1]?.item.id ?? null
   }
 
   /** The words and the audio of an answer that was spoken. */
   spoken(id: string): SpokenText | undefined {
-    return this.entry(id)?.spoken
+    return this.#entry(id)?.spoken
   }
 
   /**
@@ -95,31 +95,31 @@ export class History {
       spoken,
     }: { readonly after?: string | null | undefined; readonly spoken?: SpokenText | undefined } = {},
   ): string | null | InvalidRequest {
-    if (this.entry(item.id) !== undefined) return refusal("item.id", "is the id of another item")
-    if (this.entries.length >= maxItems)
+    if (this.#entry(item.id) !== undefined) return refusal("item.id", "is the id of another item")
+    if (this.#entries.length >= maxItems)
       return refusal("item", `would be one of more than ${maxItems} items of the conversation: delete some`)
-    const at = this.positionAfter(previousId)
+    const at = this.#positionAfter(previousId)
     if (at === undefined) return refusal("previous_item_id", "is no item of this conversation")
     const bytes = bytesOf(item, spoken)
-    if (origin === "own") this.holding.keep(bytes)
-    else if (this.bytes + bytes > maxItemBytes)
+    if (origin === "own") this.#holding.keep(bytes)
+    else if (this.#bytes + bytes > maxItemBytes)
       return refusal("item", `would make the conversation larger than ${maxItemBytes} bytes: delete items`)
-    else if (!this.holding.take(bytes)) return noMemory("item", this.holding)
+    else if (!this.#holding.take(bytes)) return noMemory("item", this.#holding)
     this.version++
-    this.entries.splice(at, 0, { item, bytes, spoken })
-    this.bytes += bytes
-    return this.entries[at - 1]?.item.id ?? null
+    this.#entries.splice(at, 0, { item, bytes, spoken })
+    this.#bytes += bytes
+    return this.#entries[at - 1]?.item.id ?? null
   }
 
   /** The item with this id is now this, and so is what was spoken of it. An item that has been deleted stays deleted. */
   replace(item: Item, spoken = this.spoken(item.id)): void {
-    const entry = this.entry(item.id)
+    const entry = this.#entry(item.id)
     if (entry === undefined) return
     this.version++
     const bytes = bytesOf(item, spoken)
-    this.bytes += bytes
-    this.holding.keep(bytes)
-    this.drop(entry.bytes)
+    this.#bytes += bytes
+    this.#holding.keep(bytes)
+    this.#drop(entry.bytes)
     entry.item = item
     entry.spoken = spoken
     entry.bytes = bytes
@@ -146,25 +146,25 @@ export class History {
 
   /** False if there is no such item. */
   delete(id: string): boolean {
-    const entry = this.entry(id)
+    const entry = this.#entry(id)
     if (entry === undefined) return false
     this.version++
-    this.entries = this.entries.filter((other) => other !== entry)
-    this.drop(entry.bytes)
+    this.#entries = this.#entries.filter((other) => other !== entry)
+    this.#drop(entry.bytes)
     return true
   }
 
   /** Why it gives no more answers: it has as many items as it may, or has grown beyond its spare bytes, or the node's are used up. Undefined if it does. */
   get overflow(): InvalidRequest | undefined {
-    if (this.entries.length >= maxItems)
+    if (this.#entries.length >= maxItems)
       return refusal("conversation", `has ${maxItems} items: delete some before the next answer`)
     const most = maxItemBytes + spareItemBytes
-    if (this.bytes > most)
+    if (this.#bytes > most)
       return refusal(
         "conversation",
         `holds more than ${most} bytes of items: delete some before the next answer`,
       )
-    return this.holding.isOver ? noMemory("conversation", this.holding) : undefined
+    return this.#holding.isOver ? noMemory("conversation", this.#holding) : undefined
   }
 
   /**
@@ -172,36 +172,36 @@ export class History {
    * is counted, as long.
    */
   read(): () => void {
-    const reader = this.nextReader++
-    this.readers = [...this.readers, reader]
+    const reader = this.#nextReader++
+    this.#readers = [...this.#readers, reader]
     return () => {
-      if (!this.readers.includes(reader)) return
-      this.readers = this.readers.filter((other) => other !== reader)
-      const oldest = this.readers[0] ?? this.nextReader
+      if (!this.#readers.includes(reader)) return
+      this.#readers = this.#readers.filter((other) => other !== reader)
+      const oldest = this.#readers[0] ?? this.#nextReader
       const isRead = ({ readers }: Dropped) => readers > oldest
-      for (const dropped of this.dropped) if (!isRead(dropped)) this.holding.giveBack(dropped.bytes)
-      this.dropped = this.dropped.filter(isRead)
+      for (const dropped of this.#dropped) if (!isRead(dropped)) this.#holding.giveBack(dropped.bytes)
+      this.#dropped = this.#dropped.filter(isRead)
     }
   }
 
-  private drop(bytes: number): void {
-    this.bytes -= bytes
-    if (this.readers.length === 0) return this.holding.giveBack(bytes)
-    const last = this.dropped.at(-1)
+  #drop(bytes: number): void {
+    this.#bytes -= bytes
+    if (this.#readers.length === 0) return this.#holding.giveBack(bytes)
+    const last = this.#dropped.at(-1)
     // One entry for each number of readers.
-    const before = last?.readers === this.nextReader ? last.bytes : 0
-    const others = before === 0 ? this.dropped : this.dropped.slice(0, -1)
-    this.dropped = [...others, { readers: this.nextReader, bytes: before + bytes }]
+    const before = last?.readers === this.#nextReader ? last.bytes : 0
+    const others = before === 0 ? this.#dropped : this.#dropped.slice(0, -1)
+    this.#dropped = [...others, { readers: this.#nextReader, bytes: before + bytes }]
   }
 
-  private entry(id: string): Entry | undefined {
-    return this.entries.find(({ item }) => item.id === id)
+  #entry(id: string): Entry | undefined {
+    return this.#entries.find(({ item }) => item.id === id)
   }
 
-  private positionAfter(previousId: string | null | undefined): number | undefined {
-    if (previousId === undefined || previousId === null) return this.entries.length
+  #positionAfter(previousId: string | null | undefined): number | undefined {
+    if (previousId === undefined || previousId === null) return this.#entries.length
     if (previousId === "root") return 0
-    const at = this.entries.findIndex(({ item }) => item.id === previousId)
+    const at = this.#entries.findIndex(({ item }) => item.id === previousId)
     return at < 0 ? undefined : at + 1
   }
 }

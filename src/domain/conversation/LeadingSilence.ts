@@ -10,22 +10,22 @@ const keptMs = 5
 const mostMs = 400
 
 export class LeadingSilence {
-  private readonly kept: number
-  private left: number
-  private sounds = false
+  readonly #kept: number
+  #left: number
+  #sounds = false
 
   constructor(rateHz: number) {
-    this.kept = (keptMs * rateHz) / 1000
-    this.left = (mostMs * rateHz) / 1000
+    this.#kept = (keptMs * rateHz) / 1000
+    this.#left = (mostMs * rateHz) / 1000
   }
 
   /** The samples without what is dropped of them. */
   push(samples: Int16Array): Int16Array {
-    if (this.sounds) return samples
+    if (this.#sounds) return samples
     const first = samples.findIndex((sample) => Math.abs(sample) > quiet)
-    const silent = Math.min(this.left, first < 0 ? samples.length : Math.max(0, first - this.kept))
-    this.left -= silent
-    this.sounds = first >= 0 || this.left === 0
+    const silent = Math.min(this.#left, first < 0 ? samples.length : Math.max(0, first - this.#kept))
+    this.#left -= silent
+    this.#sounds = first >= 0 || this.#left === 0
     return silent === 0 ? samples : samples.subarray(silent)
   }
 }

@@ -11,47 +11,47 @@ export interface PlayTap {
 }
 
 export class PlayClock {
-  private readonly rateHz: number
-  private readonly tap: PlayTap | undefined
+  readonly #rateHz: number
+  readonly #tap: PlayTap | undefined
   /** Samples sent since the start of the conversation. */
-  private total = 0
+  #total = 0
   /** The time at which all of them will have been played. */
-  private endMs = Number.NEGATIVE_INFINITY
+  #endMs = Number.NEGATIVE_INFINITY
 
   /** `rateHz`: samples a second of the audio that is sent. */
   constructor(rateHz: number, tap?: PlayTap) {
-    this.rateHz = rateHz
-    this.tap = tap
+    this.#rateHz = rateHz
+    this.#tap = tap
   }
 
   /** Without those that are never played. */
   get sentSamples(): number {
-    return this.total
+    return this.#total
   }
 
   /** Until when the audio sent so far is played. */
   get playedUntilMs(): number {
-    return this.endMs
+    return this.#endMs
   }
 
   /** `audio`: those samples, for the tap. */
   sent(samples: number, nowMs: number, audio?: Int16Array): void {
-    this.total += samples
-    const startMs = Math.max(this.endMs, nowMs)
-    this.endMs = startMs + (samples * 1000) / this.rateHz
-    if (audio !== undefined) this.tap?.sent(audio, startMs, nowMs)
+    this.#total += samples
+    const startMs = Math.max(this.#endMs, nowMs)
+    this.#endMs = startMs + (samples * 1000) / this.#rateHz
+    if (audio !== undefined) this.#tap?.sent(audio, startMs, nowMs)
   }
 
   /** Of all samples sent, how many have been played. */
   playedSamples(nowMs: number): number {
-    const aheadMs = Math.max(0, this.endMs - nowMs)
-    return Math.max(0, this.total - Math.round((aheadMs * this.rateHz) / 1000))
+    const aheadMs = Math.max(0, this.#endMs - nowMs)
+    return Math.max(0, this.#total - Math.round((aheadMs * this.#rateHz) / 1000))
   }
 
   /** The client has stopped playing: what it has not played yet, it never plays. */
   stopped(nowMs: number): void {
-    this.total = this.playedSamples(nowMs)
-    this.endMs = Math.min(this.endMs, nowMs)
-    this.tap?.stopped(nowMs)
+    this.#total = this.playedSamples(nowMs)
+    this.#endMs = Math.min(this.#endMs, nowMs)
+    this.#tap?.stopped(nowMs)
   }
 }

@@ -62,9 +62,9 @@ export class SpokenText {
   readonly startsAt: number
   /** So many of its samples count as played at most: a client has said so. */
   readonly end: number
-  private readonly pieces: ReadonlyArray<Piece>
+  readonly #pieces: ReadonlyArray<Piece>
   /** Whether all audio of the newest piece was added, or will be. */
-  private readonly isWhole: boolean
+  readonly #isWhole: boolean
 
   constructor(
     startsAt: number,
@@ -73,30 +73,30 @@ export class SpokenText {
     isWhole = true,
   ) {
     this.startsAt = startsAt
-    this.pieces = pieces
+    this.#pieces = pieces
     this.end = end
-    this.isWhole = isWhole
+    this.#isWhole = isWhole
   }
 
   /** Samples of all pieces so far. */
   get samples(): number {
-    const last = this.pieces.at(-1)
+    const last = this.#pieces.at(-1)
     return last === undefined ? 0 : last.start + last.samples
   }
 
   /** Memory of the pieces so far. */
   get bytes(): number {
-    return this.pieces.reduce((sum, { text }) => sum + text.length * characterBytes, 0)
+    return this.#pieces.reduce((sum, { text }) => sum + text.length * characterBytes, 0)
   }
 
   get text(): string {
-    return this.pieces.map(({ text }) => text).join("")
+    return this.#pieces.map(({ text }) => text).join("")
   }
 
   /** The next piece begins. Its audio follows. */
   begin(text: string): SpokenText {
     const piece = { text, start: this.samples, samples: 0, unsent: 0, times: new WordTimes(text), told: 0 }
-    return new SpokenText(this.startsAt, [...this.pieces, piece], this.end)
+    return new SpokenText(this.startsAt, [...this.#pieces, piece], this.end)
   }
 
   /**
@@ -104,11 +104,11 @@ export class SpokenText {
    * first. With it comes what is known now; all of the piece at once if the voice tells nothing.
    */
   add(samples: number, words: ReadonlyArray<SpokenWord> = []): Added {
-    const last = this.pieces.at(-1)
+    const last = this.#pieces.at(-1)
     if (last === undefined) return { spoken: this, captions: [] }
     const times = words.length === 0 ? last.times : last.times.with(words)
     const longer = { ...last, samples: last.samples + samples, times }
-    if (last.samples === 0 && times.found.length === 0) return this.withLast(longer).rest()
+    if (last.samples === 0 && times.found.length === 0) return this.#withLast(longer).rest()
     let { told } = last
     const captions = times.found.slice(last.times.found.length).flatMap((word) => {
       const space = /\S/.exec(last.text.slice(word.to))?.index ?? last.text.length - word.to
@@ -118,41 +118,41 @@ export class SpokenText {
       told = to
       return [{ text, start: last.start + word.start }]
     })
-    return { spoken: this.withLast({ ...longer, told }), captions }
+    return { spoken: this.#withLast({ ...longer, told }), captions }
   }
 
   /** What is left of the newest piece, which begins where its audio ends, or at its beginning if it has no words with times. */
   rest(): Added {
-    const last = this.pieces.at(-1)
+    const last = this.#pieces.at(-1)
     if (last === undefined || last.told >= last.text.length) return { spoken: this, captions: [] }
     const text = last.text.slice(last.told)
     const start = last.times.found.length === 0 ? last.start : this.samples
-    return { spoken: this.withLast({ ...last, told: last.text.length }), captions: [{ text, start }] }
+    return { spoken: this.#withLast({ ...last, told: last.text.length }), captions: [{ text, start }] }
   }
 
-  private withLast(piece: Piece): SpokenText {
-    return new SpokenText(this.startsAt, [...this.pieces.slice(0, -1), piece], this.end, this.isWhole)
+  #withLast(piece: Piece): SpokenText {
+    return new SpokenText(this.startsAt, [...this.#pieces.slice(0, -1), piece], this.end, this.#isWhole)
   }
 
   /** No more audio of the newest piece follows, though there is more of it: so many samples are known. */
   broken(unsent = 0): SpokenText {
-    const last = this.pieces.at(-1)
-    const pieces = last === undefined ? [] : [...this.pieces.slice(0, -1), { ...last, unsent }]
+    const last = this.#pieces.at(-1)
+    const pieces = last === undefined ? [] : [...this.#pieces.slice(0, -1), { ...last, unsent }]
     return new SpokenText(this.startsAt, pieces, this.end, false)
   }
 
   /** The client has played no more than the first `samples`: a later report that says more brings nothing back. */
   cut(samples: number): SpokenText {
     const end = Math.min(this.end, this.samples, samples)
-    return new SpokenText(this.startsAt, this.pieces, end, this.isWhole)
+    return new SpokenText(this.startsAt, this.#pieces, end, this.#isWhole)
   }
 
   /** The words heard in the first `samples`. `isWhole`: all of the newest piece's audio has been added. */
-  heard(samples: number, isWhole = this.isWhole): string {
+  heard(samples: number, isWhole = this.#isWhole): string {
     let heard = ""
-    for (const [index, piece] of this.pieces.entries()) {
+    for (const [index, piece] of this.#pieces.entries()) {
       const inPiece = samples - piece.start
-      const isKnown = isWhole || index < this.pieces.length - 1
+      const isKnown = isWhole || index < this.#pieces.length - 1
       if (inPiece >= piece.samples && isKnown) heard += piece.text
       else if (inPiece > 0 && piece.samples > 0) return heard + heardOf(piece, inPiece)
       else return heard

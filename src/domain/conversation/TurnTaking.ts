@@ -255,195 +255,195 @@ const isBlank = (text: string | undefined): boolean => text === undefined || tex
 class Decision<O, E> {
   state: State<O>
   readonly commands: Array<Command<O, E>> = []
-  private readonly facts: Facts<E>
+  readonly #facts: Facts<E>
 
   constructor(state: State<O>, facts: Facts<E>) {
     this.state = state
-    this.facts = facts
+    this.#facts = facts
   }
 
   event(event: Event<O, E>): void {
     switch (event.is) {
       case "speech started":
-        this.userStirs()
-        if (this.state.rules.interrupts) this.interrupt()
-        return this.nextAnswer()
+        this.#userStirs()
+        if (this.state.rules.interrupts) this.#interrupt()
+        return this.#nextAnswer()
       case "turn taken":
-        this.userStirs()
-        return this.become({ unheard: new Set(this.state.unheard).add(event.itemId), heard: new Map() })
+        this.#userStirs()
+        return this.#become({ unheard: new Set(this.state.unheard).add(event.itemId), heard: new Map() })
       case "turn ended":
-        return this.turnEnded(event.itemId, event.silenceMs)
+        return this.#turnEnded(event.itemId, event.silenceMs)
       case "transcribed":
-        return this.transcribed(event.itemId, event.text)
+        return this.#transcribed(event.itemId, event.text)
       case "words last":
-        if (this.state.rules.creates && !this.isAnswering)
-          this.readAhead({ itemId: event.itemId, text: event.text })
+        if (this.state.rules.creates && !this.#isAnswering)
+          this.#readAhead({ itemId: event.itemId, text: event.text })
         return
       case "foreseen":
-        return this.foresee(event.itemId, event.text)
+        return this.#foresee(event.itemId, event.text)
       case "create":
-        return this.create(event.ask, event.options, event.isBeside)
+        return this.#create(event.ask, event.options, event.isBeside)
       case "cancel":
-        return this.cancel(event.ask, event.key)
+        return this.#cancel(event.ask, event.key)
       case "truncate":
-        return this.truncate(event.ask, event.itemId, event.endMs)
+        return this.#truncate(event.ask, event.itemId, event.endMs)
       case "rules changed":
-        this.become({ rules: event.rules, revision: this.state.revision + 1 })
-        return this.readAhead(undefined)
+        this.#become({ rules: event.rules, revision: this.state.revision + 1 })
+        return this.#readAhead(undefined)
       case "began":
-        return this.began(event.key)
+        return this.#began(event.key)
       case "did not begin":
-        return this.didNotBegin(event.key, event.error)
+        return this.#didNotBegin(event.key, event.error)
       case "message began": {
         const { answer } = this.state
         if (answer?.key !== event.key) return
-        return this.become({ answer: { ...answer, itemId: event.itemId }, lastSpoken: event.itemId })
+        return this.#become({ answer: { ...answer, itemId: event.itemId }, lastSpoken: event.itemId })
       }
       case "ended":
-        return this.ended(event.key)
+        return this.#ended(event.key)
       case "silence lasted":
-        if (this.state.timer !== event.timer || this.isAnswering) return
-        this.become({ timer: undefined })
-        this.do({ do: "take silence" })
-        if (!this.isFull(undefined)) this.start(undefined, undefined, this.cause())
+        if (this.state.timer !== event.timer || this.#isAnswering) return
+        this.#become({ timer: undefined })
+        this.#do({ do: "take silence" })
+        if (!this.#isFull(undefined)) this.#start(undefined, undefined, this.#cause())
         return
     }
   }
 
-  private become(changes: Partial<State<O>>): void {
+  #become(changes: Partial<State<O>>): void {
     this.state = { ...this.state, ...changes }
   }
 
-  private do(command: Command<O, E>): void {
+  #do(command: Command<O, E>): void {
     this.commands.push(command)
   }
 
-  private number(): number {
+  #number(): number {
     const { nextNumber } = this.state
-    this.become({ nextNumber: nextNumber + 1 })
+    this.#become({ nextNumber: nextNumber + 1 })
     return nextNumber
   }
 
-  private cause(silenceMs?: number): AnswerCause {
-    return { atMs: this.facts.nowMs, silenceMs }
+  #cause(silenceMs?: number): AnswerCause {
+    return { atMs: this.#facts.nowMs, silenceMs }
   }
 
   /** An answer of the conversation is begun or given. */
-  private get isAnswering(): boolean {
-    return this.state.answer !== undefined && this.facts.answer !== "over"
+  get #isAnswering(): boolean {
+    return this.state.answer !== undefined && this.#facts.answer !== "over"
   }
 
   // ------------------------------------------------------------ the user
 
   /** The user speaks, or an answer begins: no silence is awaited. */
-  private noSilence(): void {
+  #noSilence(): void {
     if (this.state.timer === undefined) return
-    this.become({ timer: undefined })
-    this.do({ do: "await no silence" })
+    this.#become({ timer: undefined })
+    this.#do({ do: "await no silence" })
   }
 
-  private userStirs(): void {
-    this.noSilence()
-    this.do({ do: "report", now: "hears" })
+  #userStirs(): void {
+    this.#noSilence()
+    this.#do({ do: "report", now: "hears" })
   }
 
   /** Speech stops the answer that is options, and those to turns before it that have not begun. */
-  private interrupt(): void {
+  #interrupt(): void {
     const { answer, due, lastSpoken } = this.state
-    this.become({ due: due.filter(({ of }) => of !== "turn") })
-    this.discard()
-    if (answer !== undefined && this.isAnswering) {
-      this.become({ answer: undefined })
-      this.do({ do: "cancel", key: answer.key, reason: "turn_detected" })
-    } else if (this.facts.playingMs > 0 && lastSpoken !== undefined) {
-      this.do({ do: "keep played", itemId: lastSpoken })
+    this.#become({ due: due.filter(({ of }) => of !== "turn") })
+    this.#discard()
+    if (answer !== undefined && this.#isAnswering) {
+      this.#become({ answer: undefined })
+      this.#do({ do: "cancel", key: answer.key, reason: "turn_detected" })
+    } else if (this.#facts.playingMs > 0 && lastSpoken !== undefined) {
+      this.#do({ do: "keep played", itemId: lastSpoken })
     }
   }
 
-  private turnEnded(itemId: string, silenceMs: number): void {
+  #turnEnded(itemId: string, silenceMs: number): void {
     const { due, heard, rules } = this.state
     const waiting = due.filter(({ of }) => of === "turn").length
-    if (!rules.creates || this.isAnswering || waiting >= mostTurnsDue) return
+    if (!rules.creates || this.#isAnswering || waiting >= mostTurnsDue) return
     const text = heard.get(itemId)
-    if (heard.has(itemId) && isBlank(text)) return this.discard()
-    this.become({ due: [...due, { of: "turn", itemId, cause: this.cause(silenceMs), text }] })
-    this.nextAnswer()
+    if (heard.has(itemId) && isBlank(text)) return this.#discard()
+    this.#become({ due: [...due, { of: "turn", itemId, cause: this.#cause(silenceMs), text }] })
+    this.#nextAnswer()
   }
 
-  private transcribed(itemId: string, text: string | undefined): void {
+  #transcribed(itemId: string, text: string | undefined): void {
     const { due } = this.state
     const unheard = new Set(this.state.unheard)
     unheard.delete(itemId)
-    this.become({ unheard, heard: new Map(this.state.heard).set(itemId, text) })
+    this.#become({ unheard, heard: new Map(this.state.heard).set(itemId, text) })
     const at = due.findIndex((one) => one.of === "turn" && one.itemId === itemId)
     const turn = due[at]
     if (turn?.of === "turn") {
       // A turn in which nothing was understood is not answered.
       if (isBlank(text)) {
-        this.become({ due: due.toSpliced(at, 1) })
-        this.discard()
-      } else this.become({ due: due.with(at, { ...turn, text }) })
+        this.#become({ due: due.toSpliced(at, 1) })
+        this.#discard()
+      } else this.#become({ due: due.with(at, { ...turn, text }) })
     }
-    this.nextAnswer()
+    this.#nextAnswer()
   }
 
   /** Beyond its allowance nothing is read ahead, and an answer begins later. */
-  private readAhead(turn: Turn | undefined): void {
-    const { nowMs } = this.facts
+  #readAhead(turn: Turn | undefined): void {
+    const { nowMs } = this.#facts
     const { leftReads, readAtMs } = this.state
     const left = Math.min(readAheads.burst, leftReads + ((nowMs - readAtMs) / 1000) * readAheads.perSecond)
     if (left < 1) return
-    this.become({ leftReads: left - 1, readAtMs: nowMs })
-    this.do({ do: "read ahead", turn })
+    this.#become({ leftReads: left - 1, readAtMs: nowMs })
+    this.#do({ do: "read ahead", turn })
   }
 
   // ------------------------------------------------------------ answers that are prepared
 
-  private foresee(itemId: string, text: string | undefined): void {
+  #foresee(itemId: string, text: string | undefined): void {
     const { prepared, rules, unheard } = this.state
     const foreseen = text === undefined ? undefined : { itemId, text }
-    const version = this.facts.version + changesOfTurn
-    if (foreseen !== undefined && prepared !== undefined && this.stands(prepared, foreseen, version)) return
-    this.discard()
-    if (foreseen === undefined || isBlank(text) || !rules.creates || this.isAnswering || unheard.size > 0)
+    const version = this.#facts.version + changesOfTurn
+    if (foreseen !== undefined && prepared !== undefined && this.#stands(prepared, foreseen, version)) return
+    this.#discard()
+    if (foreseen === undefined || isBlank(text) || !rules.creates || this.#isAnswering || unheard.size > 0)
       return
-    if (this.facts.overflow !== undefined) return
-    const key = this.number()
-    this.become({ prepared: { ...foreseen, key, revision: this.state.revision, version } })
-    this.do({ do: "prepare", key, ...foreseen })
+    if (this.#facts.overflow !== undefined) return
+    const key = this.#number()
+    this.#become({ prepared: { ...foreseen, key, revision: this.state.revision, version } })
+    this.#do({ do: "prepare", key, ...foreseen })
   }
 
   /** Whether what is prepared is the answer to this turn in a history of this version. */
-  private stands(prepared: Prepared, turn: Turn, version: number): boolean {
+  #stands(prepared: Prepared, turn: Turn, version: number): boolean {
     return (
-      !this.facts.preparedHasFailed &&
+      !this.#facts.preparedHasFailed &&
       isSame(prepared, turn) &&
       prepared.version === version &&
       prepared.revision === this.state.revision
     )
   }
 
-  private discard(): void {
+  #discard(): void {
     const { prepared } = this.state
     if (prepared === undefined) return
-    this.become({ prepared: undefined })
-    this.do({ do: "discard", key: prepared.key })
+    this.#become({ prepared: undefined })
+    this.#do({ do: "discard", key: prepared.key })
   }
 
   // ------------------------------------------------------------ answers
 
-  private create(ask: Ask, options: O, isBeside: boolean): void {
+  #create(ask: Ask, options: O, isBeside: boolean): void {
     const { beside, due } = this.state
     const waiting = due.filter((one) => one.of === "create" && one.isBeside)
     if (isBeside && beside.size + waiting.length >= mostBeside)
-      return this.do({ do: "refuse", ask, why: "too many beside" })
-    const one: Due<O> = { of: "create", ask, options, isBeside, cause: this.cause(), hasFlushed: false }
-    this.become({ due: [...due, one] })
-    this.nextAnswer()
+      return this.#do({ do: "refuse", ask, why: "too many beside" })
+    const one: Due<O> = { of: "create", ask, options, isBeside, cause: this.#cause(), hasFlushed: false }
+    this.#become({ due: [...due, one] })
+    this.#nextAnswer()
   }
 
   /** Begins the answer that is due first, if it can begin now. */
-  private nextAnswer(): void {
+  #nextAnswer(): void {
     for (;;) {
       const { answer, beside, due, unheard } = this.state
       const [first, ...others] = due
@@ -451,137 +451,137 @@ class Decision<O, E> {
       if (first.of === "turn") {
         // All turns are transcribed first.
         if (first.text === undefined || unheard.size > 0) return
-        this.become({ due: others })
-        if (!this.isAnswering && this.answerTurn(first, first.text)) return
+        this.#become({ due: others })
+        if (!this.#isAnswering && this.#answerTurn(first, first.text)) return
         continue
       }
-      if (!first.isBeside && answer !== undefined && this.isAnswering) {
-        if (this.facts.answer === "draining") {
+      if (!first.isBeside && answer !== undefined && this.#isAnswering) {
+        if (this.#facts.answer === "draining") {
           if (first.hasFlushed) return
-          this.become({ due: [{ ...first, hasFlushed: true }, ...others] })
-          return this.do({ do: "flush", key: answer.key })
+          this.#become({ due: [{ ...first, hasFlushed: true }, ...others] })
+          return this.#do({ do: "flush", key: answer.key })
         }
-        this.become({ due: others })
-        this.do({ do: "refuse", ask: first.ask, why: "answer is active" })
+        this.#become({ due: others })
+        this.#do({ do: "refuse", ask: first.ask, why: "answer is active" })
         continue
       }
       if (unheard.size > 0) return
-      this.become({ due: others })
-      this.discard()
-      if (this.isFull(first.ask)) continue
-      if (!first.isBeside) return this.start(first.ask, first.options, first.cause)
-      const key = this.number()
-      this.become({ beside: new Map(beside).set(key, first.ask) })
-      return this.do({ do: "start", key, options: first.options, cause: first.cause })
+      this.#become({ due: others })
+      this.#discard()
+      if (this.#isFull(first.ask)) continue
+      if (!first.isBeside) return this.#start(first.ask, first.options, first.cause)
+      const key = this.#number()
+      this.#become({ beside: new Map(beside).set(key, first.ask) })
+      return this.#do({ do: "start", key, options: first.options, cause: first.cause })
     }
   }
 
   /** False where no answer can begin. */
-  private answerTurn(
+  #answerTurn(
     { cause, itemId }: { readonly cause: AnswerCause; readonly itemId: string },
     text: string,
   ): boolean {
     const { prepared } = this.state
     const turn = { itemId, text }
-    if (prepared === undefined || !this.stands(prepared, turn, this.facts.version)) {
-      this.discard()
-      if (this.isFull(undefined)) return false
-      this.start(undefined, undefined, cause)
+    if (prepared === undefined || !this.#stands(prepared, turn, this.#facts.version)) {
+      this.#discard()
+      if (this.#isFull(undefined)) return false
+      this.#start(undefined, undefined, cause)
       return true
     }
     const { key } = prepared
-    this.become({ prepared: undefined })
-    this.begins(key, undefined, cause)
-    this.do({ do: "release", key, cause })
+    this.#become({ prepared: undefined })
+    this.#begins(key, undefined, cause)
+    this.#do({ do: "release", key, cause })
     return true
   }
 
-  private begins(key: AnswerKey, ask: Ask | undefined, cause: AnswerCause): void {
-    this.become({ answer: { key, cause, ask, itemId: undefined } })
+  #begins(key: AnswerKey, ask: Ask | undefined, cause: AnswerCause): void {
+    this.#become({ answer: { key, cause, ask, itemId: undefined } })
   }
 
   /** The history is full: says so to what has asked for an answer. */
-  private isFull(ask: Ask | undefined): boolean {
-    const { overflow } = this.facts
+  #isFull(ask: Ask | undefined): boolean {
+    const { overflow } = this.#facts
     if (overflow === undefined) return false
-    this.do({ do: "fail", ask, error: overflow })
+    this.#do({ do: "fail", ask, error: overflow })
     return true
   }
 
-  private start(ask: Ask | undefined, options: O | undefined, cause: AnswerCause): void {
-    const key = this.number()
-    this.begins(key, ask, cause)
-    this.do({ do: "start", key, options, cause })
+  #start(ask: Ask | undefined, options: O | undefined, cause: AnswerCause): void {
+    const key = this.#number()
+    this.#begins(key, ask, cause)
+    this.#do({ do: "start", key, options, cause })
   }
 
-  private began(key: AnswerKey): void {
+  #began(key: AnswerKey): void {
     const { answer, beside } = this.state
     let ask = beside.get(key)
     if (answer?.key === key) {
       ask = answer.ask
-      this.noSilence()
-      this.do({ do: "report", now: "answers" })
-    } else if (beside.has(key)) this.become({ beside: new Map(beside).set(key, undefined) })
-    if (ask !== undefined) this.do({ do: "carried out", ask })
-    this.nextAnswer()
+      this.#noSilence()
+      this.#do({ do: "report", now: "answers" })
+    } else if (beside.has(key)) this.#become({ beside: new Map(beside).set(key, undefined) })
+    if (ask !== undefined) this.#do({ do: "carried out", ask })
+    this.#nextAnswer()
   }
 
-  private didNotBegin(key: AnswerKey, error: E | undefined): void {
+  #didNotBegin(key: AnswerKey, error: E | undefined): void {
     const { answer, beside, prepared } = this.state
-    if (prepared?.key === key) return this.become({ prepared: undefined })
+    if (prepared?.key === key) return this.#become({ prepared: undefined })
     if (answer?.key === key) {
-      this.become({ answer: undefined })
+      this.#become({ answer: undefined })
       // What was prepared is of no use: the answer is made anew.
-      const why = error ?? this.facts.overflow
-      if (why === undefined) return this.start(undefined, undefined, answer.cause)
-      this.do({ do: "fail", ask: answer.ask, error: why })
+      const why = error ?? this.#facts.overflow
+      if (why === undefined) return this.#start(undefined, undefined, answer.cause)
+      this.#do({ do: "fail", ask: answer.ask, error: why })
     } else if (beside.has(key)) {
       const others = new Map(beside)
       others.delete(key)
-      this.become({ beside: others })
-      if (error !== undefined) this.do({ do: "fail", ask: beside.get(key), error })
+      this.#become({ beside: others })
+      if (error !== undefined) this.#do({ do: "fail", ask: beside.get(key), error })
     }
-    this.nextAnswer()
+    this.#nextAnswer()
   }
 
-  private ended(key: AnswerKey): void {
+  #ended(key: AnswerKey): void {
     const { answer, beside, rules } = this.state
     if (answer?.key === key) {
-      this.become({ answer: undefined })
+      this.#become({ answer: undefined })
       if (rules.idleMs !== null) {
-        const timer = this.number()
-        this.become({ timer })
-        this.do({ do: "await silence", timer, ms: this.facts.playingMs + rules.idleMs })
+        const timer = this.#number()
+        this.#become({ timer })
+        this.#do({ do: "await silence", timer, ms: this.#facts.playingMs + rules.idleMs })
       }
     } else if (beside.has(key)) {
       const others = new Map(beside)
       others.delete(key)
-      this.become({ beside: others })
+      this.#become({ beside: others })
     }
-    this.nextAnswer()
+    this.#nextAnswer()
   }
 
   // ------------------------------------------------------------ the client
 
-  private cancel(ask: Ask, asked: AnswerKey | "newest" | undefined): void {
+  #cancel(ask: Ask, asked: AnswerKey | "newest" | undefined): void {
     const { answer, beside } = this.state
     const key = asked === "newest" ? answer?.key : asked
-    const isAnswer = answer !== undefined && answer.key === key && this.isAnswering
+    const isAnswer = answer !== undefined && answer.key === key && this.#isAnswering
     if (key === undefined || (!isAnswer && !beside.has(key)))
-      return this.do({ do: "refuse", ask, why: "no answer is active" })
-    this.do({ do: "cancel", key, reason: "client_cancelled" })
-    this.do({ do: "carried out", ask })
-    this.nextAnswer()
+      return this.#do({ do: "refuse", ask, why: "no answer is active" })
+    this.#do({ do: "cancel", key, reason: "client_cancelled" })
+    this.#do({ do: "carried out", ask })
+    this.#nextAnswer()
   }
 
   /** The client knows how much of an answer was played. */
-  private truncate(ask: Ask, itemId: string, endMs: number): void {
+  #truncate(ask: Ask, itemId: string, endMs: number): void {
     const { answer, lastSpoken } = this.state
-    if (answer?.itemId === itemId && this.isAnswering)
-      this.do({ do: "cancel", key: answer.key, reason: "client_cancelled" })
+    if (answer?.itemId === itemId && this.#isAnswering)
+      this.#do({ do: "cancel", key: answer.key, reason: "client_cancelled" })
     // A later answer may be playing already.
-    this.do({ do: "truncate", ask, itemId, endMs, stops: itemId === lastSpoken })
-    this.nextAnswer()
+    this.#do({ do: "truncate", ask, itemId, endMs, stops: itemId === lastSpoken })
+    this.#nextAnswer()
   }
 }
 

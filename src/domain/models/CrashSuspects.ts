@@ -48,25 +48,25 @@ export interface CrashVerdict {
 
 export class CrashSuspects {
   /** By user, in the order of last crashes: read with `peek`, which leaves the order alone. */
-  private readonly suspects = new LRUCache<string, Suspect>({ max: mostUsers })
+  readonly #suspects = new LRUCache<string, Suspect>({ max: mostUsers })
 
   /** @param present users with a request in the engine, each once or more */
   crashed(present: Iterable<string>, nowMs: number): CrashVerdict {
-    this.forget(nowMs)
+    this.#forget(nowMs)
     const users = [...new Set(present)].filter((user) => user !== "")
-    const repeated = users.filter((user) => this.suspects.peek(user) !== undefined)
+    const repeated = users.filter((user) => this.#suspects.peek(user) !== undefined)
     const guilty = repeated.length === 1 ? repeated[0] : undefined
-    for (const user of users) this.note(user, user === guilty, nowMs)
+    for (const user of users) this.#note(user, user === guilty, nowMs)
     return { guilty, counts: repeated.length === 0 }
   }
 
   /** Time until the user is served again. 0 if it is served now. */
   refusedForMs(user: string, nowMs: number): number {
-    return Math.max(0, (this.suspects.peek(user)?.refusedUntilMs ?? nowMs) - nowMs)
+    return Math.max(0, (this.#suspects.peek(user)?.refusedUntilMs ?? nowMs) - nowMs)
   }
 
   isOnProbation(user: string, nowMs: number): boolean {
-    return (this.suspects.peek(user)?.probationUntilMs ?? nowMs) > nowMs
+    return (this.#suspects.peek(user)?.probationUntilMs ?? nowMs) > nowMs
   }
 
   /** Two users on probation are not served at the same time: true if another one of `served` is on probation too. */
@@ -79,12 +79,12 @@ export class CrashSuspects {
 
   /** True if there are no suspects; saves the other checks. */
   get isEmpty(): boolean {
-    return this.suspects.size === 0
+    return this.#suspects.size === 0
   }
 
-  private note(user: string, guilty: boolean, nowMs: number): void {
-    const before = this.suspects.peek(user) ?? unknown
-    this.suspects.set(user, {
+  #note(user: string, guilty: boolean, nowMs: number): void {
+    const before = this.#suspects.peek(user) ?? unknown
+    this.#suspects.set(user, {
       lastMs: nowMs,
       crashes: before.crashes + 1,
       refusals: before.refusals + (guilty ? 1 : 0),
@@ -95,10 +95,10 @@ export class CrashSuspects {
     })
   }
 
-  private forget(nowMs: number): void {
-    for (const user of this.suspects.rkeys()) {
-      if (nowMs - (this.suspects.peek(user) ?? unknown).lastMs < rememberedMs) return
-      this.suspects.delete(user)
+  #forget(nowMs: number): void {
+    for (const user of this.#suspects.rkeys()) {
+      if (nowMs - (this.#suspects.peek(user) ?? unknown).lastMs < rememberedMs) return
+      this.#suspects.delete(user)
     }
   }
 }

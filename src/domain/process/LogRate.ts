@@ -19,22 +19,22 @@ interface Window {
 }
 
 export class LogRate {
-  private readonly windows = new Map<string, Window>()
+  readonly #windows = new Map<string, Window>()
 
   /**
    * The number of lines of this kind suppressed since the last one written, or undefined if this line is suppressed
    * too. `aSecond` lines of a kind may be written in a second that begins with a written line.
    */
   admit(kind: string, nowMs: number, aSecond = 1): number | undefined {
-    const key = this.keyOf(kind, nowMs)
-    const window = this.windows.get(key)
+    const key = this.#keyOf(kind, nowMs)
+    const window = this.#windows.get(key)
     const isOver = window === undefined || nowMs - window.sinceMs >= windowMs || nowMs < window.sinceMs
     if (!isOver && window.written >= aSecond) {
       window.suppressed++
       return undefined
     }
     const suppressed = window?.suppressed ?? 0
-    if (isOver) this.windows.set(key, { sinceMs: nowMs, written: 1, suppressed: 0 })
+    if (isOver) this.#windows.set(key, { sinceMs: nowMs, written: 1, suppressed: 0 })
     else {
       window.written++
       window.suppressed = 0
@@ -43,14 +43,14 @@ export class LogRate {
   }
 
   get kinds(): number {
-    return this.windows.size
+    return this.#windows.size
   }
 
-  private keyOf(kind: string, nowMs: number): string {
-    if (this.windows.has(kind) || this.windows.size < maxKinds) return kind
-    for (const [known, { sinceMs, suppressed }] of this.windows) {
-      if (suppressed === 0 && nowMs - sinceMs >= windowMs) this.windows.delete(known)
+  #keyOf(kind: string, nowMs: number): string {
+    if (this.#windows.has(kind) || this.#windows.size < maxKinds) return kind
+    for (const [known, { sinceMs, suppressed }] of this.#windows) {
+      if (suppressed === 0 && nowMs - sinceMs >= windowMs) this.#windows.delete(known)
     }
-    return this.windows.size < maxKinds ? kind : sharedKind
+    return this.#windows.size < maxKinds ? kind : sharedKind
   }
 }

@@ -8,40 +8,40 @@ const lineFeed = 10
 
 /** Splits the chunks of one stream into lines. Keeps at most one line's bytes between chunks. */
 export class LineSplitter {
-  private parts: Array<Buffer> = []
-  private keptBytes = 0
-  private readonly onLine: (line: Buffer) => void
+  #parts: Array<Buffer> = []
+  #keptBytes = 0
+  readonly #onLine: (line: Buffer) => void
 
   /** `onLine` gets each non-empty line without its line end, cut to 1,000 bytes. */
   constructor(onLine: (line: Buffer) => void) {
-    this.onLine = onLine
+    this.#onLine = onLine
   }
 
   push(chunk: Buffer): void {
     let from = 0
     for (let at = chunk.indexOf(lineFeed); at >= 0; at = chunk.indexOf(lineFeed, from)) {
-      this.keep(chunk, from, at)
+      this.#keep(chunk, from, at)
       this.end()
       from = at + 1
     }
-    this.keep(chunk, from, chunk.length)
+    this.#keep(chunk, from, chunk.length)
   }
 
   /** The stream has ended: delivers what came after the last line end as a line. */
   end(): void {
-    if (this.keptBytes === 0) return
-    const line = this.parts.length === 1 ? this.parts[0]! : Buffer.concat(this.parts)
-    this.parts = []
-    this.keptBytes = 0
-    this.onLine(line)
+    if (this.#keptBytes === 0) return
+    const line = this.#parts.length === 1 ? this.#parts[0]! : Buffer.concat(this.#parts)
+    this.#parts = []
+    this.#keptBytes = 0
+    this.#onLine(line)
   }
 
-  private keep(chunk: Buffer, from: number, to: number): void {
-    const until = Math.min(to, from + maxLineBytes - this.keptBytes)
+  #keep(chunk: Buffer, from: number, to: number): void {
+    const until = Math.min(to, from + maxLineBytes - this.#keptBytes)
     if (until <= from) return
     // A copy: otherwise a few bytes would keep a chunk of 64 KB in memory.
-    this.parts.push(Buffer.from(chunk.subarray(from, until)))
-    this.keptBytes += until - from
+    this.#parts.push(Buffer.from(chunk.subarray(from, until)))
+    this.#keptBytes += until - from
   }
 }
 

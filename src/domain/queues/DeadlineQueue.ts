@@ -10,12 +10,12 @@ interface Waiting {
 
 export class DeadlineQueue {
   /** Sorted, the most urgent last. */
-  private readonly line: Array<Waiting> = []
-  private running = 0
+  readonly #line: Array<Waiting> = []
+  #running = 0
 
   /** Number of waiting calls, without those that run. */
   get waiting(): number {
-    return this.line.length
+    return this.#line.length
   }
 
   /**
@@ -24,36 +24,36 @@ export class DeadlineQueue {
    */
   take<A, E, R>(deadlineMs: number, work: Effect.Effect<A, E, R>, atOnce = 1): Effect.Effect<A, E, R> {
     return Effect.uninterruptibleMask((restore) =>
-      Effect.andThen(restore(this.enter(deadlineMs, atOnce)), Effect.ensuring(restore(work), this.leave)),
+      Effect.andThen(restore(this.#enter(deadlineMs, atOnce)), Effect.ensuring(restore(work), this.#leave)),
     )
   }
 
-  private enter(deadlineMs: number, atOnce: number): Effect.Effect<void> {
+  #enter(deadlineMs: number, atOnce: number): Effect.Effect<void> {
     return Effect.callback((resume) => {
-      if (this.running < atOnce) {
-        this.running++
+      if (this.#running < atOnce) {
+        this.#running++
         return resume(Effect.void)
       }
       const one: Waiting = { deadlineMs, atOnce, wake: () => resume(Effect.void) }
       // After those of the same deadline, which came first.
-      const place = this.line.findIndex((other) => other.deadlineMs <= deadlineMs)
-      this.line.splice(place < 0 ? this.line.length : place, 0, one)
+      const place = this.#line.findIndex((other) => other.deadlineMs <= deadlineMs)
+      this.#line.splice(place < 0 ? this.#line.length : place, 0, one)
       return Effect.suspend(() => {
-        const at = this.line.indexOf(one)
+        const at = this.#line.indexOf(one)
         // It was started at the moment of the interruption: the next call starts in its place.
-        if (at < 0) return this.leave
-        this.line.splice(at, 1)
+        if (at < 0) return this.#leave
+        this.#line.splice(at, 1)
         return Effect.void
       })
     })
   }
 
-  private readonly leave: Effect.Effect<void> = Effect.sync(() => {
-    this.running--
-    for (let next = this.line.at(-1); next !== undefined; next = this.line.at(-1)) {
-      if (this.running >= next.atOnce) return
-      this.line.pop()
-      this.running++
+  readonly #leave: Effect.Effect<void> = Effect.sync(() => {
+    this.#running--
+    for (let next = this.#line.at(-1); next !== undefined; next = this.#line.at(-1)) {
+      if (this.#running >= next.atOnce) return
+      this.#line.pop()
+      this.#running++
       next.wake()
     }
   })

@@ -9,26 +9,26 @@ export const standsMs = 10_000
 export const halvesMs = 10_000
 
 export class LearnedCost {
-  private readonly usual: number
-  private learned: number | undefined
-  private learnedAtMs = 0
+  readonly #usual: number
+  #learned: number | undefined
+  #learnedAtMs = 0
 
   /** `usual`: what is expected of a machine that is not busy. `first`: what was measured before, for example at the load. */
   constructor(usual: number, first?: number) {
-    this.usual = usual
-    this.learned = first
+    this.#usual = usual
+    this.#learned = first
   }
 
   /** The cost; undefined where nothing was ever measured. */
   at(nowMs: number): number | undefined {
-    const forgettingMs = nowMs - this.learnedAtMs - standsMs
-    if (this.learned === undefined || this.learned <= this.usual || forgettingMs <= 0) return this.learned
-    return this.usual + (this.learned - this.usual) * 2 ** (-forgettingMs / halvesMs)
+    const forgettingMs = nowMs - this.#learnedAtMs - standsMs
+    if (this.#learned === undefined || this.#learned <= this.#usual || forgettingMs <= 0) return this.#learned
+    return this.#usual + (this.#learned - this.#usual) * 2 ** (-forgettingMs / halvesMs)
   }
 
   /** The cost is this now, by a measurement. */
   learn(cost: number, nowMs: number): void {
-    this.learned = cost
-    this.learnedAtMs = nowMs
+    this.#learned = cost
+    this.#learnedAtMs = nowMs
   }
 }

@@ -13,8 +13,8 @@ export interface MemoryLimits {
 
 export class MemoryBudget {
   readonly limits: MemoryLimits
-  private total = 0
-  private readonly byUser = new Map<User, number>()
+  #total = 0
+  readonly #byUser = new Map<User, number>()
 
   constructor(limits: MemoryLimits) {
     this.limits = limits
@@ -22,11 +22,11 @@ export class MemoryBudget {
 
   /** Bytes that are held. */
   get held(): number {
-    return this.total
+    return this.#total
   }
 
   heldBy(user: User): number {
-    return this.byUser.get(user) ?? 0
+    return this.#byUser.get(user) ?? 0
   }
 
   /**
@@ -34,7 +34,7 @@ export class MemoryBudget {
    * free to the others, and one who comes late finds something.
    */
   get limit(): number {
-    return Math.max(0, Math.floor(Math.min(this.limits.user, (this.limits.node - this.total) / 2)))
+    return Math.max(0, Math.floor(Math.min(this.limits.user, (this.limits.node - this.#total) / 2)))
   }
 
   /** Something that will hold memory of this user. */
@@ -51,66 +51,66 @@ export class MemoryBudget {
 
   /** Counts them, whatever the limits. A negative number gives bytes back. */
   keep(user: User, bytes: number): void {
-    this.total += bytes
+    this.#total += bytes
     const held = this.heldBy(user) + bytes
-    if (held > 0) this.byUser.set(user, held)
-    else this.byUser.delete(user)
+    if (held > 0) this.#byUser.set(user, held)
+    else this.#byUser.delete(user)
   }
 }
 
 /** What one conversation, request or message holds. */
 export class Holding {
-  private readonly budget: MemoryBudget
-  private readonly user: User
-  private own = 0
-  private hasEnded = false
+  readonly #budget: MemoryBudget
+  readonly #user: User
+  #own = 0
+  #hasEnded = false
 
   constructor(budget: MemoryBudget, user: User) {
-    this.budget = budget
-    this.user = user
+    this.#budget = budget
+    this.#user = user
   }
 
   get bytes(): number {
-    return this.own
+    return this.#own
   }
 
   /** The most that its user may hold in all at present. */
   get limit(): number {
-    return this.budget.limit
+    return this.#budget.limit
   }
 
   /** The most that may be taken now. */
   get left(): number {
-    return Math.max(0, this.budget.limit - this.budget.heldBy(this.user))
+    return Math.max(0, this.#budget.limit - this.#budget.heldBy(this.#user))
   }
 
   /** Whether its user, or all users together, hold more than they ever may. */
   get isOver(): boolean {
-    const { held, limits } = this.budget
-    return this.budget.heldBy(this.user) > limits.user || held > limits.node
+    const { held, limits } = this.#budget
+    return this.#budget.heldBy(this.#user) > limits.user || held > limits.node
   }
 
   /** False if they would be too many: then nothing is taken. */
   take(bytes: number): boolean {
-    if (this.hasEnded || !this.budget.take(this.user, bytes)) return false
-    this.own += bytes
+    if (this.#hasEnded || !this.#budget.take(this.#user, bytes)) return false
+    this.#own += bytes
     return true
   }
 
   /** Counts what cannot be refused. */
   keep(bytes: number): void {
-    if (this.hasEnded) return
-    this.budget.keep(this.user, bytes)
-    this.own += bytes
+    if (this.#hasEnded) return
+    this.#budget.keep(this.#user, bytes)
+    this.#own += bytes
   }
 
   giveBack(bytes: number): void {
-    this.keep(-Math.min(bytes, this.own))
+    this.keep(-Math.min(bytes, this.#own))
   }
 
   /** Gives everything back. It takes nothing any more. */
   end(): void {
-    this.giveBack(this.own)
-    this.hasEnded = true
+    this.giveBack(this.#own)
+    this.#hasEnded = true
   }
 }

@@ -19,15 +19,15 @@ const tickPieces = 8_192
 const tickPieceBytes = 1_024
 
 export class PieceBudget {
-  private readonly limits: PieceLimits
-  private pieces = 0
-  private bytes = 0
-  private tick = -1
-  private tickPieces = 0
-  private tickBytes = 0
+  readonly #limits: PieceLimits
+  #pieces = 0
+  #bytes = 0
+  #tick = -1
+  #tickPieces = 0
+  #tickBytes = 0
 
   constructor(limits: PieceLimits) {
-    this.limits = limits
+    this.#limits = limits
   }
 
   /**
@@ -35,20 +35,20 @@ export class PieceBudget {
    * of the event loop.
    */
   take(sizeBytes: number, tick: number): string | undefined {
-    const { free, meanBytes } = this.limits
-    this.pieces++
-    this.bytes += sizeBytes
-    if (tick !== this.tick) {
-      this.tick = tick
-      this.tickPieces = 0
-      this.tickBytes = 0
+    const { free, meanBytes } = this.#limits
+    this.#pieces++
+    this.#bytes += sizeBytes
+    if (tick !== this.#tick) {
+      this.#tick = tick
+      this.#tickPieces = 0
+      this.#tickBytes = 0
     }
-    this.tickPieces++
-    this.tickBytes += sizeBytes
-    if (this.pieces > free && this.bytes < this.pieces * meanBytes) {
-      return `comes in ${this.pieces} pieces of less than ${meanBytes} bytes on average`
+    this.#tickPieces++
+    this.#tickBytes += sizeBytes
+    if (this.#pieces > free && this.#bytes < this.#pieces * meanBytes) {
+      return `comes in ${this.#pieces} pieces of less than ${meanBytes} bytes on average`
     }
-    return this.tickPieces > tickPieces + this.tickBytes / tickPieceBytes
+    return this.#tickPieces > tickPieces + this.#tickBytes / tickPieceBytes
       ? "comes in too many small pieces at once"
       : undefined
   }

@@ -3,30 +3,30 @@
 import { Effect } from "effect"
 
 export class Signal {
-  private isSet = false
-  private waiters: Array<() => void> | undefined
+  #isSet = false
+  #waiters: Array<() => void> | undefined
 
   /** Resumes all waiting fibers; fibers that wait later continue at once until it is cleared. */
   set(): void {
-    if (this.isSet) return
-    this.isSet = true
-    const { waiters } = this
-    this.waiters = undefined
+    if (this.#isSet) return
+    this.#isSet = true
+    const waiters = this.#waiters
+    this.#waiters = undefined
     for (const wake of waiters ?? []) wake()
   }
 
   clear(): void {
-    this.isSet = false
+    this.#isSet = false
   }
 
   get wait(): Effect.Effect<void> {
     return Effect.callback((resume) => {
-      if (this.isSet) return resume(Effect.void)
+      if (this.#isSet) return resume(Effect.void)
       const wake = () => resume(Effect.void)
-      this.waiters ??= []
-      this.waiters.push(wake)
+      this.#waiters ??= []
+      this.#waiters.push(wake)
       return Effect.sync(() => {
-        this.waiters = this.waiters?.filter((other) => other !== wake)
+        this.#waiters = this.#waiters?.filter((other) => other !== wake)
       })
     })
   }

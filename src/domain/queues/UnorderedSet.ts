@@ -11,16 +11,16 @@ export interface Listed {
 
 /** A set without order. */
 export class UnorderedSet<Member extends Listed> {
-  private readonly members: Array<Member> = []
+  readonly #members: Array<Member> = []
 
   get size(): number {
-    return this.members.length
+    return this.#members.length
   }
 
   /** Adds a member. Does nothing if it is in the set already. */
   add(member: Member): void {
     if (member.listedAt >= 0) return
-    member.listedAt = this.members.push(member) - 1
+    member.listedAt = this.#members.push(member) - 1
   }
 
   /** Removes a member. Does nothing if it is not in the set. */
@@ -28,20 +28,20 @@ export class UnorderedSet<Member extends Listed> {
     const at = member.listedAt
     if (at < 0) return
     member.listedAt = -1
-    const last = this.members.pop()
+    const last = this.#members.pop()
     if (last === undefined || last === member) return
-    this.members[at] = last
+    this.#members[at] = last
     last.listedAt = at
   }
 
   /** A copy of the present members, in no particular order. */
   values(): Array<Member> {
-    return [...this.members]
+    return [...this.#members]
   }
 
   clear(): void {
-    for (const member of this.members) member.listedAt = -1
-    this.members.length = 0
+    for (const member of this.#members) member.listedAt = -1
+    this.#members.length = 0
   }
 }
 
@@ -52,77 +52,78 @@ export class NumberedMap<Value> {
   /**
    * A number and its value are stored at the number modulo the length, which is a power of two. 0 marks a free place.
    */
-  private numbers: Array<number> = Array(firstPlaces).fill(0)
-  private entries: Array<Value | undefined> = Array(firstPlaces).fill(undefined)
-  private next = 1
-  private count = 0
+  #numbers: Array<number> = Array(firstPlaces).fill(0)
+  #entries: Array<Value | undefined> = Array(firstPlaces).fill(undefined)
+  #next = 1
+  #count = 0
 
   get size(): number {
-    return this.count
+    return this.#count
   }
 
   /** Adds a value under a new number and returns the number: 1 or more, rising. */
   add(value: Value): number {
-    if (2 * this.count >= this.numbers.length) this.grow()
-    while (this.numbers[this.placeOf(this.next)] !== 0) this.next++
-    const number = this.next++
-    this.put(number, value)
-    this.count++
+    if (2 * this.#count >= this.#numbers.length) this.#grow()
+    while (this.#numbers[this.#placeOf(this.#next)] !== 0) this.#next++
+    const number = this.#next++
+    this.#put(number, value)
+    this.#count++
     return number
   }
 
   /** Sets the value of a number that another map of this kind has returned. */
   set(number: number, value: Value): void {
     for (;;) {
-      const before = this.numbers[this.placeOf(number)]
-      if (before === 0) this.count++
-      if (before === 0 || before === number) return this.put(number, value)
-      this.grow()
+      const before = this.#numbers[this.#placeOf(number)]
+      if (before === 0) this.#count++
+      if (before === 0 || before === number) return this.#put(number, value)
+      this.#grow()
     }
   }
 
   get(number: number): Value | undefined {
-    const place = this.placeOf(number)
-    return this.numbers[place] === number ? this.entries[place] : undefined
+    const place = this.#placeOf(number)
+    return this.#numbers[place] === number ? this.#entries[place] : undefined
   }
 
   delete(number: number): boolean {
-    const place = this.placeOf(number)
-    if (number === 0 || this.numbers[place] !== number) return false
-    this.numbers[place] = 0
-    this.entries[place] = undefined
-    this.count--
+    const place = this.#placeOf(number)
+    if (number === 0 || this.#numbers[place] !== number) return false
+    this.#numbers[place] = 0
+    this.#entries[place] = undefined
+    this.#count--
     return true
   }
 
   values(): Array<Value> {
-    return this.entries.filter((value) => value !== undefined)
+    return this.#entries.filter((value) => value !== undefined)
   }
 
   clear(): void {
-    this.numbers.fill(0)
-    this.entries.fill(undefined)
-    this.count = 0
+    this.#numbers.fill(0)
+    this.#entries.fill(undefined)
+    this.#count = 0
   }
 
-  private placeOf(number: number): number {
-    return number & (this.numbers.length - 1)
+  #placeOf(number: number): number {
+    return number & (this.#numbers.length - 1)
   }
 
-  private put(number: number, value: Value): void {
-    const place = this.placeOf(number)
-    this.numbers[place] = number
-    this.entries[place] = value
+  #put(number: number, value: Value): void {
+    const place = this.#placeOf(number)
+    this.#numbers[place] = number
+    this.#entries[place] = value
   }
 
   /** Numbers that differ modulo the old length also differ modulo the new one. */
-  private grow(): void {
-    const { entries, numbers } = this
-    this.numbers = Array(2 * numbers.length).fill(0)
-    this.entries = Array(2 * numbers.length).fill(undefined)
+  #grow(): void {
+    const entries = this.#entries
+    const numbers = this.#numbers
+    this.#numbers = Array(2 * numbers.length).fill(0)
+    this.#entries = Array(2 * numbers.length).fill(undefined)
     for (const [place, number] of numbers.entries()) {
       const value = entries[place]
-      if (number !== 0 && value !== undefined) this.put(number, value)
+      if (number !== 0 && value !== undefined) this.#put(number, value)
     }
   }
 }

@@ -4,20 +4,20 @@
 const size = 5
 
 export class RoundTripWindow {
-  private readonly maxAgeMs: number
+  readonly #maxAgeMs: number
   /** Oldest first. */
-  private readonly samples: Array<{ readonly ms: number; readonly atMs: number }> = []
+  readonly #samples: Array<{ readonly ms: number; readonly atMs: number }> = []
 
   /** Measurements older than `maxAgeMs` do not count. */
   constructor(maxAgeMs: number) {
-    this.maxAgeMs = maxAgeMs
+    this.#maxAgeMs = maxAgeMs
   }
 
   /** Adds a measurement in milliseconds. NaN, infinite and negative ones are ignored. */
   add(ms: number, atMs: number): void {
     if (!Number.isFinite(ms) || ms < 0) return
-    this.samples.push({ ms, atMs })
-    if (this.samples.length > size) this.samples.shift()
+    this.#samples.push({ ms, atMs })
+    if (this.#samples.length > size) this.#samples.shift()
   }
 
   /**
@@ -25,7 +25,7 @@ export class RoundTripWindow {
    * lost packets only ever lengthen a round trip.
    */
   shortestMs(nowMs: number): number | undefined {
-    const fresh = this.samples.filter(({ atMs }) => nowMs - atMs <= this.maxAgeMs).map(({ ms }) => ms)
+    const fresh = this.#samples.filter(({ atMs }) => nowMs - atMs <= this.#maxAgeMs).map(({ ms }) => ms)
     return fresh.length === 0 ? undefined : Math.min(...fresh)
   }
 }

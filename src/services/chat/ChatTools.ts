@@ -36,16 +36,16 @@ const joined = (path: string, rest: string): string => (rest === "" ? path : `${
 
 /** Counts the bytes and values of all schemas of a request. */
 class SchemaBudget {
-  private bytes = 0
-  private valuesLeft = maxSchemaValuesTogether
+  #bytes = 0
+  #valuesLeft = maxSchemaValuesTogether
 
   /** The schema's problem with its path in the request. */
   spend(schema: unknown, path: string): InvalidRequest | undefined {
-    const measured = measureSchema(schema, this.valuesLeft)
+    const measured = measureSchema(schema, this.#valuesLeft)
     if ("detail" in measured) return refusal(joined(path, measured.path), measured.detail)
-    this.bytes += measured.bytes
-    this.valuesLeft -= measured.values
-    if (this.bytes <= maxSchemaBytesTogether) return undefined
+    this.#bytes += measured.bytes
+    this.#valuesLeft -= measured.values
+    if (this.#bytes <= maxSchemaBytesTogether) return undefined
     return refusal(path, `all schemas together must be at most ${maxSchemaBytesTogether} bytes of JSON`)
   }
 }

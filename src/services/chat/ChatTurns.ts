@@ -20,9 +20,9 @@ const refusal = (field: string, problem: string): InvalidRequest => new InvalidR
 class Turns {
   readonly turns: Array<ChatTurn> = []
   /** Names of the calls so far, by id. Some servers use an id again in a later message: then the later call counts. */
-  private names: Map<string, string> | undefined
-  private argumentChars = 0
-  private argumentParts = 0
+  #names: Map<string, string> | undefined
+  #argumentChars = 0
+  #argumentParts = 0
   readonly contents: Contents
 
   constructor(terms: ContentTerms) {
@@ -31,29 +31,29 @@ class Turns {
 
   add(message: ChatMessage, path: string): InvalidRequest | undefined {
     const { role } = message
-    if (role === "user") return this.addUser(message, path)
-    const content = this.contentOf(message, path)
+    if (role === "user") return this.#addUser(message, path)
+    const content = this.#contentOf(message, path)
     if (content instanceof InvalidRequest) return content
     switch (role) {
       case "assistant":
-        return this.addAssistant(message, content, path)
+        return this.#addAssistant(message, content, path)
       case "tool":
-        return this.addResult(message, content, path)
+        return this.#addResult(message, content, path)
       case "function":
-        return this.addFunctionResult(message, content, path)
+        return this.#addFunctionResult(message, content, path)
       default:
         this.turns.push({ role: "system", content })
     }
   }
 
-  private addUser({ content }: ChatMessage, path: string): InvalidRequest | undefined {
+  #addUser({ content }: ChatMessage, path: string): InvalidRequest | undefined {
     if (content === undefined || content === null) return refusal(`${path}.content`, "is required")
     const read = this.contents.read(content, `${path}.content`)
     if (read instanceof InvalidRequest) return read
     this.turns.push({ role: "user", content: read })
   }
 
-  private contentOf({ content, function_call, role, tool_calls }: ChatMessage, path: string) {
+  #contentOf({ content, function_call, role, tool_calls }: ChatMessage, path: string) {
     if (content === undefined || content === null) {
       const calls =
         role === "assistant" && ((tool_calls ?? []).length > 0 || (function_call ?? null) !== null)
@@ -62,11 +62,11 @@ class Turns {
     return this.contents.readText(content, `${path}.content`, role)
   }
 
-  private addAssistant(message: ChatMessage, content: string, path: string): InvalidRequest | undefined {
+  #addAssistant(message: ChatMessage, content: string, path: string): InvalidRequest | undefined {
     const calls: Array<ToolCall> = []
     for (const [index, { function: called, id }] of (message.tool_calls ?? []).entries()) {
       const at = `${path}.tool_calls[${index}]`
-      const call = this.callOf(id, called, `${at}.function.arguments`)
+      const call = this.#callOf(id, called, `${at}.function.arguments`)
       if (call instanceof InvalidRequest) return call
       calls.push(call)
     }
@@ -74,7 +74,7 @@ class Turns {
     if (function_call !== undefined && function_call !== null && calls.length === 0) {
       // Equal in every request with this history, so that its prompt is the same and its beginning is cached.
       const id = `call_${String(this.turns.length).padStart(24, "0")}`
-      const call = this.callOf(id, function_call, `${path}.function_call.arguments`)
+      const call = this.#callOf(id, function_call, `${path}.function_call.arguments`)
       if (call instanceof InvalidRequest) return call
       calls.push(call)
     }
@@ -86,37 +86,37 @@ class Turns {
     })
   }
 
-  private callOf(id: string, called: { readonly name: string; readonly arguments: string }, field: string) {
+  #callOf(id: string, called: { readonly name: string; readonly arguments: string }, field: string) {
     // Some clients send an empty text for a function without parameters.
     const text = called.arguments.trim() === "" ? "{}" : called.arguments
-    this.argumentChars += text.length
-    if (this.argumentChars > maxArgumentChars) {
+    this.#argumentChars += text.length
+    if (this.#argumentChars > maxArgumentChars) {
       return refusal(field, `all calls together have more than ${maxArgumentChars} characters`)
     }
-    this.argumentParts += countParts(text, maxArgumentParts)
-    if (this.argumentParts > maxArgumentParts) {
+    this.#argumentParts += countParts(text, maxArgumentParts)
+    if (this.#argumentParts > maxArgumentParts) {
       return refusal(field, `all calls together have more than ${maxArgumentParts} keys, lists and objects`)
     }
     const parsed = parseJson(text)
     if (!("value" in parsed)) return refusal(field, parsed.problem)
     if (!isObject(parsed.value)) return refusal(field, "must be the JSON text of an object")
-    this.names ??= new Map()
-    this.names.set(id, called.name)
+    this.#names ??= new Map()
+    this.#names.set(id, called.name)
     return { id, name: called.name, arguments: text }
   }
 
-  private addResult({ tool_call_id }: ChatMessage, content: string, path: string) {
+  #addResult({ tool_call_id }: ChatMessage, content: string, path: string) {
     const field = `${path}.tool_call_id`
     if (tool_call_id === undefined || tool_call_id === null) return refusal(field, "is required")
-    const name = this.names?.get(tool_call_id)
+    const name = this.#names?.get(tool_call_id)
     if (name === undefined) return refusal(field, "no earlier message has a call of this id")
     this.turns.push({ role: "tool", content, callId: tool_call_id, name })
   }
 
-  private addFunctionResult({ name }: ChatMessage, content: string, path: string) {
+  #addFunctionResult({ name }: ChatMessage, content: string, path: string) {
     const field = `${path}.name`
     if (name === undefined || name === null) return refusal(field, "is required")
-    const call = [...(this.names ?? [])].findLast(([, called]) => called === name)
+    const call = [...(this.#names ?? [])].findLast(([, called]) => called === name)
     if (call === undefined) return refusal(field, "no earlier message has a call of this function")
     this.turns.push({ role: "tool", content, callId: call[0], name })
   }

@@ -24,10 +24,10 @@ const isImage = (part: MessagePart): part is ImagePart => part.type === "image_u
 /** Reads the contents of a request's messages in their order. */
 export class Contents {
   readonly pictures: Array<RequestedPicture> = []
-  private readonly terms: ContentTerms
+  readonly #terms: ContentTerms
 
   constructor(terms: ContentTerms) {
-    this.terms = terms
+    this.#terms = terms
   }
 
   /** The content of a user's message. */
@@ -35,7 +35,7 @@ export class Contents {
     if (typeof content === "string") return content
     const parts: Array<ContentPart> = []
     for (const [index, part] of content.entries()) {
-      const read = this.part(part, `${path}[${index}]`)
+      const read = this.#part(part, `${path}[${index}]`)
       if (read instanceof InvalidRequest) return read
       parts.push(read)
     }
@@ -51,15 +51,15 @@ export class Contents {
     if (typeof content === "string") return content
     let joined = ""
     for (const [index, part] of content.entries()) {
-      if (!("text" in part)) return this.notText(part, `${path}[${index}]`, role)
+      if (!("text" in part)) return this.#notText(part, `${path}[${index}]`, role)
       joined += part.text
     }
     return joined
   }
 
-  private part(part: MessagePart, path: string): ContentPart | InvalidRequest {
+  #part(part: MessagePart, path: string): ContentPart | InvalidRequest {
     if ("text" in part) return { kind: "text", text: part.text }
-    if (part.type !== "image_url" || !this.terms.pictures) return this.notText(part, path, "user")
+    if (part.type !== "image_url" || !this.#terms.pictures) return this.#notText(part, path, "user")
     if (!isImage(part)) return refusal(`${path}.image_url`, "must be an object with a url")
     const detail = detailOf(part.image_url.detail)
     if (detail === undefined) return refusal(`${path}.image_url.detail`, "must be low, high or auto")
@@ -72,8 +72,8 @@ export class Contents {
     return { kind: "picture", picture: this.pictures.length - 1 }
   }
 
-  private notText({ type }: MessagePart, path: string, role: ChatMessage["role"]): InvalidRequest {
-    const { model, pictures } = this.terms
+  #notText({ type }: MessagePart, path: string, role: ChatMessage["role"]): InvalidRequest {
+    const { model, pictures } = this.#terms
     if (!pictures) return refusal(path, `only text is supported by ${model}`)
     if (type === "image_url")
       return refusal(path, `a picture must be in a user message, not in one of the role ${role}`)

@@ -22,19 +22,19 @@ export const inTraceOf = (request: RequestContext, job: NewJob, { tracer }: Node
 export type SliceEnd = "completed" | "failed" | "cancelled" | "paused" | "turn over" | "stopped"
 
 export class JobTrace {
-  private readonly work: TracedWork
-  private readonly jobId: string
-  private readonly kept: Kept
-  private readonly fromMs: number
-  private untilMs: number | undefined
-  private ending: SliceEnd = "stopped"
-  private failed = false
+  readonly #work: TracedWork
+  readonly #jobId: string
+  readonly #kept: Kept
+  readonly #fromMs: number
+  #untilMs: number | undefined
+  #ending: SliceEnd = "stopped"
+  #failed = false
 
   private constructor(work: TracedWork, jobId: string, kept: Kept) {
-    this.work = work
-    this.jobId = jobId
-    this.kept = kept
-    this.fromMs = transcribedMs(kept)
+    this.#work = work
+    this.#jobId = jobId
+    this.#kept = kept
+    this.#fromMs = transcribedMs(kept)
   }
 
   /** Undefined if traces are not exported. */
@@ -47,7 +47,7 @@ export class JobTrace {
 
   /** Runs the slice as part of this span: times that the run records, and one step for each start of a decoder. */
   follow<E, R>(slice: Effect.Effect<Transcript, E, R>): Effect.Effect<Transcript, E, R | Decoder> {
-    const { work } = this
+    const work = this.#work
     return slice.pipe(
       Effect.provideService(CurrentRequest, work.notes),
       Effect.updateService(Decoder, (decoder) => ({
@@ -61,7 +61,7 @@ export class JobTrace {
       })),
       Effect.tap(({ duration }) =>
         Effect.sync(() => {
-          this.untilMs = duration * 1000
+          this.#untilMs = duration * 1000
         }),
       ),
       Effect.ensuring(Effect.sync(() => work.engineEnded())),
@@ -74,28 +74,28 @@ export class JobTrace {
       const fromMs = nowMs()
       return Effect.ensuring(
         writing,
-        Effect.sync(() => this.work.step("settle", fromMs)),
+        Effect.sync(() => this.#work.step("settle", fromMs)),
       )
     })
   }
 
   /** @param failed whether the end is this node's fault */
   ends(ending: SliceEnd, failed = false): void {
-    this.ending = ending
-    this.failed = failed
+    this.#ending = ending
+    this.#failed = failed
   }
 
   /** Ends the span. Call it when the outcome of the slice is stored. */
   over(): void {
-    const ending = this.ending === "stopped" && this.kept.cancelled ? "cancelled" : this.ending
-    this.work.end(
+    const ending = this.#ending === "stopped" && this.#kept.cancelled ? "cancelled" : this.#ending
+    this.#work.end(
       {
-        "edgewise.job_id": this.jobId,
+        "edgewise.job_id": this.#jobId,
         "edgewise.outcome": ending,
-        "edgewise.audio_from_ms": this.fromMs,
-        "edgewise.audio_ms": Math.max(0, (this.untilMs ?? transcribedMs(this.kept)) - this.fromMs),
+        "edgewise.audio_from_ms": this.#fromMs,
+        "edgewise.audio_ms": Math.max(0, (this.#untilMs ?? transcribedMs(this.#kept)) - this.#fromMs),
       },
-      this.failed,
+      this.#failed,
     )
   }
 }

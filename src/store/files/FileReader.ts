@@ -24,15 +24,15 @@ export class EndOfFile extends Error {
 
 export class FileReader {
   readonly sizeBytes: number
-  private readonly source: ByteSource
-  private piece: Buffer = Buffer.alloc(0)
+  readonly #source: ByteSource
+  #piece: Buffer = Buffer.alloc(0)
   /** File offset of `piece`. */
-  private pieceAt = 0
+  #pieceAt = 0
   /** File offset of the next read. */
   position = 0
 
   constructor(source: ByteSource) {
-    this.source = source
+    this.#source = source
     this.sizeBytes = source.sizeBytes
   }
 
@@ -60,9 +60,9 @@ export class FileReader {
   async bytes(count: number): Promise<Buffer> {
     const end = this.position + count
     if (end > this.sizeBytes) throw new EndOfFile(end)
-    if (this.position < this.pieceAt || end > this.pieceAt + this.piece.length) await this.fill()
-    const from = this.position - this.pieceAt
-    const found = this.piece.subarray(from, from + count)
+    if (this.position < this.#pieceAt || end > this.#pieceAt + this.#piece.length) await this.#fill()
+    const from = this.position - this.#pieceAt
+    const found = this.#piece.subarray(from, from + count)
     if (found.length < count) throw new EndOfFile(end)
     this.position = end
     return found
@@ -82,9 +82,9 @@ export class FileReader {
     return Number((await this.bytes(8)).readBigUInt64LE())
   }
 
-  private async fill(): Promise<void> {
-    const count = Math.min(this.source.pieceBytes, this.sizeBytes - this.position)
-    this.piece = await this.source.read(this.position, count)
-    this.pieceAt = this.position
+  async #fill(): Promise<void> {
+    const count = Math.min(this.#source.pieceBytes, this.sizeBytes - this.position)
+    this.#piece = await this.#source.read(this.position, count)
+    this.#pieceAt = this.position
   }
 }

@@ -6,42 +6,42 @@ import type { UsageLedger } from "./UsageLedger.ts"
 export class SpendingLimit {
   readonly microDollars: number
   /** Called with each charge; reports its end with `recorded`. */
-  private readonly record: (microDollars: number) => Effect.Effect<void>
+  readonly #record: (microDollars: number) => Effect.Effect<void>
   /** What was charged by all nodes, as the store said last. */
-  private stored = 0
+  #stored = 0
   /** What was charged here and is not in the store yet. */
-  private unstored = 0
+  #unstored = 0
   /** What each running request costs if it ends now, micro-dollars. */
-  private readonly running = new Set<() => number>()
+  readonly #running = new Set<() => number>()
 
   constructor(microDollars: number, record: (microDollars: number) => Effect.Effect<void>) {
     this.microDollars = microDollars
-    this.record = record
+    this.#record = record
   }
 
   get isReached(): boolean {
-    let sum = this.stored + this.unstored
-    for (const cost of this.running) sum += cost()
+    let sum = this.#stored + this.#unstored
+    for (const cost of this.#running) sum += cost()
     return sum >= this.microDollars
   }
 
   /** The store's sum. A sum that was read while charges were on their way may hold them or not, and is ignored. */
   known(sum: number): void {
-    if (this.unstored === 0) this.stored = Math.max(this.stored, sum)
+    if (this.#unstored === 0) this.#stored = Math.max(this.#stored, sum)
   }
 
   /** A charge is in the store, whose sum is this now. */
   recorded(microDollars: number, sum: number): void {
-    this.unstored -= microDollars
-    this.stored = Math.max(this.stored + microDollars, sum)
+    this.#unstored -= microDollars
+    this.#stored = Math.max(this.#stored + microDollars, sum)
   }
 
   /** Counts a request until the returned function is called, which is before it is charged. */
   watch(cost: () => number): () => void {
     // A function of its own, because two requests may pass the same one.
     const own = () => cost()
-    this.running.add(own)
-    return () => void this.running.delete(own)
+    this.#running.add(own)
+    return () => void this.#running.delete(own)
   }
 
   /** The ledger, which charges only what is left of the limit. */
@@ -50,11 +50,11 @@ export class SpendingLimit {
       ...ledger,
       settle: (reservation, settlement) =>
         Effect.suspend(() => {
-          const left = Math.max(0, this.microDollars - this.stored - this.unstored)
+          const left = Math.max(0, this.microDollars - this.#stored - this.#unstored)
           const microDollars = Math.min(settlement.microDollars, left)
-          this.unstored += microDollars
+          this.#unstored += microDollars
           const settled = ledger.settle(reservation, { ...settlement, microDollars })
-          return microDollars === 0 ? settled : Effect.andThen(this.record(microDollars), settled)
+          return microDollars === 0 ? settled : Effect.andThen(this.#record(microDollars), settled)
         }),
     }
   }

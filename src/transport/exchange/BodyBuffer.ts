@@ -11,94 +11,94 @@ const blockFromBytes = 64 * 1024
 type Listener = Pick<ListenerState, "blocks" | "counters" | "settings">
 
 export class BodyBuffer {
-  private readonly listener: Listener
-  private readonly burstBytes: number
-  private chunks: Array<Uint8Array> = []
+  readonly #listener: Listener
+  readonly #burstBytes: number
+  #chunks: Array<Uint8Array> = []
   /** Bytes in `chunks` and `small`. */
-  private bufferedBytes = 0
+  #bufferedBytes = 0
   /** Comes after `chunks`. */
-  private small: SmallPieces | undefined
-  private spill: BodySpill | undefined
-  private spillFailed = false
+  #small: SmallPieces | undefined
+  #spill: BodySpill | undefined
+  #spillFailed = false
 
   /** @param burstBytes bytes kept in memory before the disk is used */
   constructor(listener: Listener, burstBytes: number) {
-    this.listener = listener
-    this.burstBytes = burstBytes
+    this.#listener = listener
+    this.#burstBytes = burstBytes
   }
 
   /** Bytes in memory; more may be on disk. */
   get takeableBytes(): number {
-    return this.bufferedBytes
+    return this.#bufferedBytes
   }
 
   /** True if more is on disk, or on its way there, after the bytes in memory. */
   get spilled(): boolean {
-    return this.spill !== undefined
+    return this.#spill !== undefined
   }
 
   /** Copies the bytes: uWS reuses the memory when its callback returns. */
   add(bytes: Uint8Array): void {
-    const { blocks } = this.listener
+    const { blocks } = this.#listener
     // The first delivery is always kept in memory, because its reader waits for it.
-    const burst = this.bufferedBytes + bytes.byteLength > this.burstBytes
-    if (burst && this.bufferedBytes > 0) this.startSpill()
-    if (this.spill !== undefined) return this.spill.append(bytes)
+    const burst = this.#bufferedBytes + bytes.byteLength > this.#burstBytes
+    if (burst && this.#bufferedBytes > 0) this.#startSpill()
+    if (this.#spill !== undefined) return this.#spill.append(bytes)
     if (bytes.byteLength < blockFromBytes) {
-      this.addSmall(bytes)
+      this.#addSmall(bytes)
     } else {
-      this.closeSmall()
-      const last = this.chunks.at(-1)
+      this.#closeSmall()
+      const last = this.#chunks.at(-1)
       const longer = last === undefined ? undefined : blocks.append(last, bytes)
-      if (longer === undefined) this.chunks.push(blocks.copy(bytes))
-      else this.chunks[this.chunks.length - 1] = longer
+      if (longer === undefined) this.#chunks.push(blocks.copy(bytes))
+      else this.#chunks[this.#chunks.length - 1] = longer
     }
-    this.count(bytes.byteLength)
+    this.#count(bytes.byteLength)
   }
 
   /** Most bodies are one delivery, so the first is copied alone. */
-  private addSmall(bytes: Uint8Array): void {
-    if (this.small === undefined && this.chunks.length === 0) {
-      this.small = new SmallPieces()
-      this.chunks.push(new Uint8Array(bytes))
+  #addSmall(bytes: Uint8Array): void {
+    if (this.#small === undefined && this.#chunks.length === 0) {
+      this.#small = new SmallPieces()
+      this.#chunks.push(new Uint8Array(bytes))
       return
     }
-    this.small ??= new SmallPieces()
-    const finished = this.small.add(bytes)
-    if (finished !== undefined) this.chunks.push(finished)
+    this.#small ??= new SmallPieces()
+    const finished = this.#small.add(bytes)
+    if (finished !== undefined) this.#chunks.push(finished)
   }
 
-  private closeSmall(): void {
-    const finished = this.small?.take()
-    if (finished !== undefined) this.chunks.push(finished)
+  #closeSmall(): void {
+    const finished = this.#small?.take()
+    if (finished !== undefined) this.#chunks.push(finished)
   }
 
   /** Takes about as many bytes as cause a pause, so that the bytes being read and those arriving are not both large. */
   take(): NonEmptyReadonlyArray<Uint8Array> {
-    this.closeSmall()
+    this.#closeSmall()
     let bytes = 0
     let count = 0
-    while (count < this.chunks.length && bytes < this.listener.settings.bodyBufferBytes) {
-      bytes += (this.chunks[count++] as Uint8Array).length
+    while (count < this.#chunks.length && bytes < this.#listener.settings.bodyBufferBytes) {
+      bytes += (this.#chunks[count++] as Uint8Array).length
     }
-    this.count(-bytes)
-    return this.chunks.splice(0, count) as unknown as NonEmptyReadonlyArray<Uint8Array>
+    this.#count(-bytes)
+    return this.#chunks.splice(0, count) as unknown as NonEmptyReadonlyArray<Uint8Array>
   }
 
   /** The next part of the overflow, after everything before it was taken. Empty after `drop`. */
   async takeSpilled(): Promise<ReadonlyArray<Uint8Array>> {
-    const { spill } = this
+    const spill = this.#spill
     const pieces = await spill?.next()
-    if (spill?.empty === true && this.spill === spill) this.endSpill()
+    if (spill?.empty === true && this.#spill === spill) this.#endSpill()
     return pieces ?? []
   }
 
   /** Takes everything as one array. */
   takeWhole(): Uint8Array {
-    this.closeSmall()
-    const { chunks } = this
-    this.count(-this.bufferedBytes)
-    this.chunks = []
+    this.#closeSmall()
+    const chunks = this.#chunks
+    this.#count(-this.#bufferedBytes)
+    this.#chunks = []
     return this.join(chunks)
   }
 
@@ -112,37 +112,37 @@ export class BodyBuffer {
   }
 
   giveBack(chunks: ReadonlyArray<Uint8Array>): void {
-    for (const chunk of chunks) this.listener.blocks.giveBack(chunk)
+    for (const chunk of chunks) this.#listener.blocks.giveBack(chunk)
   }
 
   drop(): void {
-    for (const chunk of this.chunks) this.listener.blocks.giveBack(chunk)
-    this.count(-this.bufferedBytes)
-    this.chunks = []
-    this.small = undefined
-    this.endSpill()
+    for (const chunk of this.#chunks) this.#listener.blocks.giveBack(chunk)
+    this.#count(-this.#bufferedBytes)
+    this.#chunks = []
+    this.#small = undefined
+    this.#endSpill()
   }
 
-  private count(changeBytes: number): void {
-    this.bufferedBytes += changeBytes
-    this.listener.counters.bodyBufferedBytes += changeBytes
+  #count(changeBytes: number): void {
+    this.#bufferedBytes += changeBytes
+    this.#listener.counters.bodyBufferedBytes += changeBytes
   }
 
   /** If the disk cannot be used, the body stays in memory. */
-  private startSpill(): void {
-    if (this.spill !== undefined || this.spillFailed) return
-    const { blocks, counters, settings } = this.listener
+  #startSpill(): void {
+    if (this.#spill !== undefined || this.#spillFailed) return
+    const { blocks, counters, settings } = this.#listener
     try {
-      this.spill = new BodySpill(settings.spillFolder, blocks, (changeBytes) => {
+      this.#spill = new BodySpill(settings.spillFolder, blocks, (changeBytes) => {
         counters.bodyBufferedBytes += changeBytes
       })
     } catch {
-      this.spillFailed = true
+      this.#spillFailed = true
     }
   }
 
-  private endSpill(): void {
-    this.spill?.close()
-    this.spill = undefined
+  #endSpill(): void {
+    this.#spill?.close()
+    this.#spill = undefined
   }
 }

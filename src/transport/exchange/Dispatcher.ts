@@ -32,43 +32,43 @@ interface RunningRequest extends Listed {
 /** Starts a fiber for each request and tracks the running ones. */
 export class Dispatcher {
   readonly state: ListenerState
-  private handled: Handled | undefined
-  private services: Context.Context<never> = Context.empty()
-  private readonly running = new UnorderedSet<RunningRequest>()
-  private stopped = false
-  private readonly idleWaiters = new Set<() => void>()
-  private readonly queue: RequestQueue<Exchange>
+  #handled: Handled | undefined
+  #services: Context.Context<never> = Context.empty()
+  readonly #running = new UnorderedSet<RunningRequest>()
+  #stopped = false
+  readonly #idleWaiters = new Set<() => void>()
+  readonly #queue: RequestQueue<Exchange>
 
   constructor(state: ListenerState) {
     this.state = state
-    this.queue = new RequestQueue(state.ticks, (exchange) => this.run(exchange))
+    this.#queue = new RequestQueue(state.ticks, (exchange) => this.#run(exchange))
   }
 
   serve(handled: Handled, services: Context.Context<never>): void {
-    this.handled = handled
-    this.services = Context.makeUnsafe(services.mapUnsafe, { maxDepth: servicesOfARequest })
+    this.#handled = handled
+    this.#services = Context.makeUnsafe(services.mapUnsafe, { maxDepth: servicesOfARequest })
   }
 
   /** Interrupts the running requests, and every further one. */
   readonly interruptAll: Effect.Effect<void> = Effect.suspend(() => {
-    this.stopped = true
-    return Fiber.interruptAll(this.running.values().map(({ fiber }) => fiber))
+    this.#stopped = true
+    return Fiber.interruptAll(this.#running.values().map(({ fiber }) => fiber))
   })
 
   readonly idle: Effect.Effect<void> = Effect.callback((resume) => {
     if (this.state.counters.inFlight === 0) return resume(Effect.void)
     const wake = (): void => {
-      this.idleWaiters.delete(wake)
+      this.#idleWaiters.delete(wake)
       resume(Effect.void)
     }
-    this.idleWaiters.add(wake)
-    return Effect.sync(() => this.idleWaiters.delete(wake))
+    this.#idleWaiters.add(wake)
+    return Effect.sync(() => this.#idleWaiters.delete(wake))
   })
 
   readonly onRequest = (res: ReplyChannel, head: IncomingHead): Exchange => {
     const exchange = new Exchange(this.state, res, head)
     try {
-      this.begin(exchange)
+      this.#begin(exchange)
     } finally {
       // Required on every path: uWS ends the process if a request is left without a response and without `onAborted`.
       if (!exchange.done) exchange.attach()
@@ -77,7 +77,7 @@ export class Dispatcher {
     return exchange
   }
 
-  private begin(exchange: Exchange): void {
+  #begin(exchange: Exchange): void {
     const { headBytes, eagerBodyBytes } = this.state.settings
     const flaw = exchange.res.namesProxiedPeer()
       ? proxyHeaderFlaw
@@ -91,7 +91,7 @@ export class Dispatcher {
       this.state.counters.anonymousRefused++
       return refuseUnread(exchange, tooMany)
     }
-    this.startBody(exchange)
+    this.#startBody(exchange)
     if (exchange.headBytes > headBytes) {
       this.state.counters.headsTooLarge++
       return refuse(exchange, 431, `headers: larger than ${headBytes} bytes`)
@@ -101,11 +101,11 @@ export class Dispatcher {
       return refuse(exchange, 431, `headers: more than ${mostHeaders}`)
     }
     const lengthBytes = exchange.body?.lengthBytes
-    if (lengthBytes === undefined || lengthBytes > eagerBodyBytes) this.queue.admit(exchange)
+    if (lengthBytes === undefined || lengthBytes > eagerBodyBytes) this.#queue.admit(exchange)
   }
 
   /** uWS delivers the body only to a handler set before this callback returns. */
-  private startBody(exchange: Exchange): void {
+  #startBody(exchange: Exchange): void {
     const { headers } = exchange
     const chunked = headers["transfer-encoding"] !== undefined
     const lengthBytes = chunked ? undefined : Number(headers["content-length"] ?? 0)
@@ -118,35 +118,35 @@ export class Dispatcher {
     // uWS accepts chunk lines that RFC 9112 forbids, so what follows such a body cannot be trusted.
     exchange.closesConnection = chunked && !exchange.res.readsChunksExactly
     const eager = lengthBytes !== undefined && lengthBytes <= this.state.settings.eagerBodyBytes
-    body.start(eager ? () => this.queue.admit(exchange) : undefined)
+    body.start(eager ? () => this.#queue.admit(exchange) : undefined)
   }
 
-  private run(exchange: Exchange): void {
-    if (this.handled === undefined) return refuse(exchange, 503, "Service Unavailable")
+  #run(exchange: Exchange): void {
+    if (this.#handled === undefined) return refuse(exchange, 503, "Service Unavailable")
     const { counters } = this.state
     counters.requests++
     const request = new ServerRequest(exchange)
     const fiber = Effect.runForkWith(
-      Context.add(this.services, HttpServerRequest.HttpServerRequest, request).pipe(
+      Context.add(this.#services, HttpServerRequest.HttpServerRequest, request).pipe(
         Context.add(CurrentRequest, exchange.notes),
       ),
-    )(this.handled)
-    if (fiber.pollUnsafe() !== undefined) return this.finished(exchange)
+    )(this.#handled)
+    if (fiber.pollUnsafe() !== undefined) return this.#finished(exchange)
     counters.inFlight++
     exchange.runs(fiber)
     const running: RunningRequest = { fiber, listedAt: -1 }
-    this.running.add(running)
+    this.#running.add(running)
     fiber.addObserver(() => {
-      this.running.delete(running)
+      this.#running.delete(running)
       counters.inFlight--
-      this.finished(exchange)
-      if (counters.inFlight === 0) for (const wake of [...this.idleWaiters]) wake()
+      this.#finished(exchange)
+      if (counters.inFlight === 0) for (const wake of [...this.#idleWaiters]) wake()
     })
-    if (this.stopped) fiber.interruptUnsafe()
+    if (this.#stopped) fiber.interruptUnsafe()
   }
 
   /** Answers for a fiber that ended without a response; otherwise its client would wait forever. */
-  private finished(exchange: Exchange): void {
+  #finished(exchange: Exchange): void {
     if (exchange.headSent) exchange.close()
     else if (!exchange.done) refuse(exchange, 500, "Internal Server Error")
   }

@@ -93,20 +93,20 @@ export const answerAndClose = (
 /** Keeps `res` after the exchange is done, and closes the connection when its time is over. */
 class Linger implements Watched, Ending {
   listedAt = -1
-  private readonly exchange: Exchange
-  private readonly untilMs: number
+  readonly #exchange: Exchange
+  readonly #untilMs: number
 
   constructor(exchange: Exchange) {
-    this.exchange = exchange
-    this.untilMs = nowMs() + exchange.listener.settings.lingerMs
+    this.#exchange = exchange
+    this.#untilMs = nowMs() + exchange.listener.settings.lingerMs
     exchange.listener.deadlines.watch(this)
   }
 
   sweep(now: number): void {
-    if (now >= this.untilMs) this.exchange.res.close()
+    if (now >= this.#untilMs) this.#exchange.res.close()
   }
 
   release(): void {
-    this.exchange.listener.deadlines.unwatch(this)
+    this.#exchange.listener.deadlines.unwatch(this)
   }
 }

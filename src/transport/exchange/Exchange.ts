@@ -52,12 +52,12 @@ export class Exchange {
   closesConnection = false
   /** The request must not run within the callback that brought its head. */
   deferred = false
-  private attached = false
-  private cutByUs = false
-  private finished = false
-  private fiber: Fiber.Fiber<unknown, unknown> | undefined
-  private interrupted = false
-  private address: Option.Option<string> | undefined
+  #attached = false
+  #cutByUs = false
+  #finished = false
+  #fiber: Fiber.Fiber<unknown, unknown> | undefined
+  #interrupted = false
+  #address: Option.Option<string> | undefined
 
   constructor(listener: ListenerState, res: ReplyChannel, head: IncomingHead) {
     this.listener = listener
@@ -76,18 +76,18 @@ export class Exchange {
 
   /** Must be called before the library's first callback returns, unless the response has ended by then. */
   attach(): void {
-    if (this.attached) return
-    this.attached = true
+    if (this.#attached) return
+    this.#attached = true
     this.res.keepAddress()
-    this.res.onAborted(() => this.aborted())
+    this.res.onAborted(() => this.#aborted())
   }
 
   /** The client's address. After the end only if it was read before. */
   remoteAddress(): Option.Option<string> {
     // Copied while the request lives, and decoded only when needed.
     if (!this.done) this.res.keepAddress()
-    this.address ??= Option.fromUndefinedOr(this.res.address())
-    return this.address
+    this.#address ??= Option.fromUndefinedOr(this.res.address())
+    return this.#address
   }
 
   /** The same, empty if it is no longer known. */
@@ -103,10 +103,10 @@ export class Exchange {
 
   /** The response is complete, or will be within this call. `res` is not used again. */
   finish(): void {
-    const first = !this.finished
+    const first = !this.#finished
     // The address cannot be read later.
     if (first && this.listener.anonymous !== undefined && !this.notes.identified) this.remoteAddress()
-    this.finished = true
+    this.#finished = true
     this.done = true
     this.body?.release()
     this.reply?.release()
@@ -133,7 +133,7 @@ export class Exchange {
   cut(): void {
     if (this.done) return
     this.attach()
-    this.cutByUs = true
+    this.#cutByUs = true
     this.res.close()
   }
 
@@ -145,20 +145,20 @@ export class Exchange {
 
   /** The fiber that answers, once it has been started and did not end at once. */
   runs(fiber: Fiber.Fiber<unknown, unknown>): void {
-    this.fiber = fiber
+    this.#fiber = fiber
     // The connection was closed during the fiber's first steps.
-    if (this.interrupted) this.interrupt()
+    if (this.#interrupted) this.interrupt()
   }
 
   interrupt(): void {
-    this.interrupted = true
-    this.fiber?.interruptUnsafe(undefined, ClientAbort.annotation)
+    this.#interrupted = true
+    this.#fiber?.interruptUnsafe(undefined, ClientAbort.annotation)
   }
 
-  private aborted(): void {
+  #aborted(): void {
     this.linger?.release()
     if (this.done) return
-    if (!this.cutByUs) this.listener.counters.aborts++
+    if (!this.#cutByUs) this.listener.counters.aborts++
     this.done = true
     // Before `finish`: that wakes readers and writers, and an interrupted fiber no longer needs it.
     this.interrupt()

@@ -47,40 +47,40 @@ export const DROPPED_FACTOR = 2
 
 export class LiveSocket implements SocketEvents, Watched {
   listedAt = -1
-  private readonly exchange: Exchange
-  private readonly listener: ListenerState
-  private readonly size: MessageSize
-  private ws: SocketChannel | undefined
-  private end: Socket.SocketError | undefined
-  private inbound: Array<Unread> = []
+  readonly #exchange: Exchange
+  readonly #listener: ListenerState
+  readonly #size: MessageSize
+  #ws: SocketChannel | undefined
+  #end: Socket.SocketError | undefined
+  #inbound: Array<Unread> = []
   /** Counts the bytes of `inbound`. */
-  private readonly unread: Holding
+  readonly #unread: Holding
   /** The connection is not read, because enough waits to be read by the handler. */
-  private paused = false
-  private readonly smallMessages = new TokenBucket(smallMessages, nowMs())
-  private puller: (() => void) | undefined
-  private wakes = false
-  private tick = -1
-  private tickMessages = 0
-  private readonly openWaiters = new Set<() => void>()
-  private readonly drainWaiters = new Set<() => void>()
-  private outboundBytes = 0
-  private movedMs = 0
+  #paused = false
+  readonly #smallMessages = new TokenBucket(smallMessages, nowMs())
+  #puller: (() => void) | undefined
+  #wakes = false
+  #tick = -1
+  #tickMessages = 0
+  readonly #openWaiters = new Set<() => void>()
+  readonly #drainWaiters = new Set<() => void>()
+  #outboundBytes = 0
+  #movedMs = 0
 
   /** How it ends, where the node ends it. */
-  private how: SocketEnd | undefined
+  #how: SocketEnd | undefined
 
   /** Set if the handler ended before uWS reported the socket as open. */
-  private endAtOpen: { readonly code: number; readonly reason: string } | undefined
+  #endAtOpen: { readonly code: number; readonly reason: string } | undefined
 
   /** True if the handler knows that the socket has ended, because it was notified or ended it itself. */
-  private endKnown = false
+  #endKnown = false
 
   constructor(exchange: Exchange, size?: MessageSize) {
-    this.exchange = exchange
-    this.listener = exchange.listener
-    this.size = size ?? { mostBytes: this.listener.settings.frameBytes, cuts: false }
-    this.unread = this.listener.counters.unread.open(this)
+    this.#exchange = exchange
+    this.#listener = exchange.listener
+    this.#size = size ?? { mostBytes: this.#listener.settings.frameBytes, cuts: false }
+    this.#unread = this.#listener.counters.unread.open(this)
   }
 
   // ---------------------------------------------------------------- for handlers
@@ -88,14 +88,14 @@ export class LiveSocket implements SocketEvents, Watched {
   readonly pull: Effect.Effect<NonEmptyReadonlyArray<Frame>, Socket.SocketError> = Effect.callback(
     (resume) => {
       const step = (): void => {
-        this.puller = undefined
-        if (this.inbound.length > 0) resume(Effect.succeed(this.take()))
-        else if (this.end !== undefined) resume(this.failure(this.end))
-        else this.puller = step
+        this.#puller = undefined
+        if (this.#inbound.length > 0) resume(Effect.succeed(this.#take()))
+        else if (this.#end !== undefined) resume(this.#failure(this.#end))
+        else this.#puller = step
       }
       step()
       return Effect.sync(() => {
-        this.puller = undefined
+        this.#puller = undefined
       })
     },
   )
@@ -105,167 +105,167 @@ export class LiveSocket implements SocketEvents, Watched {
     chunks: ReadonlyArray<Frame | Socket.CloseEvent>,
   ): Effect.Effect<void, Socket.SocketError> =>
     Effect.suspend(() => {
-      if (this.end !== undefined) return this.failure(this.end)
-      if (this.ws === undefined) return Effect.andThen(this.opened, this.writeAll(chunks))
-      if (this.isFull()) return Effect.andThen(this.drained, this.writeAll(chunks))
-      if (this.send(this.ws, chunks)) {
+      if (this.#end !== undefined) return this.#failure(this.#end)
+      if (this.#ws === undefined) return Effect.andThen(this.#opened, this.writeAll(chunks))
+      if (this.#isFull()) return Effect.andThen(this.#drained, this.writeAll(chunks))
+      if (this.#send(this.#ws, chunks)) {
         // A frame is lost, so the frames after it would be wrong.
-        this.close(1013, "reader too slow")
+        this.#close(1013, "reader too slow")
         return Effect.fail(
           new Socket.SocketError({ reason: new Socket.SocketWriteError({ cause: "dropped" }) }),
         )
       }
-      return this.isFull() ? this.drained : Effect.void
+      return this.#isFull() ? this.#drained : Effect.void
     })
 
   /** Ends the socket on behalf of the handler: the next `pull` fails with this code. */
   finish(code: number, reason: string): void {
-    this.endKnown = true
-    this.close(code, reason)
+    this.#endKnown = true
+    this.#close(code, reason)
   }
 
-  private close(code: number, reason: string): void {
-    if (this.ws === undefined) this.endAtOpen ??= { code, reason }
+  #close(code: number, reason: string): void {
+    if (this.#ws === undefined) this.#endAtOpen ??= { code, reason }
     else {
-      this.how ??= this.losesFrames(this.ws) ? "unread" : "node"
-      this.ws.end(sendableCode(code), shortReason(reason))
+      this.#how ??= this.#losesFrames(this.#ws) ? "unread" : "node"
+      this.#ws.end(sendableCode(code), shortReason(reason))
     }
   }
 
   /** True while frames are dropped: so much is unsent only where a writer does not wait for the reader. */
-  private losesFrames(ws: SocketChannel): boolean {
-    return ws.getBufferedAmount() > this.listener.settings.outboundBytes * DROPPED_FACTOR
+  #losesFrames(ws: SocketChannel): boolean {
+    return ws.getBufferedAmount() > this.#listener.settings.outboundBytes * DROPPED_FACTOR
   }
 
   // ---------------------------------------------------------------- for the library
 
   open(ws: SocketChannel): void {
-    this.listener.counters.webSockets++
+    this.#listener.counters.webSockets++
     // The socket was closed within this call: `ws` must not be used again.
-    if (this.end !== undefined) return
-    this.ws = ws
-    for (const wake of [...this.openWaiters]) wake()
-    const early = this.endAtOpen
-    if (early !== undefined) this.close(early.code, early.reason)
+    if (this.#end !== undefined) return
+    this.#ws = ws
+    for (const wake of [...this.#openWaiters]) wake()
+    const early = this.#endAtOpen
+    if (early !== undefined) this.#close(early.code, early.reason)
   }
 
   get mostBytes(): number {
-    return this.size.mostBytes
+    return this.#size.mostBytes
   }
 
   message(data: Uint8Array, isBinary: boolean, owned = false): void {
-    if (data.byteLength > this.size.mostBytes)
+    if (data.byteLength > this.#size.mostBytes)
       return this.tooLarge(data.subarray(0, cutBytes), data.subarray(-cutBytes), isBinary)
-    if (this.end === undefined) this.add(data.byteLength, () => framed(data, isBinary, owned))
+    if (this.#end === undefined) this.#add(data.byteLength, () => framed(data, isBinary, owned))
   }
 
   tooLarge(first: Uint8Array, last: Uint8Array, isBinary: boolean): void {
-    if (this.end !== undefined) return
-    const { cuts, mostBytes } = this.size
-    if (isBinary || !cuts) return this.close(1009, `message larger than ${mostBytes} bytes`)
-    this.add(2 * cutBytes, () => CutFrame.from([...first, ...last]) as CutFrame)
+    if (this.#end !== undefined) return
+    const { cuts, mostBytes } = this.#size
+    if (isBinary || !cuts) return this.#close(1009, `message larger than ${mostBytes} bytes`)
+    this.#add(2 * cutBytes, () => CutFrame.from([...first, ...last]) as CutFrame)
   }
 
   /** Adds a message of so many bytes to those that wait. */
-  private add(bytes: number, frame: () => Frame): void {
-    const { counters, settings } = this.listener
-    const flood = this.floodOf(bytes)
+  #add(bytes: number, frame: () => Frame): void {
+    const { counters, settings } = this.#listener
+    const flood = this.#floodOf(bytes)
     if (flood !== undefined) {
       counters.socketsFlooded++
-      return this.close(1008, flood)
+      return this.#close(1008, flood)
     }
-    const isAwaited = this.puller !== undefined && this.inbound.length === 0
-    if (isAwaited) this.unread.keep(bytes)
-    else if (!this.unread.take(bytes)) {
+    const isAwaited = this.#puller !== undefined && this.#inbound.length === 0
+    if (isAwaited) this.#unread.keep(bytes)
+    else if (!this.#unread.take(bytes)) {
       counters.socketsOverrun++
-      return this.close(1009, "messages come faster than they are read")
+      return this.#close(1009, "messages come faster than they are read")
     }
-    this.inbound.push({ frame: frame(), bytes })
-    this.wakeReader()
-    if (this.unread.bytes <= settings.inboundPauseBytes || this.paused) return
-    this.paused = true
-    this.ws?.pause()
+    this.#inbound.push({ frame: frame(), bytes })
+    this.#wakeReader()
+    if (this.#unread.bytes <= settings.inboundPauseBytes || this.#paused) return
+    this.#paused = true
+    this.#ws?.pause()
   }
 
   drain(): void {
-    if (!this.isFull()) this.wakeWriters()
+    if (!this.#isFull()) this.#wakeWriters()
   }
 
   closed(code: number, reason: string, how?: "silent" | "malformed"): void {
-    this.listener.counters.socketEnds[this.how ?? how ?? (code === 1006 ? "vanished" : "client")]++
-    this.ws = undefined
-    this.unread.end()
-    this.end = new Socket.SocketError({ reason: new Socket.SocketCloseError({ code, closeReason: reason }) })
-    this.listener.counters.webSockets--
-    for (const wake of [...this.openWaiters]) wake()
-    this.wakeWriters()
-    this.puller?.()
-    if (!this.endKnown)
-      setTimeout(() => this.endKnown || this.exchange.interrupt(), UNREPORTED_END_MS).unref()
+    this.#listener.counters.socketEnds[this.#how ?? how ?? (code === 1006 ? "vanished" : "client")]++
+    this.#ws = undefined
+    this.#unread.end()
+    this.#end = new Socket.SocketError({ reason: new Socket.SocketCloseError({ code, closeReason: reason }) })
+    this.#listener.counters.webSockets--
+    for (const wake of [...this.#openWaiters]) wake()
+    this.#wakeWriters()
+    this.#puller?.()
+    if (!this.#endKnown)
+      setTimeout(() => this.#endKnown || this.#exchange.interrupt(), UNREPORTED_END_MS).unref()
   }
 
   /** While a writer waits: disconnects the reader if it takes nothing for too long. */
   sweep(now: number): void {
-    const bytes = this.ws?.getBufferedAmount() ?? 0
-    if (bytes !== this.outboundBytes) {
-      this.outboundBytes = bytes
-      this.movedMs = now
-    } else if (now - this.movedMs >= this.listener.settings.stallTimeoutMs) {
-      this.listener.counters.slowReadersCut++
-      this.how ??= "unread"
-      this.ws?.close()
+    const bytes = this.#ws?.getBufferedAmount() ?? 0
+    if (bytes !== this.#outboundBytes) {
+      this.#outboundBytes = bytes
+      this.#movedMs = now
+    } else if (now - this.#movedMs >= this.#listener.settings.stallTimeoutMs) {
+      this.#listener.counters.slowReadersCut++
+      this.#how ??= "unread"
+      this.#ws?.close()
     }
   }
 
   // ---------------------------------------------------------------- inside
 
-  private floodOf(sizeBytes: number): string | undefined {
-    const { ticks } = this.listener
-    if (this.tick !== ticks.current) {
-      this.tick = ticks.current
-      this.tickMessages = 0
+  #floodOf(sizeBytes: number): string | undefined {
+    const { ticks } = this.#listener
+    if (this.#tick !== ticks.current) {
+      this.#tick = ticks.current
+      this.#tickMessages = 0
     }
-    if (++this.tickMessages > tickMessages) return "too many messages at once"
+    if (++this.#tickMessages > tickMessages) return "too many messages at once"
     const cost = 1 - sizeBytes / paidBytes
-    return cost <= 0 || this.smallMessages.spend(cost, nowMs()) ? undefined : "too many small messages"
+    return cost <= 0 || this.#smallMessages.spend(cost, nowMs()) ? undefined : "too many small messages"
   }
 
   /** At the end of the tick, because waking for each message of a read would cost more than the messages. */
-  private wakeReader(): void {
-    if (this.wakes) return
-    this.wakes = true
-    this.listener.ticks.afterwards(() => {
-      this.wakes = false
-      this.puller?.()
+  #wakeReader(): void {
+    if (this.#wakes) return
+    this.#wakes = true
+    this.#listener.ticks.afterwards(() => {
+      this.#wakes = false
+      this.#puller?.()
     })
   }
 
-  private failure(end: Socket.SocketError): Effect.Effect<never, Socket.SocketError> {
-    this.endKnown = true
+  #failure(end: Socket.SocketError): Effect.Effect<never, Socket.SocketError> {
+    this.#endKnown = true
     return Effect.fail(end)
   }
 
   /** About as many as cause a pause, so that those that are handled and those that wait are not both many. */
-  private take(): NonEmptyReadonlyArray<Frame> {
-    const { settings } = this.listener
+  #take(): NonEmptyReadonlyArray<Frame> {
+    const { settings } = this.#listener
     let bytes = 0
     let count = 0
-    for (const message of this.inbound) {
+    for (const message of this.#inbound) {
       if (count > 0 && bytes + message.bytes > settings.inboundPauseBytes) break
       bytes += message.bytes
       count++
     }
-    this.unread.giveBack(bytes)
-    if (this.paused && this.unread.bytes <= settings.inboundPauseBytes) {
-      this.paused = false
-      this.ws?.resume()
+    this.#unread.giveBack(bytes)
+    if (this.#paused && this.#unread.bytes <= settings.inboundPauseBytes) {
+      this.#paused = false
+      this.#ws?.resume()
     }
-    const taken = this.inbound.splice(0, count)
+    const taken = this.#inbound.splice(0, count)
     return taken.map(({ frame }) => frame) as unknown as NonEmptyReadonlyArray<Frame>
   }
 
   /** True if a message was dropped. */
-  private send(ws: SocketChannel, chunks: ReadonlyArray<Frame | Socket.CloseEvent>): boolean {
+  #send(ws: SocketChannel, chunks: ReadonlyArray<Frame | Socket.CloseEvent>): boolean {
     let dropped = false
     ws.cork(() => {
       for (const chunk of chunks) {
@@ -276,25 +276,25 @@ export class LiveSocket implements SocketEvents, Watched {
     return dropped
   }
 
-  private isFull(): boolean {
-    return this.ws !== undefined && this.ws.getBufferedAmount() > this.listener.settings.outboundBytes
+  #isFull(): boolean {
+    return this.#ws !== undefined && this.#ws.getBufferedAmount() > this.#listener.settings.outboundBytes
   }
 
-  private readonly opened: Effect.Effect<void> = waitOn(this.openWaiters)
+  readonly #opened: Effect.Effect<void> = waitOn(this.#openWaiters)
 
-  private readonly drained: Effect.Effect<void, Socket.SocketError> = Effect.suspend(() => {
-    if (this.drainWaiters.size === 0) this.movedMs = nowMs()
-    this.listener.deadlines.watch(this)
+  readonly #drained: Effect.Effect<void, Socket.SocketError> = Effect.suspend(() => {
+    if (this.#drainWaiters.size === 0) this.#movedMs = nowMs()
+    this.#listener.deadlines.watch(this)
     return Effect.andThen(
-      waitOn(this.drainWaiters),
-      Effect.suspend(() => (this.end === undefined ? Effect.void : this.failure(this.end))),
+      waitOn(this.#drainWaiters),
+      Effect.suspend(() => (this.#end === undefined ? Effect.void : this.#failure(this.#end))),
     )
   })
 
-  private wakeWriters(): void {
-    this.listener.deadlines.unwatch(this)
+  #wakeWriters(): void {
+    this.#listener.deadlines.unwatch(this)
     // Iterates over a copy: a waiter that finds the socket full again is added again.
-    for (const wake of [...this.drainWaiters]) wake()
+    for (const wake of [...this.#drainWaiters]) wake()
   }
 }
 

@@ -28,14 +28,14 @@ export class ServerRequest extends Inspectable.Class implements HttpServerReques
   readonly [HttpServerRequest.TypeId]: typeof HttpServerRequest.TypeId = HttpServerRequest.TypeId
   readonly [HttpIncomingMessage.TypeId]: typeof HttpIncomingMessage.TypeId = HttpIncomingMessage.TypeId
   readonly exchange: Exchange
-  private readonly view: View
-  private headersCache: Headers.Headers | undefined
-  private cookiesCache: Readonly<Record<string, string>> | undefined
+  readonly #view: View
+  #headersCache: Headers.Headers | undefined
+  #cookiesCache: Readonly<Record<string, string>> | undefined
 
   constructor(exchange: Exchange, view: View = {}) {
     super()
     this.exchange = exchange
-    this.view = view
+    this.#view = view
   }
 
   get source(): object {
@@ -45,31 +45,31 @@ export class ServerRequest extends Inspectable.Class implements HttpServerReques
     return this.exchange.method
   }
   get url(): string {
-    return this.view.url ?? this.exchange.url
+    return this.#view.url ?? this.exchange.url
   }
   get originalUrl(): string {
     const { host } = this.exchange.headers
     return host === undefined ? this.exchange.url : `http://${host}${this.exchange.url}`
   }
   get protocol(): "http" | "https" | undefined {
-    return this.view.protocol
+    return this.#view.protocol
   }
   get headers(): Headers.Headers {
-    this.headersCache ??= this.view.headers ?? Headers.fromRecordUnsafe(this.exchange.headers)
-    return this.headersCache
+    this.#headersCache ??= this.#view.headers ?? Headers.fromRecordUnsafe(this.exchange.headers)
+    return this.#headersCache
   }
   get cookies(): Readonly<Record<string, string>> {
-    this.cookiesCache ??= Cookies.parseHeader(this.headers.cookie ?? "")
-    return this.cookiesCache
+    this.#cookiesCache ??= Cookies.parseHeader(this.headers.cookie ?? "")
+    return this.#cookiesCache
   }
   get remoteAddress(): Option.Option<string> {
-    return this.view.remoteAddress ?? this.exchange.remoteAddress()
+    return this.#view.remoteAddress ?? this.exchange.remoteAddress()
   }
   get peerAddress(): Option.Option<string> {
-    return this.view.peerAddress ?? this.remoteAddress
+    return this.#view.peerAddress ?? this.remoteAddress
   }
   modify(changes: View): ServerRequest {
-    return new ServerRequest(this.exchange, { ...this.view, ...changes })
+    return new ServerRequest(this.exchange, { ...this.#view, ...changes })
   }
 
   // ---------------------------------------------------------------- body
@@ -79,14 +79,14 @@ export class ServerRequest extends Inspectable.Class implements HttpServerReques
       Effect.withFiber((fiber) => {
         const { body } = this.exchange
         if (body === undefined) return Effect.succeed(Cause.done())
-        body.limit(this.limitBytes(fiber.getRef(HttpIncomingMessage.MaxBodySize)))
-        return Effect.succeed(body.pull((failure) => this.bodyError(failure)))
+        body.limit(this.#limitBytes(fiber.getRef(HttpIncomingMessage.MaxBodySize)))
+        return Effect.succeed(body.pull((failure) => this.#bodyError(failure)))
       }),
     )
   }
 
   get arrayBuffer(): Effect.Effect<ArrayBuffer, HttpServerError> {
-    return Effect.map(this.bytes, (bytes) =>
+    return Effect.map(this.#bytes, (bytes) =>
       bytes.byteLength === bytes.buffer.byteLength
         ? (bytes.buffer as ArrayBuffer)
         : (bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength) as ArrayBuffer),
@@ -94,21 +94,21 @@ export class ServerRequest extends Inspectable.Class implements HttpServerReques
   }
 
   get text(): Effect.Effect<string, HttpServerError> {
-    return Effect.map(this.bytes, (bytes) => text.decode(bytes))
+    return Effect.map(this.#bytes, (bytes) => text.decode(bytes))
   }
 
   get json(): Effect.Effect<Schema.Json, HttpServerError> {
     return Effect.flatMap(this.text, (json) =>
       Effect.try({
         try: (): Schema.Json => (json === "" ? null : JSON.parse(json)),
-        catch: (cause) => this.parseError("the body is not JSON", cause),
+        catch: (cause) => this.#parseError("the body is not JSON", cause),
       }),
     )
   }
 
   get urlParamsBody(): Effect.Effect<UrlParams.UrlParams, HttpServerError> {
     // A leading "?" is form data; URLSearchParams would drop it.
-    return Effect.map(this.bytes, (bytes) =>
+    return Effect.map(this.#bytes, (bytes) =>
       UrlParams.fromInput(new URLSearchParams(formText.decode(bytes).replace(/^\?/, "%3F"))),
     )
   }
@@ -146,22 +146,22 @@ export class ServerRequest extends Inspectable.Class implements HttpServerReques
   }
 
   /** The whole body, cached: it may be read again, also through another view. */
-  private get bytes(): Effect.Effect<Uint8Array, HttpServerError> {
+  get #bytes(): Effect.Effect<Uint8Array, HttpServerError> {
     return Effect.withFiber((fiber) => {
       const { body } = this.exchange
       if (body === undefined) return Effect.succeed(noBytes)
       if (body.whole !== undefined) return body.whole
-      body.limit(this.limitBytes(fiber.getRef(HttpIncomingMessage.MaxBodySize)))
+      body.limit(this.#limitBytes(fiber.getRef(HttpIncomingMessage.MaxBodySize)))
       const arrived = body.takeWhole()
       body.whole =
         arrived === undefined
-          ? Effect.runSync(Effect.cached(this.collect(body)))
+          ? Effect.runSync(Effect.cached(this.#collect(body)))
           : (Effect.succeed(arrived) as Effect.Effect<Uint8Array, HttpServerError>)
       return body.whole
     })
   }
 
-  private collect(body: RequestBody): Effect.Effect<Uint8Array, HttpServerError> {
+  #collect(body: RequestBody): Effect.Effect<Uint8Array, HttpServerError> {
     return Stream.runFold(
       this.stream,
       (): Array<Uint8Array> => [],
@@ -178,17 +178,17 @@ export class ServerRequest extends Inspectable.Class implements HttpServerReques
     )
   }
 
-  private limitBytes(limit: bigint | undefined): number {
+  #limitBytes(limit: bigint | undefined): number {
     return limit === undefined ? this.exchange.listener.settings.bodyBytes : Number(limit)
   }
 
-  private bodyError(failure: BodyFailure): HttpServerError {
-    if (failure !== "TooLarge") return this.parseError(`the body ended early: ${failure}`)
+  #bodyError(failure: BodyFailure): HttpServerError {
+    if (failure !== "TooLarge") return this.#parseError(`the body ended early: ${failure}`)
     const limit = this.exchange.body?.limitedToBytes
-    return this.parseError(`the body is larger than ${limit} bytes`, undefined, "BodyTooLarge")
+    return this.#parseError(`the body is larger than ${limit} bytes`, undefined, "BodyTooLarge")
   }
 
-  private parseError(description: string, cause?: unknown, reason: "Parse" | "BodyTooLarge" = "Parse") {
+  #parseError(description: string, cause?: unknown, reason: "Parse" | "BodyTooLarge" = "Parse") {
     return new HttpServerError({
       reason: new RequestParseError({ request: this, reason, description, cause }),
     })
@@ -209,7 +209,7 @@ export class ServerRequest extends Inspectable.Class implements HttpServerReques
       if (!areSendable(headers)) return Effect.die(new Error("an upgrade header cannot be sent"))
       const socket = upgradeExchange(this.exchange, headers, fiber.getRef(SocketMessageSize))
       return socket === undefined
-        ? Effect.fail(this.parseError("not a WebSocket request"))
+        ? Effect.fail(this.#parseError("not a WebSocket request"))
         : Effect.succeed(socket)
     })
   }

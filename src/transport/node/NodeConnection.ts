@@ -29,35 +29,35 @@ export class NodeConnection implements ReplyConnection, Watched {
   listedAt = -1
   readonly socket: Socket
   readonly address: string
-  private readonly dispatcher: Dispatcher
-  private readonly sockets: NodeSockets
-  private current: NodeReply | undefined
-  private waiting: Array<WaitingRequest> = []
-  private waitingBytes = 0
-  private ignored = 0
+  readonly #dispatcher: Dispatcher
+  readonly #sockets: NodeSockets
+  #current: NodeReply | undefined
+  #waiting: Array<WaitingRequest> = []
+  #waitingBytes = 0
+  #ignored = 0
   /** What follows the requests that wait is not read as a request. */
-  private closing = false
-  private over = false
+  #closing = false
+  #over = false
   /** Since when the bytes of an ended response, or of a request behind its response, have not moved. */
-  private movedMs = 0
-  private unsentBytes = 0
-  private receivedBytes = 0
+  #movedMs = 0
+  #unsentBytes = 0
+  #receivedBytes = 0
   /** When the response ended whose request still arrives, and the bytes that had arrived then. */
-  private discardsSinceMs: number | undefined
-  private discardsFrom = 0
-  private closeAtMs = Number.POSITIVE_INFINITY
+  #discardsSinceMs: number | undefined
+  #discardsFrom = 0
+  #closeAtMs = Number.POSITIVE_INFINITY
 
   constructor(socket: Socket, address: string, dispatcher: Dispatcher, sockets: NodeSockets) {
     this.socket = socket
     this.address = address
-    this.dispatcher = dispatcher
-    this.sockets = sockets
-    socket.on("drain", () => this.current?.drained())
+    this.#dispatcher = dispatcher
+    this.#sockets = sockets
+    socket.on("drain", () => this.#current?.drained())
     // A client that has closed its direction is taken to have left, as with uWebSockets.js.
     socket.on("end", () => {
-      if (this.current?.ended === false) socket.destroy()
+      if (this.#current?.ended === false) socket.destroy()
     })
-    socket.once("close", () => this.closed())
+    socket.once("close", () => this.#closed())
   }
 
   /** @param options.early as for NodeReply; such a request has no response of Node's making */
@@ -68,30 +68,30 @@ export class NodeConnection implements ReplyConnection, Watched {
   ): void {
     const { expectsContinue = false, early } = options
     const one = { request, response, expectsContinue, early }
-    if (this.over) return
-    if (this.closing) return this.ignore()
-    if (this.current === undefined) return this.start(one)
+    if (this.#over) return
+    if (this.#closing) return this.#ignore()
+    if (this.#current === undefined) return this.#start(one)
     const bytes = request.rawHeaders.reduce((sum, text) => sum + text.length, request.url?.length ?? 0)
-    if (this.waiting.length === waitingRequests || this.waitingBytes + bytes > waitingBytes) {
-      this.closing = true
-      return this.ignore()
+    if (this.#waiting.length === waitingRequests || this.#waitingBytes + bytes > waitingBytes) {
+      this.#closing = true
+      return this.#ignore()
     }
-    this.waitingBytes += bytes
-    this.waiting.push(one)
+    this.#waitingBytes += bytes
+    this.#waiting.push(one)
   }
 
-  private ignore(): void {
-    if (++this.ignored > ignoredRequests) this.socket.destroy()
+  #ignore(): void {
+    if (++this.#ignored > ignoredRequests) this.socket.destroy()
   }
 
-  private start({ early, expectsContinue, request, response }: WaitingRequest): void {
-    const own = response ?? this.ownResponse(request)
-    this.current = new NodeReply(this, request, own, { early, expectsContinue })
-    this.dispatcher.onRequest(this.current, headOf(request))
+  #start({ early, expectsContinue, request, response }: WaitingRequest): void {
+    const own = response ?? this.#ownResponse(request)
+    this.#current = new NodeReply(this, request, own, { early, expectsContinue })
+    this.#dispatcher.onRequest(this.#current, headOf(request))
   }
 
   /** Node makes no response for a request that may become a WebSocket. */
-  private ownResponse(request: IncomingMessage): ServerResponse {
+  #ownResponse(request: IncomingMessage): ServerResponse {
     const response = new ServerResponse(request)
     response.shouldKeepAlive = false
     response.assignSocket(this.socket)
@@ -99,62 +99,62 @@ export class NodeConnection implements ReplyConnection, Watched {
   }
 
   closesAfter(reply: NodeReply): boolean {
-    return reply.upgradable || (this.closing && this.waiting.length === 0)
+    return reply.upgradable || (this.#closing && this.#waiting.length === 0)
   }
 
   ended(): void {
     if (this.socket.writableLength === 0) return
-    this.movedMs = nowMs()
-    this.unsentBytes = this.socket.writableLength
-    this.dispatcher.state.deadlines.watch(this)
+    this.#movedMs = nowMs()
+    this.#unsentBytes = this.socket.writableLength
+    this.#dispatcher.state.deadlines.watch(this)
   }
 
   finished(reply: NodeReply): void {
-    if (this.current !== reply || this.over) return
-    this.dispatcher.state.deadlines.unwatch(this)
-    this.current = undefined
+    if (this.#current !== reply || this.#over) return
+    this.#dispatcher.state.deadlines.unwatch(this)
+    this.#current = undefined
     // Node has closed a connection whose response says so. What waits behind it is not served.
     if (!this.socket.writable) {
-      this.closing = true
-      this.waiting = []
+      this.#closing = true
+      this.#waiting = []
       return
     }
     if (this.closesAfter(reply)) return this.socket.destroySoon()
-    if (!reply.request.complete) this.discard(reply)
-    const next = this.waiting.shift()
+    if (!reply.request.complete) this.#discard(reply)
+    const next = this.#waiting.shift()
     if (next === undefined) {
-      this.waitingBytes = 0
+      this.#waitingBytes = 0
       return
     }
-    this.start(next)
+    this.#start(next)
   }
 
   /** Reads the rest of an answered request, and drops it. */
-  private discard({ request }: NodeReply): void {
-    const { deadlines } = this.dispatcher.state
-    this.discardsSinceMs = nowMs()
-    this.movedMs = this.discardsSinceMs
-    this.discardsFrom = this.socket.bytesRead
-    this.receivedBytes = this.discardsFrom
+  #discard({ request }: NodeReply): void {
+    const { deadlines } = this.#dispatcher.state
+    this.#discardsSinceMs = nowMs()
+    this.#movedMs = this.#discardsSinceMs
+    this.#discardsFrom = this.socket.bytesRead
+    this.#receivedBytes = this.#discardsFrom
     deadlines.watch(this)
     request.once("end", () => {
-      this.discardsSinceMs = undefined
-      if (this.current === undefined) deadlines.unwatch(this)
+      this.#discardsSinceMs = undefined
+      if (this.#current === undefined) deadlines.unwatch(this)
     })
     request.resume()
   }
 
   /** Bytes that are no request, or a body that is not framed as its head says. */
   broken(error: NodeJS.ErrnoException): void {
-    const { counters } = this.dispatcher.state
-    if (this.over || this.closing) return
+    const { counters } = this.#dispatcher.state
+    if (this.#over || this.#closing) return
     if (error.code === "HPE_HEADER_OVERFLOW") {
       counters.headsTooLarge++
-      return this.refuse(431, "headers: larger than 65536 bytes")
+      return this.#refuse(431, "headers: larger than 65536 bytes")
     }
     // A head that has not arrived in time, behind a request that still runs.
-    if (error.code === "ERR_HTTP_REQUEST_TIMEOUT" && this.current !== undefined) {
-      this.closing = true
+    if (error.code === "ERR_HTTP_REQUEST_TIMEOUT" && this.#current !== undefined) {
+      this.#closing = true
       return
     }
     // The same without one, a reset, or an early end.
@@ -162,17 +162,17 @@ export class NodeConnection implements ReplyConnection, Watched {
       return void this.socket.destroy()
     }
     counters.framingRefused++
-    this.closing = true
+    this.#closing = true
     const reason = (error as { readonly reason?: string }).reason ?? "malformed"
-    if (this.current === undefined) this.refuse(400, `request: ${reason}`)
-    else if (this.waiting.length === 0) this.current.broken(reason)
+    if (this.#current === undefined) this.#refuse(400, `request: ${reason}`)
+    else if (this.#waiting.length === 0) this.#current.broken(reason)
   }
 
   /** Answers bytes that never became a request. Behind other requests they are not answered. */
-  private refuse(status: number, detail: string): void {
-    this.closing = true
-    if (this.current !== undefined) return
-    const { deadlines, responseHeaders, settings } = this.dispatcher.state
+  #refuse(status: number, detail: string): void {
+    this.#closing = true
+    if (this.#current !== undefined) return
+    const { deadlines, responseHeaders, settings } = this.#dispatcher.state
     const body = detailBody(detail)
     const lines = [
       `HTTP/1.1 ${statusLine(status)}`,
@@ -182,7 +182,7 @@ export class NodeConnection implements ReplyConnection, Watched {
       ...responseHeaders.list.map(([name, value]) => `${name}: ${value}`),
     ]
     this.socket.end(`${lines.join("\r\n")}\r\n\r\n${body}`)
-    this.closeAtMs = nowMs() + settings.lingerMs
+    this.#closeAtMs = nowMs() + settings.lingerMs
     deadlines.watch(this)
   }
 
@@ -192,29 +192,29 @@ export class NodeConnection implements ReplyConnection, Watched {
     live: SocketEvents,
     headers: ReadonlyArray<string>,
   ): void {
-    this.over = true
-    this.current = undefined
-    this.waiting = []
-    this.dispatcher.state.deadlines.unwatch(this)
-    this.sockets.open(request, this.socket, early, live, headers)
+    this.#over = true
+    this.#current = undefined
+    this.#waiting = []
+    this.#dispatcher.state.deadlines.unwatch(this)
+    this.#sockets.open(request, this.socket, early, live, headers)
   }
 
   sweep(now: number): void {
     const { bodyBytesPerSecond, bodyGraceMs, bodyStallTimeoutMs, stallTimeoutMs } =
-      this.dispatcher.state.settings
-    if (now >= this.closeAtMs) return void this.socket.destroy()
+      this.#dispatcher.state.settings
+    if (now >= this.#closeAtMs) return void this.socket.destroy()
     const { bytesRead, writableLength } = this.socket
-    if (writableLength !== this.unsentBytes || bytesRead !== this.receivedBytes) this.movedMs = now
-    this.unsentBytes = writableLength
-    this.receivedBytes = bytesRead
-    const stillMs = now - this.movedMs
-    if (this.current?.ended === true && stillMs >= stallTimeoutMs) {
-      this.dispatcher.state.counters.slowReadersCut++
+    if (writableLength !== this.#unsentBytes || bytesRead !== this.#receivedBytes) this.#movedMs = now
+    this.#unsentBytes = writableLength
+    this.#receivedBytes = bytesRead
+    const stillMs = now - this.#movedMs
+    if (this.#current?.ended === true && stillMs >= stallTimeoutMs) {
+      this.#dispatcher.state.counters.slowReadersCut++
       return void this.socket.destroy()
     }
-    if (this.discardsSinceMs === undefined) return
-    const ageMs = now - this.discardsSinceMs
-    const slow = ageMs >= bodyGraceMs && bytesRead - this.discardsFrom < (ageMs / 1_000) * bodyBytesPerSecond
+    if (this.#discardsSinceMs === undefined) return
+    const ageMs = now - this.#discardsSinceMs
+    const slow = ageMs >= bodyGraceMs && bytesRead - this.#discardsFrom < (ageMs / 1_000) * bodyBytesPerSecond
     if (slow || stillMs >= bodyStallTimeoutMs) this.socket.destroy()
   }
 
@@ -223,15 +223,15 @@ export class NodeConnection implements ReplyConnection, Watched {
     // TLS needs no reset: a connection that ends without TLS's own end is known to be incomplete.
     if (reset && !("encrypted" in this.socket)) this.socket.resetAndDestroy()
     else this.socket.destroy()
-    this.closed()
+    this.#closed()
   }
 
-  private closed(): void {
-    const { current } = this
-    this.over = true
-    this.waiting = []
-    this.current = undefined
-    this.dispatcher.state.deadlines.unwatch(this)
+  #closed(): void {
+    const current = this.#current
+    this.#over = true
+    this.#waiting = []
+    this.#current = undefined
+    this.#dispatcher.state.deadlines.unwatch(this)
     current?.aborted()
   }
 }

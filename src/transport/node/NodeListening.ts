@@ -164,50 +164,50 @@ interface Retired {
 class Certificates {
   /** Oldest first. */
   readonly retired: Array<Retired> = []
-  private current: Retired = { connections: new Set() }
-  private readonly tls: { readonly server: HttpsServer; readonly files: TlsFiles } | undefined
+  #current: Retired = { connections: new Set() }
+  readonly #tls: { readonly server: HttpsServer; readonly files: TlsFiles } | undefined
 
   constructor(server: HttpsServer | undefined, files: TlsFiles | undefined) {
-    this.tls = server === undefined || files === undefined ? undefined : { server, files }
+    this.#tls = server === undefined || files === undefined ? undefined : { server, files }
   }
 
   connected(socket: Socket): void {
-    if (this.tls === undefined) return
-    const own = this.current
+    if (this.#tls === undefined) return
+    const own = this.#current
     own.connections.add(socket)
     socket.once("close", () => {
       own.connections.delete(socket)
-      if (own.connections.size === 0) this.forget(own)
+      if (own.connections.size === 0) this.#forget(own)
     })
   }
 
   /** Makes the files' certificate the current one. */
   readonly renew: Effect.Effect<void, ServeError> = Effect.suspend(() => {
-    if (this.tls === undefined) return Effect.void
-    const { files, server } = this.tls
+    if (this.#tls === undefined) return Effect.void
+    const { files, server } = this.#tls
     const exchange = Effect.flatMap(readFiles(files), (pair) =>
       Effect.try({ try: () => server.setSecureContext(pair), catch: () => refusedFiles(files) }),
     )
     return Effect.andThen(
       exchange,
-      Effect.suspend(() => this.retire()),
+      Effect.suspend(() => this.#retire()),
     )
   })
 
-  private retire(): Effect.Effect<void> {
-    const old = this.current
-    this.current = { connections: new Set() }
+  #retire(): Effect.Effect<void> {
+    const old = this.#current
+    this.#current = { connections: new Set() }
     if (old.connections.size === 0) return Effect.void
     this.retired.push(old)
     const [oldest] = this.retired
     if (this.retired.length <= retiredCertificates || oldest === undefined) return Effect.void
     const { size } = oldest.connections
-    this.forget(oldest)
+    this.#forget(oldest)
     for (const socket of oldest.connections) socket.destroy()
     return warnOfRetired(size)
   }
 
-  private forget(one: Retired): void {
+  #forget(one: Retired): void {
     const at = this.retired.indexOf(one)
     if (at >= 0) this.retired.splice(at, 1)
   }

@@ -63,22 +63,22 @@ export class NodeReply implements ReplyChannel {
   readonly request: IncomingMessage
   /** True once the response is complete, sent or not. */
   ended = false
-  private readonly connection: ReplyConnection
-  private readonly response: ServerResponse
-  private readonly early: Buffer | undefined
-  private expectsContinue: boolean
-  private status = 200
+  readonly #connection: ReplyConnection
+  readonly #response: ServerResponse
+  readonly #early: Buffer | undefined
+  #expectsContinue: boolean
+  #status = 200
   /** Name, value, name, value. */
-  private headers: Array<string> = []
-  private closes = false
-  private headStored = false
-  private takenBytes = 0
-  private full = false
+  #headers: Array<string> = []
+  #closes = false
+  #headStored = false
+  #takenBytes = 0
+  #full = false
   /** The response went past ServerResponse, and its connection waits to be closed. */
-  private lingers = false
-  private writable: () => void = ignore
-  private left: () => void = ignore
-  private malformed: ((problem: string) => void) | undefined
+  #lingers = false
+  #writable: () => void = ignore
+  #left: () => void = ignore
+  #malformed: ((problem: string) => void) | undefined
 
   /**
    * @param early bytes that came behind the head of a request that may become a WebSocket; undefined for others
@@ -89,45 +89,45 @@ export class NodeReply implements ReplyChannel {
     response: ServerResponse,
     options: { readonly expectsContinue: boolean; readonly early: Buffer | undefined },
   ) {
-    this.connection = connection
+    this.#connection = connection
     this.request = request
-    this.response = response
-    this.early = options.early
-    this.expectsContinue = options.expectsContinue
+    this.#response = response
+    this.#early = options.early
+    this.#expectsContinue = options.expectsContinue
     this.upgradable = options.early !== undefined
     response.once("finish", () => connection.finished(this))
   }
 
   writeStatus(status: number): void {
-    this.status = status
+    this.#status = status
   }
 
   writeHeader(name: string, value: string): void {
-    if (name === "connection") this.closes = true
-    else this.headers.push(name, headerText(value))
+    if (name === "connection") this.#closes = true
+    else this.#headers.push(name, headerText(value))
   }
 
   writeShared({ list }: SharedHeaders): void {
-    for (const [name, value] of list) this.headers.push(name, value)
+    for (const [name, value] of list) this.#headers.push(name, value)
   }
 
   write(piece: string | Uint8Array): boolean {
-    const { socket } = this.connection
-    if (!this.headStored) {
+    const { socket } = this.#connection
+    if (!this.#headStored) {
       socket.cork()
-      this.storeHead()
-      this.response.flushHeaders()
-      this.writePiece(piece)
+      this.#storeHead()
+      this.#response.flushHeaders()
+      this.#writePiece(piece)
       process.nextTick(() => socket.uncork())
-    } else this.writePiece(piece)
-    this.full = socket.writableNeedDrain
-    return !this.full
+    } else this.#writePiece(piece)
+    this.#full = socket.writableNeedDrain
+    return !this.#full
   }
 
   /** A chunk, or for HTTP/1.0 a part of a body that ends with its connection. */
-  private writePiece(piece: string | Uint8Array): void {
-    const { socket } = this.connection
-    if (!this.response.chunkedEncoding) {
+  #writePiece(piece: string | Uint8Array): void {
+    const { socket } = this.#connection
+    if (!this.#response.chunkedEncoding) {
       socket.write(piece)
     } else if (typeof piece === "string") {
       socket.write(`${Buffer.byteLength(piece).toString(16)}\r\n${piece}\r\n`)
@@ -141,94 +141,94 @@ export class NodeReply implements ReplyChannel {
   }
 
   tryEnd(piece: Uint8Array, totalBytes: number): [boolean, boolean] {
-    if (!this.headStored) {
-      this.headers.push("content-length", String(totalBytes))
-      this.storeHead()
+    if (!this.#headStored) {
+      this.#headers.push("content-length", String(totalBytes))
+      this.#storeHead()
     }
     // Node keeps whatever it is given, so nothing is given while something waits.
-    if (this.full) return [false, false]
-    this.full = !this.response.write(piece)
-    this.takenBytes += piece.length
-    if (this.takenBytes < totalBytes) return [!this.full, false]
-    this.finish()
+    if (this.#full) return [false, false]
+    this.#full = !this.#response.write(piece)
+    this.#takenBytes += piece.length
+    if (this.#takenBytes < totalBytes) return [!this.#full, false]
+    this.#finish()
     return [true, true]
   }
 
   getWriteOffset(): number {
-    return this.takenBytes
+    return this.#takenBytes
   }
 
   end(body?: string | Uint8Array, close = false): void {
-    if (this.lingers) return this.close()
-    if (close) this.closes = true
-    if (!this.headStored) {
+    if (this.#lingers) return this.close()
+    if (close) this.#closes = true
+    if (!this.#headStored) {
       // RFC 9110 8.6: never with these.
-      if (this.status >= 200 && this.status !== 204) {
+      if (this.#status >= 200 && this.#status !== 204) {
         const bytes = typeof body === "string" ? Buffer.byteLength(body) : (body?.length ?? 0)
-        this.headers.push("content-length", String(bytes))
+        this.#headers.push("content-length", String(bytes))
       }
-      this.storeHead()
+      this.#storeHead()
     }
-    this.finish(body)
+    this.#finish(body)
   }
 
   endWithoutBody(): void {
-    if (!this.headStored) this.storeHead()
-    this.finish()
+    if (!this.#headStored) this.#storeHead()
+    this.#finish()
   }
 
   /** Written past ServerResponse, which would close the connection at once. */
   endUnread(body: string, withBody: boolean): void {
     const lines = [
-      `HTTP/1.1 ${statusLine(this.status)}`,
+      `HTTP/1.1 ${statusLine(this.#status)}`,
       `date: ${new Date().toUTCString()}`,
       "connection: close",
     ]
-    for (let at = 0; at < this.headers.length; at += 2) {
-      lines.push(`${this.headers[at]}: ${this.headers[at + 1]}`)
+    for (let at = 0; at < this.#headers.length; at += 2) {
+      lines.push(`${this.#headers[at]}: ${this.#headers[at + 1]}`)
     }
     lines.push(`content-length: ${Buffer.byteLength(body)}`)
-    this.lingers = true
-    const { socket } = this.connection
+    this.#lingers = true
+    const { socket } = this.#connection
     socket.cork()
     socket.write(`${lines.join("\r\n")}\r\n\r\n`, "latin1")
     if (withBody) socket.write(body)
     socket.uncork()
   }
 
-  private storeHead(): void {
-    this.headStored = true
+  #storeHead(): void {
+    this.#headStored = true
     // A client that still waits for `100 Continue` may send its body or not, so the end of its request is uncertain.
-    if (this.closes || this.expectsContinue || this.connection.closesAfter(this)) {
-      this.headers.push("connection", "close")
+    if (this.#closes || this.#expectsContinue || this.#connection.closesAfter(this)) {
+      this.#headers.push("connection", "close")
     }
-    this.response.writeHead(this.status, this.headers)
+    this.#response.writeHead(this.#status, this.#headers)
   }
 
-  private finish(body?: string | Uint8Array): void {
+  #finish(body?: string | Uint8Array): void {
     this.ended = true
-    this.response.end(body)
-    this.connection.ended()
+    this.#response.end(body)
+    this.#connection.ended()
   }
 
   onWritable(listener: () => void): void {
-    this.writable = listener
+    this.#writable = listener
   }
 
   onAborted(listener: () => void): void {
-    this.left = listener
+    this.#left = listener
   }
 
   onData(listener: (piece: Uint8Array, last: boolean) => void, malformed: (problem: string) => void): void {
-    this.malformed = malformed
+    this.#malformed = malformed
     this.request.on("data", (piece: Buffer) => listener(piece, false))
     this.request.once("end", () => listener(nothing, true))
   }
 
   wantBody(): void {
-    if (!this.expectsContinue) return
-    this.expectsContinue = false
-    this.response.writeContinue()
+    if (!this.#expectsContinue) return
+    this.#expectsContinue = false
+    this.#response.writeContinue()
   }
 
   pause(): void {
@@ -241,12 +241,12 @@ export class NodeReply implements ReplyChannel {
 
   /** A body that ends with its connection must not look complete, so its connection is reset. */
   close(): void {
-    const endsWithConnection = this.headStored && !this.ended && !this.response.chunkedEncoding
-    this.connection.destroy({ reset: endsWithConnection })
+    const endsWithConnection = this.#headStored && !this.ended && !this.#response.chunkedEncoding
+    this.#connection.destroy({ reset: endsWithConnection })
   }
 
   cork(write: () => void): void {
-    const { socket } = this.connection
+    const { socket } = this.#connection
     socket.cork()
     try {
       write()
@@ -266,31 +266,31 @@ export class NodeReply implements ReplyChannel {
   keepAddress(): void {}
 
   address(): string | undefined {
-    return this.connection.address
+    return this.#connection.address
   }
 
   upgrade(live: SocketEvents, { protocol }: SocketHandshake): void {
     this.ended = true
-    this.response.detachSocket(this.connection.socket)
-    const headers = protocol === "" ? this.headers : [...this.headers, "sec-websocket-protocol", protocol]
-    this.connection.upgraded(this.request, this.early ?? Buffer.alloc(0), live, headers)
+    this.#response.detachSocket(this.#connection.socket)
+    const headers = protocol === "" ? this.#headers : [...this.#headers, "sec-websocket-protocol", protocol]
+    this.#connection.upgraded(this.request, this.#early ?? Buffer.alloc(0), live, headers)
   }
 
   // ---------------------------------------------------------------- for the connection
 
   drained(): void {
-    this.full = false
-    this.writable()
+    this.#full = false
+    this.#writable()
   }
 
   aborted(): void {
-    if (!this.ended) this.left()
+    if (!this.ended) this.#left()
   }
 
   /** True if the broken bytes belong to this request's body, and the exchange answers. */
   broken(problem: string): boolean {
-    if (this.request.complete || this.malformed === undefined) return false
-    this.malformed(problem)
+    if (this.request.complete || this.#malformed === undefined) return false
+    this.#malformed(problem)
     return true
   }
 }

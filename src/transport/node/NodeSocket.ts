@@ -10,12 +10,12 @@ import { DROPPED_FACTOR } from "../exchange/LiveSocket.ts"
 import { LargeMessages } from "./LargeMessages.ts"
 
 export class NodeSockets {
-  private readonly listener: ListenerState
-  private readonly server: WebSocketServer
+  readonly #listener: ListenerState
+  readonly #server: WebSocketServer
 
   constructor(listener: ListenerState) {
     const { discardedFrameBytes, lingerMs } = listener.settings
-    this.listener = listener
+    this.#listener = listener
     const options = {
       noServer: true,
       clientTracking: false,
@@ -26,7 +26,7 @@ export class NodeSockets {
       autoPong: false,
       closeTimeout: lingerMs,
     }
-    this.server = new WebSocketServer(options)
+    this.#server = new WebSocketServer(options)
   }
 
   /** Answers the handshake, which was checked before (see Framing), with these headers besides its own. */
@@ -37,7 +37,7 @@ export class NodeSockets {
     live: SocketEvents,
     more: ReadonlyArray<string>,
   ): void {
-    this.server.once("headers", (lines) => {
+    this.#server.once("headers", (lines) => {
       for (let at = 0; at < more.length; at += 2) lines.push(`${more[at]}: ${more[at + 1]}`)
     })
     // Without the offered subprotocols: `ws` would refuse a list that is no list of tokens, and chooses none.
@@ -51,13 +51,13 @@ export class NodeSockets {
       },
     } as IncomingMessage
     let opened = false
-    this.server.handleUpgrade(bare, socket, early, (ws) => {
+    this.#server.handleUpgrade(bare, socket, early, (ws) => {
       opened = true
-      new NodeSocket(ws, socket, live, this.listener)
+      new NodeSocket(ws, socket, live, this.#listener)
     })
     if (opened) return
     // The client had left.
-    this.server.removeAllListeners("headers")
+    this.#server.removeAllListeners("headers")
     live.open(closedChannel)
     live.closed(1006, "")
   }
@@ -75,37 +75,37 @@ const closedChannel: SocketChannel = {
 
 class NodeSocket implements SocketChannel, Watched {
   listedAt = -1
-  private readonly ws: WebSocket
-  private readonly socket: Socket
-  private readonly live: SocketEvents
-  private readonly listener: ListenerState
+  readonly #ws: WebSocket
+  readonly #socket: Socket
+  readonly #live: SocketEvents
+  readonly #listener: ListenerState
   /** True once LiveSocket knows of the end. */
-  private over = false
-  private receivedBytes = 0
-  private quietSinceMs = nowMs()
-  private pinged = false
-  private closeAtMs = Number.POSITIVE_INFINITY
-  private cut: "silent" | "malformed" | undefined
+  #over = false
+  #receivedBytes = 0
+  #quietSinceMs = nowMs()
+  #pinged = false
+  #closeAtMs = Number.POSITIVE_INFINITY
+  #cut: "silent" | "malformed" | undefined
 
   constructor(ws: WebSocket, socket: Socket, live: SocketEvents, listener: ListenerState) {
-    this.ws = ws
-    this.socket = socket
-    this.live = live
-    this.listener = listener
-    socket.on("drain", () => this.over || live.drain())
+    this.#ws = ws
+    this.#socket = socket
+    this.#live = live
+    this.#listener = listener
+    socket.on("drain", () => this.#over || live.drain())
     ws.on("message", (data, isBinary) => {
-      if (!this.over) live.message(data as Buffer, isBinary)
+      if (!this.#over) live.message(data as Buffer, isBinary)
     })
-    this.takeLargeMessages()
-    ws.on("ping", (data) => this.ping(data))
+    this.#takeLargeMessages()
+    ws.on("ping", (data) => this.#ping(data))
     // An invalid frame. `ws` has sent a close frame, and waits for the answer of a client that does not follow the rules.
     ws.on("error", () => {
-      this.cut = "malformed"
-      this.ending(1006, "")
+      this.#cut = "malformed"
+      this.#ending(1006, "")
     })
     ws.on("close", (code, reason) => {
       listener.deadlines.unwatch(this)
-      this.tell(code, reason.toString())
+      this.#tell(code, reason.toString())
     })
     listener.deadlines.watch(this)
     live.open(this)
@@ -113,68 +113,71 @@ class NodeSocket implements SocketChannel, Watched {
 
   send(message: string | Uint8Array): boolean {
     // A writer that waits stays below half of this.
-    if (this.ws.bufferedAmount > this.listener.settings.outboundBytes * DROPPED_FACTOR) return false
-    this.ws.send(message, { binary: typeof message !== "string" && !(message instanceof TextFrame) })
+    if (this.#ws.bufferedAmount > this.#listener.settings.outboundBytes * DROPPED_FACTOR) return false
+    this.#ws.send(message, { binary: typeof message !== "string" && !(message instanceof TextFrame) })
     return true
   }
 
   end(code: number, reason: string): void {
-    if (this.over) return
+    if (this.#over) return
     // The close frame of the client is read.
-    this.ws.resume()
-    this.ws.close(code, reason)
-    this.ending(code, reason)
+    this.#ws.resume()
+    this.#ws.close(code, reason)
+    this.#ending(code, reason)
   }
 
   close(): void {
-    this.ws.terminate()
+    this.#ws.terminate()
   }
 
   getBufferedAmount(): number {
-    return this.ws.bufferedAmount
+    return this.#ws.bufferedAmount
   }
 
   cork(write: () => void): void {
-    this.socket.cork()
+    this.#socket.cork()
     try {
       write()
     } finally {
-      this.socket.uncork()
+      this.#socket.uncork()
     }
   }
 
   pause(): void {
-    this.ws.pause()
+    this.#ws.pause()
   }
 
   resume(): void {
-    this.ws.resume()
+    this.#ws.resume()
   }
 
   sweep(now: number): void {
-    if (now >= this.closeAtMs) return void this.ws.terminate()
-    const idleMs = this.listener.settings.webSocketIdleSeconds * 1_000
-    if (idleMs === 0 || this.over) return
-    const { bytesRead } = this.socket
+    if (now >= this.#closeAtMs) return void this.#ws.terminate()
+    const idleMs = this.#listener.settings.webSocketIdleSeconds * 1_000
+    if (idleMs === 0 || this.#over) return
+    const { bytesRead } = this.#socket
     // What a paused client sends, a pong for example, is not read.
-    if (bytesRead !== this.receivedBytes || this.ws.isPaused) {
-      this.receivedBytes = bytesRead
-      this.quietSinceMs = now
-      this.pinged = false
+    if (bytesRead !== this.#receivedBytes || this.#ws.isPaused) {
+      this.#receivedBytes = bytesRead
+      this.#quietSinceMs = now
+      this.#pinged = false
     }
-    const quietMs = now - this.quietSinceMs
+    const quietMs = now - this.#quietSinceMs
     if (quietMs >= idleMs) {
-      this.cut = "silent"
-      this.ws.terminate()
-    } else if (quietMs >= idleMs / 2 && !this.pinged) {
-      this.pinged = true
-      this.ws.ping()
+      this.#cut = "silent"
+      this.#ws.terminate()
+    } else if (quietMs >= idleMs / 2 && !this.#pinged) {
+      this.#pinged = true
+      this.#ws.ping()
     }
   }
 
   /** Reads what arrives before `ws` does. */
-  private takeLargeMessages(): void {
-    const { live, listener, socket, ws } = this
+  #takeLargeMessages(): void {
+    const live = this.#live
+    const listener = this.#listener
+    const socket = this.#socket
+    const ws = this.#ws
     const [toWs] = socket.listeners("data") as Array<(chunk: Buffer) => void>
     if (toWs === undefined) throw new Error("ws does not read its socket")
     const messages = new LargeMessages({
@@ -182,18 +185,18 @@ class NodeSocket implements SocketChannel, Watched {
       discardedBytes: listener.settings.discardedFrameBytes,
       // After an invalid frame `ws` reads nothing more.
       pass: (bytes) => {
-        if (this.cut !== "malformed") toWs.call(socket, bytes)
+        if (this.#cut !== "malformed") toWs.call(socket, bytes)
       },
       message: (bytes, isBinary) => {
-        if (!this.over) live.message(bytes, isBinary, true)
+        if (!this.#over) live.message(bytes, isBinary, true)
       },
       tooLarge: (first, last, isBinary) => {
-        if (!this.over) live.tooLarge(first, last, isBinary)
+        if (!this.#over) live.tooLarge(first, last, isBinary)
       },
       refuse: (code) => {
-        this.cut = "malformed"
+        this.#cut = "malformed"
         ws.close(code)
-        this.ending(1006, "")
+        this.#ending(1006, "")
       },
     })
     socket.off("data", toWs)
@@ -201,20 +204,20 @@ class NodeSocket implements SocketChannel, Watched {
   }
 
   /** A client that reads no pongs gets no more of them, so that they do not pile up. */
-  private ping(data: Buffer): void {
-    if (this.over) return
-    if (this.ws.bufferedAmount <= this.listener.settings.outboundBytes) this.ws.pong(data)
+  #ping(data: Buffer): void {
+    if (this.#over) return
+    if (this.#ws.bufferedAmount <= this.#listener.settings.outboundBytes) this.#ws.pong(data)
   }
 
   /** The close frame was sent: the connection is closed after some time, whatever the client does. */
-  private ending(code: number, reason: string): void {
-    this.closeAtMs = nowMs() + this.listener.settings.lingerMs
-    this.tell(code, reason)
+  #ending(code: number, reason: string): void {
+    this.#closeAtMs = nowMs() + this.#listener.settings.lingerMs
+    this.#tell(code, reason)
   }
 
-  private tell(code: number, reason: string): void {
-    if (this.over) return
-    this.over = true
-    this.live.closed(code, reason, this.cut)
+  #tell(code: number, reason: string): void {
+    if (this.#over) return
+    this.#over = true
+    this.#live.closed(code, reason, this.#cut)
   }
 }

@@ -111,58 +111,58 @@ const SETTLE_MS = 1_000
  * at the end of the process (measured: 35 KB each).
  */
 class Generations {
-  private current: Generation | undefined
+  #current: Generation | undefined
   /** Oldest first. */
   readonly retired: Array<Generation> = []
-  private readonly uws: Library
-  private readonly acceptor: SecureApp
-  private readonly files: TlsFiles
-  private readonly routes: Routes
+  readonly #uws: Library
+  readonly #acceptor: SecureApp
+  readonly #files: TlsFiles
+  readonly #routes: Routes
 
   constructor(uws: Library, acceptor: SecureApp, files: TlsFiles, routes: Routes) {
-    this.uws = uws
-    this.acceptor = acceptor
-    this.files = files
-    this.routes = routes
+    this.#uws = uws
+    this.#acceptor = acceptor
+    this.#files = files
+    this.#routes = routes
   }
 
   /** Makes the files' certificate the current one. */
   readonly renew: Effect.Effect<void, ServeError> = Effect.suspend(() => {
-    const next = this.make()
-    if (next === undefined) return Effect.fail(refusedFiles(this.files))
-    const old = this.current
-    this.acceptor.addChildAppDescriptor(next.descriptor)
-    this.current = next
+    const next = this.#make()
+    if (next === undefined) return Effect.fail(refusedFiles(this.#files))
+    const old = this.#current
+    this.#acceptor.addChildAppDescriptor(next.descriptor)
+    this.#current = next
     if (old === undefined) return Effect.void
-    this.acceptor.removeChildAppDescriptor(old.descriptor)
+    this.#acceptor.removeChildAppDescriptor(old.descriptor)
     this.retired.push(old)
-    this.settle(old)
+    this.#settle(old)
     const [oldest] = this.retired
     if (this.retired.length <= retiredCertificates || oldest === undefined) return Effect.void
     const { connections } = oldest
-    this.end(oldest)
+    this.#end(oldest)
     return warnOfRetired(connections)
   })
 
-  private make(): Generation | undefined {
-    const app = this.construct()
+  #make(): Generation | undefined {
+    const app = this.#construct()
     if (app === undefined) return undefined
     const generation: Generation = { app, descriptor: app.getDescriptor(), connections: 0, settled: false }
     app.filter((_res, change) => {
       generation.connections += change
       // Not from inside uWS's own closing of the connection.
-      if (generation.settled) setImmediate(() => this.release(generation))
+      if (generation.settled) setImmediate(() => this.#release(generation))
     })
     return generation
   }
 
   /** uWS throws the same error for every problem with the files. */
-  private construct(): SecureApp | undefined {
+  #construct(): SecureApp | undefined {
     try {
-      return this.routes(
-        this.uws.SSLApp({
-          cert_file_name: this.files.cert,
-          key_file_name: this.files.key,
+      return this.#routes(
+        this.#uws.SSLApp({
+          cert_file_name: this.#files.cert,
+          key_file_name: this.#files.key,
           ssl_prefer_low_memory_usage: true,
         }) as SecureApp,
       )
@@ -171,27 +171,27 @@ class Generations {
     }
   }
 
-  private settle(generation: Generation): void {
+  #settle(generation: Generation): void {
     const done = () => {
       generation.settled = true
-      this.release(generation)
+      this.#release(generation)
     }
     // One tick after the timer: by then a connection that waited while the event loop was blocked has been passed on.
     setTimeout(() => setImmediate(done), SETTLE_MS).unref()
   }
 
-  private release(generation: Generation): void {
-    if (generation.connections === 0 && this.retired.includes(generation)) this.end(generation)
+  #release(generation: Generation): void {
+    if (generation.connections === 0 && this.retired.includes(generation)) this.#end(generation)
   }
 
-  private end(generation: Generation): void {
+  #end(generation: Generation): void {
     this.retired.splice(this.retired.indexOf(generation), 1)
     generation.app.close()
   }
 
   close(): void {
     for (const { app } of this.retired.splice(0)) app.close()
-    this.current?.app.close()
+    this.#current?.app.close()
   }
 }
 

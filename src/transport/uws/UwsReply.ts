@@ -41,52 +41,52 @@ export const headOf = (req: HttpRequest): IncomingHead => {
 export class UwsReply implements ReplyChannel {
   /** uWS accepts chunk lines that RFC 9112 forbids. */
   readonly readsChunksExactly = false
-  private readonly res: HttpResponse
-  private readonly possible: Upgrade | undefined
+  readonly #res: HttpResponse
+  readonly #possible: Upgrade | undefined
   /** A copy of uWS's text. */
-  private addressText: ArrayBuffer | undefined
+  #addressText: ArrayBuffer | undefined
 
   constructor(res: HttpResponse, possible?: Upgrade) {
-    this.res = res
-    this.possible = possible
+    this.#res = res
+    this.#possible = possible
   }
 
   get upgradable(): boolean {
-    return this.possible !== undefined
+    return this.#possible !== undefined
   }
 
   writeStatus(status: number): void {
     // uWS's default.
-    if (status !== 200) this.res.writeStatus(statusLine(status))
+    if (status !== 200) this.#res.writeStatus(statusLine(status))
   }
 
   writeHeader(name: string, value: string): void {
-    this.res.writeHeader(name, value)
+    this.#res.writeHeader(name, value)
   }
 
   writeShared({ joined }: SharedHeaders): void {
-    if (joined !== undefined) this.res.writeHeader(joined[0], joined[1])
+    if (joined !== undefined) this.#res.writeHeader(joined[0], joined[1])
   }
 
   write(piece: string | Uint8Array): boolean {
-    return this.res.write(piece)
+    return this.#res.write(piece)
   }
 
   tryEnd(piece: Uint8Array, totalBytes: number): [boolean, boolean] {
-    return this.res.tryEnd(piece, totalBytes)
+    return this.#res.tryEnd(piece, totalBytes)
   }
 
   getWriteOffset(): number {
-    return this.res.getWriteOffset()
+    return this.#res.getWriteOffset()
   }
 
   end(body?: string | Uint8Array, close = false): void {
-    if (close) this.res.end(body, true)
-    else this.res.end(body)
+    if (close) this.#res.end(body, true)
+    else this.#res.end(body)
   }
 
   endWithoutBody(): void {
-    this.res.endWithoutBody()
+    this.#res.endWithoutBody()
   }
 
   /**
@@ -94,70 +94,70 @@ export class UwsReply implements ReplyChannel {
    * once.
    */
   endUnread(body: string, withBody: boolean): void {
-    this.res.writeHeader("content-length", `${Buffer.byteLength(body)}\r\n\r\n${withBody ? body : ""}`)
+    this.#res.writeHeader("content-length", `${Buffer.byteLength(body)}\r\n\r\n${withBody ? body : ""}`)
   }
 
   onWritable(listener: () => void): void {
-    this.res.onWritable(() => {
+    this.#res.onWritable(() => {
       listener()
       return true
     })
   }
 
   onAborted(listener: () => void): void {
-    this.res.onAborted(listener)
+    this.#res.onAborted(listener)
   }
 
   onData(listener: (piece: Uint8Array, last: boolean) => void): void {
-    this.res.onData((buffer, last) => listener(new Uint8Array(buffer), last))
+    this.#res.onData((buffer, last) => listener(new Uint8Array(buffer), last))
   }
 
   /** uWS answers `Expect: 100-continue` itself, with the head. */
   wantBody(): void {}
 
   pause(): void {
-    this.res.pause()
+    this.#res.pause()
   }
 
   resume(): void {
-    this.res.resume()
+    this.#res.resume()
   }
 
   close(): void {
-    this.res.close()
+    this.#res.close()
   }
 
   cork(write: () => void): void {
-    this.res.cork(write)
+    this.#res.cork(write)
   }
 
   /** Pausing and resuming restarts uWS's timer of 10 to 12 s. */
   renewTimer(paused: boolean): void {
-    if (!paused) this.res.pause()
-    this.res.resume()
-    if (paused) this.res.pause()
+    if (!paused) this.#res.pause()
+    this.#res.resume()
+    if (paused) this.#res.pause()
   }
 
   namesProxiedPeer(): boolean {
-    return this.res.getProxiedRemoteAddress().byteLength > 0
+    return this.#res.getProxiedRemoteAddress().byteLength > 0
   }
 
   keepAddress(): void {
-    this.addressText ??= this.res.getRemoteAddressAsText()
+    this.#addressText ??= this.#res.getRemoteAddressAsText()
   }
 
   address(): string | undefined {
-    return this.addressText === undefined ? undefined : plainAddress(this.addressText)
+    return this.#addressText === undefined ? undefined : plainAddress(this.#addressText)
   }
 
   /** In uWS's callback of the request its parser has corked the connection, and knows how to go on after an upgrade. */
   upgrade(live: SocketEvents, handshake: SocketHandshake): void {
     const { headers, inCallback, protocol } = handshake
-    const { context, spareCork } = this.possible as Upgrade
+    const { context, spareCork } = this.#possible as Upgrade
     const userData: UserData = { live }
     const key = headers["sec-websocket-key"] ?? ""
     const extensions = headers["sec-websocket-extensions"] ?? ""
-    const upgrade = (): void => this.res.upgrade(userData, key, protocol, extensions, context)
+    const upgrade = (): void => this.#res.upgrade(userData, key, protocol, extensions, context)
     if (inCallback) upgrade()
     else spareCork(upgrade)
   }

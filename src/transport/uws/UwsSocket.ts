@@ -22,30 +22,30 @@ const cutFor = (reason: string): "silent" | "malformed" | undefined => {
 }
 
 class UwsSocket implements SocketChannel {
-  private readonly ws: WebSocket<UserData>
+  readonly #ws: WebSocket<UserData>
 
   constructor(ws: WebSocket<UserData>) {
-    this.ws = ws
+    this.#ws = ws
   }
 
   send(message: string | Uint8Array): boolean {
-    return this.ws.send(message, typeof message !== "string" && !(message instanceof TextFrame)) !== DROPPED
+    return this.#ws.send(message, typeof message !== "string" && !(message instanceof TextFrame)) !== DROPPED
   }
 
   end(code: number, reason: string): void {
-    this.ws.end(code, reason)
+    this.#ws.end(code, reason)
   }
 
   close(): void {
-    this.ws.close()
+    this.#ws.close()
   }
 
   getBufferedAmount(): number {
-    return this.ws.getBufferedAmount()
+    return this.#ws.getBufferedAmount()
   }
 
   cork(write: () => void): void {
-    this.ws.cork(write)
+    this.#ws.cork(write)
   }
 
   /** uWS cannot pause a WebSocket. */

@@ -5,28 +5,28 @@ import { SpokenText } from "#domain/conversation/SpokenText.ts"
 
 /** The newest record, to which the tests add. */
 class Speaking {
-  private record = new SpokenText(0)
+  #record = new SpokenText(0)
   begin(text: string) {
-    this.record = this.record.begin(text)
+    this.#record = this.#record.begin(text)
   }
-  private added({ captions, spoken }: ReturnType<SpokenText["rest"]>) {
-    this.record = spoken
+  #added({ captions, spoken }: ReturnType<SpokenText["rest"]>) {
+    this.#record = spoken
     return captions
   }
   add(...audio: Parameters<SpokenText["add"]>) {
-    return this.added(this.record.add(...audio))
+    return this.#added(this.#record.add(...audio))
   }
   rest() {
-    return this.added(this.record.rest())
+    return this.#added(this.#record.rest())
   }
   heard(...position: Parameters<SpokenText["heard"]>) {
-    return this.record.heard(...position)
+    return this.#record.heard(...position)
   }
   get text() {
-    return this.record.text
+    return this.#record.text
   }
   get samples() {
-    return this.record.samples
+    return this.#record.samples
   }
 }
 

@@ -62,99 +62,99 @@ const usage = {
 }
 
 class Conversation {
-  private readonly socket: WebSocket
-  private readonly script: Script
-  private readonly server: ScriptedConversation
-  private silenceMs: number | undefined
-  private all: Array<Int16Array> = []
-  private heardSamples = 0
-  private turnFrom: number | undefined
-  private quietSamples = 0
-  private turn = 0
-  private answering: AbortController | undefined
+  readonly #socket: WebSocket
+  readonly #script: Script
+  readonly #server: ScriptedConversation
+  #silenceMs: number | undefined
+  #all: Array<Int16Array> = []
+  #heardSamples = 0
+  #turnFrom: number | undefined
+  #quietSamples = 0
+  #turn = 0
+  #answering: AbortController | undefined
 
   constructor(socket: WebSocket, script: Script, server: ScriptedConversation) {
-    this.socket = socket
-    this.script = script
-    this.server = server
-    this.say({ type: "session.created", session: {} })
-    socket.on("message", (data: Buffer) => this.take(JSON.parse(String(data))))
+    this.#socket = socket
+    this.#script = script
+    this.#server = server
+    this.#say({ type: "session.created", session: {} })
+    socket.on("message", (data: Buffer) => this.#take(JSON.parse(String(data))))
   }
 
-  private say(...events: ReadonlyArray<object>): void {
-    for (const event of events) if (this.socket.readyState === 1) this.socket.send(JSON.stringify(event))
+  #say(...events: ReadonlyArray<object>): void {
+    for (const event of events) if (this.#socket.readyState === 1) this.#socket.send(JSON.stringify(event))
   }
 
   // biome-ignore lint/suspicious/noExplicitAny: events of the client
-  private take(event: any): void {
-    if (this.server.types.at(-1) !== event.type) this.server.types.push(event.type)
+  #take(event: any): void {
+    if (this.#server.types.at(-1) !== event.type) this.#server.types.push(event.type)
     switch (event.type) {
       case "session.update":
-        this.silenceMs = event.session.audio.input.turn_detection?.silence_duration_ms
-        return this.say({ type: "session.updated", session: {} })
+        this.#silenceMs = event.session.audio.input.turn_detection?.silence_duration_ms
+        return this.#say({ type: "session.updated", session: {} })
       case "input_audio_buffer.append":
-        return this.hear(bytesToS16(Buffer.from(event.audio, "base64")))
+        return this.#hear(bytesToS16(Buffer.from(event.audio, "base64")))
       case "input_audio_buffer.commit":
-        return this.commit(0, this.heardSamples)
+        return this.#commit(0, this.#heardSamples)
       case "response.create":
-        return void this.answer()
+        return void this.#answer()
       case "response.cancel":
-        return this.interrupt()
+        return this.#interrupt()
     }
   }
 
-  private hear(samples: Int16Array): void {
-    this.all.push(samples)
-    this.heardSamples += samples.length
-    if (this.silenceMs === undefined) return
+  #hear(samples: Int16Array): void {
+    this.#all.push(samples)
+    this.#heardSamples += samples.length
+    if (this.#silenceMs === undefined) return
     const last = samples.findLastIndex((sample) => Math.abs(sample) > loud)
     if (last >= 0) {
-      this.quietSamples = samples.length - 1 - last
-      if (this.turnFrom !== undefined) return
-      this.turnFrom = this.heardSamples - samples.length
-      this.say({
+      this.#quietSamples = samples.length - 1 - last
+      if (this.#turnFrom !== undefined) return
+      this.#turnFrom = this.#heardSamples - samples.length
+      this.#say({
         type: "input_audio_buffer.speech_started",
-        item_id: `u${this.turn}`,
-        audio_start_ms: this.turnFrom / 24,
+        item_id: `u${this.#turn}`,
+        audio_start_ms: this.#turnFrom / 24,
       })
-      return this.interrupt()
+      return this.#interrupt()
     }
-    this.quietSamples += samples.length
-    if (this.turnFrom === undefined || this.quietSamples < this.silenceMs * 24) return
-    this.say({
+    this.#quietSamples += samples.length
+    if (this.#turnFrom === undefined || this.#quietSamples < this.#silenceMs * 24) return
+    this.#say({
       type: "input_audio_buffer.speech_stopped",
-      item_id: `u${this.turn}`,
-      audio_end_ms: this.heardSamples / 24,
+      item_id: `u${this.#turn}`,
+      audio_end_ms: this.#heardSamples / 24,
     })
-    this.commit(this.turnFrom, this.heardSamples)
-    this.turnFrom = undefined
-    void this.answer()
+    this.#commit(this.#turnFrom, this.#heardSamples)
+    this.#turnFrom = undefined
+    void this.#answer()
   }
 
-  private commit(from: number, to: number): void {
-    const whole = Int16Array.from(this.all.flatMap((piece) => [...piece]))
-    this.server.heard.push(whole.slice(from, to))
-    if (this.silenceMs === undefined) {
-      this.all = []
-      this.heardSamples = 0
+  #commit(from: number, to: number): void {
+    const whole = Int16Array.from(this.#all.flatMap((piece) => [...piece]))
+    this.#server.heard.push(whole.slice(from, to))
+    if (this.#silenceMs === undefined) {
+      this.#all = []
+      this.#heardSamples = 0
     }
-    const item_id = `u${this.turn}`
-    const { transcript = "one two" } = this.script
-    this.say(
+    const item_id = `u${this.#turn}`
+    const { transcript = "one two" } = this.#script
+    this.#say(
       { type: "input_audio_buffer.committed", item_id, previous_item_id: null },
       { type: "conversation.item.input_audio_transcription.completed", item_id, transcript },
     )
   }
 
-  private interrupt(): void {
-    this.answering?.abort()
+  #interrupt(): void {
+    this.#answering?.abort()
   }
 
-  private async answer(): Promise<void> {
-    const { answerMs = 200, delayMs, edit = (events) => events, latePieces = 0, leadMs = 0 } = this.script
-    const turn = this.turn++
+  async #answer(): Promise<void> {
+    const { answerMs = 200, delayMs, edit = (events) => events, latePieces = 0, leadMs = 0 } = this.#script
+    const turn = this.#turn++
     const answering = new AbortController()
-    this.answering = answering
+    this.#answering = answering
     const ids = { response_id: `r${turn}`, item_id: `a${turn}`, output_index: 0, content_index: 0 }
     const item = { id: `a${turn}`, type: "message" }
     await sleep(delayMs(turn))
@@ -176,7 +176,7 @@ class Conversation {
       { type: "response.output_item.done", ...ids, item },
       { type: "response.done", response: { id: ids.response_id, status, status_details: { reason }, usage } },
     ]
-    this.say(...edit(begin))
+    this.#say(...edit(begin))
     const sound = new Int16Array((leadMs + answerMs) * 24)
     sound.set(tone(answerMs), leadMs * 24)
     // At the pace at which it is played, 100 ms ahead.
@@ -185,11 +185,11 @@ class Conversation {
       const waitMs = startMs + at / 24 - 100 - performance.now()
       if (waitMs > 0) await sleep(waitMs, undefined, { signal: answering.signal }).catch(() => {})
       if (answering.signal.aborted) break
-      this.say(delta(sound.subarray(at, at + pieceSamples)))
+      this.#say(delta(sound.subarray(at, at + pieceSamples)))
     }
-    if (!answering.signal.aborted) return this.say(...edit(end("completed")))
-    for (let nth = 0; nth < latePieces; nth++) this.say(delta(tone(20)))
-    this.say(...edit(end("cancelled", "turn_detected")))
+    if (!answering.signal.aborted) return this.#say(...edit(end("completed")))
+    for (let nth = 0; nth < latePieces; nth++) this.#say(delta(tone(20)))
+    this.#say(...edit(end("cancelled", "turn_detected")))
   }
 }
 

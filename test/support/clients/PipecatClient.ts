@@ -139,17 +139,17 @@ export class PipecatClient {
   readonly done: Array<{ readonly status: string; readonly usage: Frame }> = []
   readonly unknownItems: Array<string> = []
   audioBytes = 0
-  private readonly terms: PipecatTerms
-  private readonly pending = new Map<string, Frame>()
-  private current: CurrentAudio | undefined
-  private read = 0
-  private count = 0
+  readonly #terms: PipecatTerms
+  readonly #pending = new Map<string, Frame>()
+  #current: CurrentAudio | undefined
+  #read = 0
+  #count = 0
 
   private constructor(socket: SocketClient, terms: PipecatTerms) {
     this.socket = socket
-    this.terms = terms
-    socket.socket.on("message", () => queueMicrotask(() => this.readAll()))
-    this.readAll()
+    this.#terms = terms
+    socket.socket.on("message", () => queueMicrotask(() => this.#readAll()))
+    this.#readAll()
   }
 
   static async open(node: TestNode, terms: PipecatTerms): Promise<PipecatClient> {
@@ -160,40 +160,40 @@ export class PipecatClient {
     )
   }
 
-  private send(event: Frame): void {
-    this.socket.send({ event_id: `pipecat-${++this.count}`, ...event })
+  #send(event: Frame): void {
+    this.socket.send({ event_id: `pipecat-${++this.#count}`, ...event })
   }
 
-  private readAll(): void {
-    for (; this.read < this.socket.frames.length && this.fatal === undefined; this.read++) {
-      const frame = this.socket.frames[this.read]!
+  #readAll(): void {
+    for (; this.#read < this.socket.frames.length && this.fatal === undefined; this.#read++) {
+      const frame = this.socket.frames[this.#read]!
       try {
-        this.take(frame)
+        this.#take(frame)
       } catch (cause) {
         this.fatal = `${String(frame.type)}: ${String(cause)}`
       }
     }
   }
 
-  private take(frame: Frame): void {
+  #take(frame: Frame): void {
     const fields = known[String(frame.type)]
     if (fields === undefined) throw new Error("is not implemented")
     Schema.decodeUnknownSync(Schema.Struct({ event_id: text, ...fields }))(frame)
     switch (frame.type) {
       case "session.created":
-        return this.updateSession()
+        return this.#updateSession()
       case "response.output_audio.delta":
-        return this.takeAudio(String(frame.item_id), Buffer.from(String(frame.delta), "base64").length)
+        return this.#takeAudio(String(frame.item_id), Buffer.from(String(frame.delta), "base64").length)
       case "response.output_audio_transcript.delta":
       case "response.output_text.delta":
         return void this.said.push(String(frame.delta))
       case "conversation.item.added": {
         const added = frame.item as Frame
-        if (added.type === "function_call") this.pending.set(String(added.call_id), added)
+        if (added.type === "function_call") this.#pending.set(String(added.call_id), added)
         return
       }
       case "response.function_call_arguments.done":
-        return this.runFunction(String(frame.call_id), String(frame.arguments))
+        return this.#runFunction(String(frame.call_id), String(frame.arguments))
       case `${transcription}.completed`:
         return void this.transcripts.push(String(frame.transcript))
       case "response.done": {
@@ -204,51 +204,56 @@ export class PipecatClient {
         return void this.done.push({ status, usage })
       }
       case "input_audio_buffer.speech_started":
-        return this.truncate()
+        return this.#truncate()
       case "error":
-        return this.takeError(frame.error as Frame)
+        return this.#takeError(frame.error as Frame)
     }
   }
 
-  private takeError({ code, event_id, message }: Frame): void {
+  #takeError({ code, event_id, message }: Frame): void {
     if (code === unknownItem) {
       if (typeof event_id !== "string" || !event_id.startsWith("rci_")) throw new Error("is not of a request")
       this.unknownItems.push(event_id.slice("rci_".length))
     } else if (!tolerated.includes(String(code))) throw new Error(String(message))
   }
 
-  private updateSession(): void {
-    const { instructions, tools, turnDetection } = this.terms
+  #updateSession(): void {
+    const { instructions, tools, turnDetection } = this.#terms
     const turn_detection = turnDetection === false ? null : turnDetection
     const format = { type: "audio/pcm", rate: 24_000 }
     const input = { format, transcription: { model: "gpt-4o-transcribe" }, turn_detection }
     const audio = { input, output: { format, voice: "alloy" } }
     const of = { type: "realtime", output_modalities: ["audio"], instructions, audio, tools }
-    this.send({ type: "session.update", session: of })
+    this.#send({ type: "session.update", session: of })
   }
 
-  private takeAudio(itemId: string, bytes: number): void {
+  #takeAudio(itemId: string, bytes: number): void {
     this.audioBytes += bytes
-    if (this.current?.itemId !== itemId) this.current = { itemId, startMs: Date.now(), bytes: 0 }
-    this.current.bytes += bytes
+    if (this.#current?.itemId !== itemId) this.#current = { itemId, startMs: Date.now(), bytes: 0 }
+    this.#current.bytes += bytes
   }
 
   /** Cuts the answer at the shorter of the time since its first audio and the audio that came. */
-  private truncate(): void {
-    const { current } = this
-    this.current = undefined
+  #truncate(): void {
+    const current = this.#current
+    this.#current = undefined
     if (current === undefined) return
     const audio_end_ms = Math.floor(Math.min(Date.now() - current.startMs, current.bytes / 48))
-    this.send({ type: "conversation.item.truncate", item_id: current.itemId, content_index: 0, audio_end_ms })
+    this.#send({
+      type: "conversation.item.truncate",
+      item_id: current.itemId,
+      content_index: 0,
+      audio_end_ms,
+    })
   }
 
-  private runFunction(callId: string, args: string): void {
-    const pending = this.pending.get(callId)
+  #runFunction(callId: string, args: string): void {
+    const pending = this.#pending.get(callId)
     if (pending === undefined) return
-    this.pending.delete(callId)
-    const output = JSON.stringify(this.terms.call(String(pending.name), JSON.parse(args)))
+    this.#pending.delete(callId)
+    const output = JSON.stringify(this.#terms.call(String(pending.name), JSON.parse(args)))
     // At once: the answer that called has not ended yet.
-    this.send({
+    this.#send({
       type: "conversation.item.create",
       item: { id: `call-${callId}`, type: "function_call_output", call_id: callId, output },
     })
@@ -256,42 +261,42 @@ export class PipecatClient {
   }
 
   createResponse(): void {
-    this.send({ type: "response.create", response: { output_modalities: ["audio"] } })
+    this.#send({ type: "response.create", response: { output_modalities: ["audio"] } })
   }
 
   /** A message of the context, which it adds with an id of its own. */
   addMessage(text_: string): void {
-    const id = `message-${++this.count}`
+    const id = `message-${++this.#count}`
     const message = { id, type: "message", role: "user", content: [{ type: "input_text", text: text_ }] }
-    this.send({ type: "conversation.item.create", item: message })
+    this.#send({ type: "conversation.item.create", item: message })
   }
 
   speak(pcm: Buffer): void {
     // Frames of 20 ms.
     for (let at = 0; at < pcm.length; at += 960)
-      this.send({ type: "input_audio_buffer.append", audio: pcm.subarray(at, at + 960).toString("base64") })
+      this.#send({ type: "input_audio_buffer.append", audio: pcm.subarray(at, at + 960).toString("base64") })
   }
 
   /** The user stops to speak, as its own detector heard it. */
   userStopped(): void {
-    this.send({ type: "input_audio_buffer.commit" })
+    this.#send({ type: "input_audio_buffer.commit" })
     this.createResponse()
   }
 
   /** Its own detector heard the user speak during an answer. */
   interrupt(): void {
-    this.send({ type: "input_audio_buffer.clear" })
-    this.send({ type: "response.cancel" })
-    this.truncate()
+    this.#send({ type: "input_audio_buffer.clear" })
+    this.#send({ type: "response.cancel" })
+    this.#truncate()
   }
 
   /** The speaker has played all of an answer. */
   botStopped(): void {
-    this.current = undefined
+    this.#current = undefined
   }
 
   retrieve(itemId: string): void {
-    this.send({ event_id: `rci_${itemId}`, type: "conversation.item.retrieve", item_id: itemId })
+    this.#send({ event_id: `rci_${itemId}`, type: "conversation.item.retrieve", item_id: itemId })
   }
 
   close(): void {

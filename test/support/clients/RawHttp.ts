@@ -28,31 +28,31 @@ export class RawConnection {
   readonly socket: net.Socket
   /** Completes when both directions are over, with an error's code if there was one. */
   readonly closed: Promise<string | undefined>
-  private received: Buffer = Buffer.alloc(0)
+  #received: Buffer = Buffer.alloc(0)
   /** The buffer of `received`. It doubles when it is full, so that long replies are not copied with each piece. */
-  private storage: Buffer = Buffer.alloc(0)
-  private storedBytes = 0
-  private over = false
-  private changed: () => void = () => {}
+  #storage: Buffer = Buffer.alloc(0)
+  #storedBytes = 0
+  #over = false
+  #changed: () => void = () => {}
 
   /** The TCP socket: the same one, or with TLS the one underneath. */
-  private readonly bare: net.Socket
+  readonly #bare: net.Socket
 
   private constructor(socket: net.Socket, bare: net.Socket) {
     this.socket = socket
-    this.bare = bare
+    this.#bare = bare
     let code: string | undefined
     socket.on("data", (data) => {
-      this.store(data)
-      this.changed()
+      this.#store(data)
+      this.#changed()
     })
     socket.on("error", (error: NodeJS.ErrnoException) => {
       code = error.code
     })
     this.closed = new Promise((resolve) =>
       socket.on("close", () => {
-        this.over = true
-        this.changed()
+        this.#over = true
+        this.#changed()
         resolve(code)
       }),
     )
@@ -80,36 +80,36 @@ export class RawConnection {
 
   /** All bytes that have arrived and are not part of a response read so far. */
   get unread(): Buffer {
-    return this.received
+    return this.#received
   }
 
   /** Whether both directions are over. */
   get isOver(): boolean {
-    return this.over
+    return this.#over
   }
 
   /** The next response; skips 1xx responses. Rejects if the connection closes before a complete head. */
   async response(options: { readonly toHead?: boolean } = {}): Promise<RawResponse> {
     for (;;) {
-      const parsed = parseResponse(this.received, this.over, options.toHead === true)
+      const parsed = parseResponse(this.#received, this.#over, options.toHead === true)
       if (parsed !== undefined) {
-        this.received = this.received.subarray(parsed.usedBytes)
+        this.#received = this.#received.subarray(parsed.usedBytes)
         if (parsed.response.status >= 200) return parsed.response
       } else {
-        if (this.over)
-          throw new Error(`closed before a response: ${JSON.stringify(this.received.toString("latin1"))}`)
-        await this.change()
+        if (this.#over)
+          throw new Error(`closed before a response: ${JSON.stringify(this.#received.toString("latin1"))}`)
+        await this.#change()
       }
     }
   }
 
   /** Waits until `received` has at least `count` bytes. */
   async bytes(count: number): Promise<Buffer> {
-    while (this.received.length < count) {
-      if (this.over) throw new Error(`closed after ${this.received.length} of ${count} bytes`)
-      await this.change()
+    while (this.#received.length < count) {
+      if (this.#over) throw new Error(`closed after ${this.#received.length} of ${count} bytes`)
+      await this.#change()
     }
-    return this.received
+    return this.#received
   }
 
   /** Disconnects without a close, as a client that is killed does. */
@@ -119,28 +119,28 @@ export class RawConnection {
 
   /** Disconnects with a reset of the TCP connection. */
   reset(): void {
-    this.bare.resetAndDestroy()
+    this.#bare.resetAndDestroy()
     this.socket.destroy()
   }
 
   /** Adds bytes to the buffer. Never overwrites bytes that were returned before. */
-  private store(data: Buffer): void {
-    const unread = this.received.length
-    if (this.storedBytes + data.length > this.storage.length) {
+  #store(data: Buffer): void {
+    const unread = this.#received.length
+    if (this.#storedBytes + data.length > this.#storage.length) {
       const larger = Buffer.allocUnsafe(2 * (unread + data.length))
-      this.received.copy(larger)
-      this.storage = larger
-      this.storedBytes = unread
+      this.#received.copy(larger)
+      this.#storage = larger
+      this.#storedBytes = unread
     }
-    data.copy(this.storage, this.storedBytes)
-    this.storedBytes += data.length
-    this.received = this.storage.subarray(this.storedBytes - unread - data.length, this.storedBytes)
+    data.copy(this.#storage, this.#storedBytes)
+    this.#storedBytes += data.length
+    this.#received = this.#storage.subarray(this.#storedBytes - unread - data.length, this.#storedBytes)
   }
 
-  private change(): Promise<void> {
+  #change(): Promise<void> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => reject(new Error("nothing came from the server")), PATIENCE_MS)
-      this.changed = () => {
+      this.#changed = () => {
         clearTimeout(timer)
         resolve()
       }

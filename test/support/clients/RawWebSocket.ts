@@ -21,12 +21,12 @@ export class RawWebSocket {
   readonly connection: RawConnection
   /** Status line and headers of the answer to the handshake. */
   readonly head: string
-  private at: number
+  #at: number
 
   private constructor(connection: RawConnection, head: string) {
     this.connection = connection
     this.head = head
-    this.at = head.length + 4
+    this.#at = head.length + 4
   }
 
   static async open(port: number, handshake: string): Promise<RawWebSocket> {
@@ -43,11 +43,11 @@ export class RawWebSocket {
 
   /** The next text frame, decoded; throws on any other. */
   async next(): Promise<Event> {
-    const [first, second] = (await this.connection.bytes(this.at + 2)).subarray(this.at)
+    const [first, second] = (await this.connection.bytes(this.#at + 2)).subarray(this.#at)
     if (first !== 0x81) throw new Error(`not a whole, plain text frame: ${first}`)
     const lengthBytes = second === 126 ? 2 : second === 127 ? 8 : 0
-    const from = this.at + 2 + lengthBytes
-    const extended = (await this.connection.bytes(from)).subarray(this.at + 2)
+    const from = this.#at + 2 + lengthBytes
+    const extended = (await this.connection.bytes(from)).subarray(this.#at + 2)
     const length =
       lengthBytes === 0
         ? second!
@@ -55,8 +55,8 @@ export class RawWebSocket {
           ? extended.readUInt16BE()
           : Number(extended.readBigUInt64BE())
     const bytes = await this.connection.bytes(from + length)
-    this.at = from + length
-    return JSON.parse(bytes.toString("utf8", from, this.at)) as Event
+    this.#at = from + length
+    return JSON.parse(bytes.toString("utf8", from, this.#at)) as Event
   }
 
   /** Reads frames until the first of this type; returns all of them, including that one. */

@@ -21,20 +21,20 @@ export class SocketClient {
   /** Every text frame so far, decoded. */
   readonly frames: Array<Record<string, unknown>> = []
   readonly closed: Promise<Closed>
-  private isClosed = false
-  private changed: () => void = () => {}
+  #isClosed = false
+  #changed: () => void = () => {}
 
   private constructor(socket: WebSocket) {
     this.socket = socket
     socket.on("message", (data, isBinary) => {
       if (isBinary) throw new Error("a binary frame")
       this.frames.push(JSON.parse(String(data)) as Record<string, unknown>)
-      this.changed()
+      this.#changed()
     })
     this.closed = new Promise((resolve) =>
       socket.on("close", (code, reason) => {
-        this.isClosed = true
-        this.changed()
+        this.#isClosed = true
+        this.#changed()
         resolve({ code, reason: String(reason) })
       }),
     )
@@ -87,7 +87,7 @@ export class SocketClient {
     patience = patienceMs,
   ): Promise<void> {
     while (!condition(this.frames)) {
-      if (this.isClosed)
+      if (this.#isClosed)
         throw new Error(
           `closed before: ${JSON.stringify(await this.closed)} ${JSON.stringify(this.frames.slice(-3))}`,
         )
@@ -95,7 +95,7 @@ export class SocketClient {
         const last = () =>
           reject(new Error(`nothing more came after ${JSON.stringify(this.frames.slice(-3))}`))
         const timer = setTimeout(last, patience)
-        this.changed = () => {
+        this.#changed = () => {
           clearTimeout(timer)
           resolve()
         }

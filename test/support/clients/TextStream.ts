@@ -11,51 +11,51 @@ export type StreamEnd =
 export class TextStream {
   /** Data of the events so far. */
   readonly events: Array<string> = []
-  private readonly reader: ReadableStreamDefaultReader<Uint8Array>
-  private readonly decoder = new TextDecoder("utf-8", { fatal: true })
-  private rest = ""
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array>
+  readonly #decoder = new TextDecoder("utf-8", { fatal: true })
+  #rest = ""
   ended: StreamEnd | undefined
 
   constructor(response: Response) {
     if (response.body === null) throw new Error("no body")
-    this.reader = response.body.getReader() as ReadableStreamDefaultReader<Uint8Array>
+    this.#reader = response.body.getReader() as ReadableStreamDefaultReader<Uint8Array>
   }
 
   /** Reads until `count` events have arrived or the stream has ended. */
   async take(count: number): Promise<ReadonlyArray<string>> {
-    while (this.events.length < count && this.ended === undefined) await this.read()
+    while (this.events.length < count && this.ended === undefined) await this.#read()
     return this.events
   }
 
   /** Reads to the end, complete or not. */
   async toEnd(): Promise<StreamEnd> {
-    while (this.ended === undefined) await this.read()
+    while (this.ended === undefined) await this.#read()
     return this.ended
   }
 
   /** Closes the connection. */
   leave(): Promise<void> {
-    return this.reader.cancel()
+    return this.#reader.cancel()
   }
 
-  private async read(): Promise<void> {
+  async #read(): Promise<void> {
     let next: ReadableStreamReadResult<Uint8Array>
     try {
-      next = await this.reader.read()
+      next = await this.#reader.read()
     } catch {
       this.ended = "cut"
       return
     }
     if (next.done) {
-      if (this.rest !== "") throw new Error(`the last event is not finished: ${JSON.stringify(this.rest)}`)
+      if (this.#rest !== "") throw new Error(`the last event is not finished: ${JSON.stringify(this.#rest)}`)
       this.ended = "complete"
       return
     }
-    this.rest += this.decoder.decode(next.value, { stream: true })
-    const end = this.rest.lastIndexOf("\n\n")
+    this.#rest += this.#decoder.decode(next.value, { stream: true })
+    const end = this.#rest.lastIndexOf("\n\n")
     if (end < 0) return
-    this.events.push(...parseEventStream(this.rest.slice(0, end + 2)))
-    this.rest = this.rest.slice(end + 2)
+    this.events.push(...parseEventStream(this.#rest.slice(0, end + 2)))
+    this.#rest = this.#rest.slice(end + 2)
   }
 }
 

@@ -54,74 +54,74 @@ interface Turn {
 const texts = ["yes", "what time is it", "no", "", "  "]
 
 export class ConversationWorld {
-  private readonly decide: TurnDecider["decide"]
-  private readonly numbers: ReadonlyArray<number>
-  private at = 0
+  readonly #decide: TurnDecider["decide"]
+  readonly #numbers: ReadonlyArray<number>
+  #at = 0
   state: State<Given>
-  private nowMs = 1_000
-  private version = 0
-  private rulesRevision = 0
-  private playingMs = 0
-  private readonly answers = new Map<AnswerKey, WorldAnswer>()
-  private readonly begun = new Set<AnswerKey>()
-  private current: AnswerKey | undefined
-  private held: Held | undefined
+  #nowMs = 1_000
+  #version = 0
+  #rulesRevision = 0
+  #playingMs = 0
+  readonly #answers = new Map<AnswerKey, WorldAnswer>()
+  readonly #begun = new Set<AnswerKey>()
+  #current: AnswerKey | undefined
+  #held: Held | undefined
   /** What the commands of this event have dropped. */
-  private justDropped: Held | undefined
+  #justDropped: Held | undefined
   /** Whether the history can take no answer. */
-  private isFull = false
-  private readAtMs: ReadonlyArray<number> = []
-  private readonly flushed = new Set<AnswerKey>()
+  #isFull = false
+  #readAtMs: ReadonlyArray<number> = []
+  readonly #flushed = new Set<AnswerKey>()
   /** Whether an answer was given before this event or after it. */
-  private wasGiven = false
-  private foreseen: { readonly itemId: string; readonly text: string } | undefined
-  private readonly turns: Array<Turn> = []
-  private openTurn = "turn 0"
-  private lastSpoken: string | undefined
-  private timer: number | undefined
+  #wasGiven = false
+  #foreseen: { readonly itemId: string; readonly text: string } | undefined
+  readonly #turns: Array<Turn> = []
+  #openTurn = "turn 0"
+  #lastSpoken: string | undefined
+  #timer: number | undefined
   /** Asked, and not yet answered. */
-  private readonly asks = new Map<Ask, "create" | "create beside" | "cancel" | "truncate">()
-  private readonly createdAtMs = new Map<number, { readonly ask: Ask; readonly options: Given }>()
-  private nextAsk = 1
+  readonly #asks = new Map<Ask, "create" | "create beside" | "cancel" | "truncate">()
+  readonly #createdAtMs = new Map<number, { readonly ask: Ask; readonly options: Given }>()
+  #nextAsk = 1
   /** What happened, how often: so that a test can see that everything did. */
   readonly seen = new Map<string, number>()
 
   constructor({ decide: decider }: TurnDecider, first: State<Given>, numbers: ReadonlyArray<number>) {
-    this.decide = decider
+    this.#decide = decider
     this.state = first
-    this.numbers = numbers
+    this.#numbers = numbers
   }
 
-  private draw(below: number): number {
-    const value = this.numbers[this.at++ % this.numbers.length] ?? 0
+  #draw(below: number): number {
+    const value = this.#numbers[this.#at++ % this.#numbers.length] ?? 0
     // Spread, so that a repeated list of numbers does not repeat its choices.
-    return (value + Math.imul(this.at, 2_654_435)) % below < 0
+    return (value + Math.imul(this.#at, 2_654_435)) % below < 0
       ? 0
-      : Math.abs(value + Math.imul(this.at, 2_654_435)) % below
+      : Math.abs(value + Math.imul(this.#at, 2_654_435)) % below
   }
 
-  private count(what: string): void {
+  #count(what: string): void {
     this.seen.set(what, (this.seen.get(what) ?? 0) + 1)
   }
 
-  private get isAnswering(): boolean {
-    return this.current !== undefined && this.answers.get(this.current)?.phase !== "over"
+  get #isAnswering(): boolean {
+    return this.#current !== undefined && this.#answers.get(this.#current)?.phase !== "over"
   }
 
-  private get unheard(): ReadonlyArray<Turn> {
-    return this.turns.filter(({ isTranscribed }) => !isTranscribed)
+  get #unheard(): ReadonlyArray<Turn> {
+    return this.#turns.filter(({ isTranscribed }) => !isTranscribed)
   }
 
-  private get facts(): Facts<string> {
+  get #facts(): Facts<string> {
     const { answer, prepared } = this.state
-    const given = answer === undefined ? undefined : this.answers.get(answer.key)
+    const given = answer === undefined ? undefined : this.#answers.get(answer.key)
     return {
-      nowMs: this.nowMs,
-      version: this.version,
-      playingMs: this.playingMs,
+      nowMs: this.#nowMs,
+      version: this.#version,
+      playingMs: this.#playingMs,
       answer: given?.phase ?? "over",
-      overflow: this.isFull ? "full" : undefined,
-      preparedHasFailed: prepared === undefined || this.held?.key !== prepared.key || this.held.isOver,
+      overflow: this.#isFull ? "full" : undefined,
+      preparedHasFailed: prepared === undefined || this.#held?.key !== prepared.key || this.#held.isOver,
     }
   }
 
@@ -129,160 +129,160 @@ export class ConversationWorld {
 
   /** One random event and all that follows from it. */
   step(): void {
-    this.nowMs += 1 + this.draw(400)
-    this.playingMs = Math.max(0, this.playingMs - this.draw(120))
-    if (this.draw(12) === 0) this.isFull = this.draw(3) === 0
-    if (this.draw(20) === 0) return this.turnAsForeseen()
-    const event = this.next()
-    if (event !== undefined) this.happen(event)
+    this.#nowMs += 1 + this.#draw(400)
+    this.#playingMs = Math.max(0, this.#playingMs - this.#draw(120))
+    if (this.#draw(12) === 0) this.#isFull = this.#draw(3) === 0
+    if (this.#draw(20) === 0) return this.#turnAsForeseen()
+    const event = this.#next()
+    if (event !== undefined) this.#happen(event)
   }
 
   /** A turn that ends as it was foreseen, unless something comes in between. */
-  private turnAsForeseen(): void {
+  #turnAsForeseen(): void {
     const mayIntervene = () => {
       // Two causes of answers are never of the same time.
-      this.nowMs++
-      if (this.draw(12) === 0) this.isFull = !this.isFull
-      const event = this.draw(6) === 0 ? this.next() : undefined
-      if (event !== undefined) this.happen(event)
+      this.#nowMs++
+      if (this.#draw(12) === 0) this.#isFull = !this.#isFull
+      const event = this.#draw(6) === 0 ? this.#next() : undefined
+      if (event !== undefined) this.#happen(event)
     }
-    const itemId = this.openTurn
-    this.happen({ is: "foreseen", itemId, text: "as foreseen" })
+    const itemId = this.#openTurn
+    this.#happen({ is: "foreseen", itemId, text: "as foreseen" })
     mayIntervene()
-    if (this.openTurn !== itemId) return
-    this.happen(this.take())
-    const turn = this.turns.at(-1)!
+    if (this.#openTurn !== itemId) return
+    this.#happen(this.#take())
+    const turn = this.#turns.at(-1)!
     mayIntervene()
-    if (!turn.isTranscribed && this.draw(2) === 0) this.happen(this.transcribe(turn, "as foreseen"))
-    if (this.turns.at(-1) === turn && turn.endedAtMs === undefined) {
-      this.nowMs++
-      turn.endedAtMs = this.nowMs
-      this.happen({ is: "turn ended", itemId, silenceMs: 500 })
+    if (!turn.isTranscribed && this.#draw(2) === 0) this.#happen(this.#transcribe(turn, "as foreseen"))
+    if (this.#turns.at(-1) === turn && turn.endedAtMs === undefined) {
+      this.#nowMs++
+      turn.endedAtMs = this.#nowMs
+      this.#happen({ is: "turn ended", itemId, silenceMs: 500 })
     }
     mayIntervene()
-    if (!turn.isTranscribed) this.happen(this.transcribe(turn, "as foreseen"))
+    if (!turn.isTranscribed) this.#happen(this.#transcribe(turn, "as foreseen"))
   }
 
-  private next(): Happening | undefined {
-    const running = [...this.answers].filter(([, { phase }]) => phase !== "over")
-    switch (this.draw(17)) {
+  #next(): Happening | undefined {
+    const running = [...this.#answers].filter(([, { phase }]) => phase !== "over")
+    switch (this.#draw(17)) {
       case 0:
         return { is: "speech started" }
       case 1:
-        return this.take()
+        return this.#take()
       case 2:
       case 3: {
-        const turn = this.turns.at(-1)
+        const turn = this.#turns.at(-1)
         if (turn === undefined || turn.endedAtMs !== undefined) return undefined
-        turn.endedAtMs = this.nowMs
+        turn.endedAtMs = this.#nowMs
         return { is: "turn ended", itemId: turn.id, silenceMs: 500 }
       }
       case 4:
       case 5:
       case 6: {
-        const waiting = this.unheard
-        const turn = waiting[this.draw(Math.max(1, waiting.length))]
+        const waiting = this.#unheard
+        const turn = waiting[this.#draw(Math.max(1, waiting.length))]
         if (turn === undefined) return undefined
-        const asForeseen = this.foreseen?.itemId === turn.id && this.draw(3) > 0
-        const drawn = this.draw(texts.length + 1)
-        return this.transcribe(turn, asForeseen ? this.foreseen?.text : texts[drawn])
+        const asForeseen = this.#foreseen?.itemId === turn.id && this.#draw(3) > 0
+        const drawn = this.#draw(texts.length + 1)
+        return this.#transcribe(turn, asForeseen ? this.#foreseen?.text : texts[drawn])
       }
       case 7:
-        return { is: "words last", itemId: this.openTurn, text: "words that stay" }
+        return { is: "words last", itemId: this.#openTurn, text: "words that stay" }
       case 8:
       case 9: {
-        const text = texts[this.draw(texts.length + 1)]
-        return { is: "foreseen", itemId: this.openTurn, text }
+        const text = texts[this.#draw(texts.length + 1)]
+        return { is: "foreseen", itemId: this.#openTurn, text }
       }
       case 10: {
-        const isBeside = this.draw(3) === 0
+        const isBeside = this.#draw(3) === 0
         // A client's event waits until the one before it is carried out.
-        if ([...this.asks.values()].some((of) => of !== "create beside") && !isBeside) return undefined
-        const ask = this.ask(isBeside ? "create beside" : "create")
+        if ([...this.#asks.values()].some((of) => of !== "create beside") && !isBeside) return undefined
+        const ask = this.#ask(isBeside ? "create beside" : "create")
         return { is: "create", ask, options: `given ${ask}`, isBeside }
       }
       case 11: {
-        const [key] = running[this.draw(Math.max(1, running.length))] ?? []
-        const which = this.draw(3)
+        const [key] = running[this.#draw(Math.max(1, running.length))] ?? []
+        const which = this.#draw(3)
         return {
           is: "cancel",
-          ask: this.ask("cancel"),
+          ask: this.#ask("cancel"),
           key: which === 0 ? "newest" : which === 1 ? undefined : key,
         }
       }
       case 12: {
-        const spoken = [...this.answers.values()].flatMap(({ itemId }) => itemId ?? [])
-        const itemId = spoken[this.draw(Math.max(1, spoken.length))] ?? this.lastSpoken
+        const spoken = [...this.#answers.values()].flatMap(({ itemId }) => itemId ?? [])
+        const itemId = spoken[this.#draw(Math.max(1, spoken.length))] ?? this.#lastSpoken
         if (itemId === undefined) return undefined
-        return { is: "truncate", ask: this.ask("truncate"), itemId, endMs: this.draw(3_000) }
+        return { is: "truncate", ask: this.#ask("truncate"), itemId, endMs: this.#draw(3_000) }
       }
       case 13: {
-        this.rulesRevision++
-        return { is: "rules changed", rules: this.drawRules() }
+        this.#rulesRevision++
+        return { is: "rules changed", rules: this.#drawRules() }
       }
       case 14: {
-        this.version++
+        this.#version++
         return undefined
       }
       case 15: {
-        if (this.timer !== undefined && this.draw(2) === 0) {
-          const timer = this.draw(4) === 0 ? this.timer - 1 : this.timer
-          if (timer === this.timer) this.timer = undefined
+        if (this.#timer !== undefined && this.#draw(2) === 0) {
+          const timer = this.#draw(4) === 0 ? this.#timer - 1 : this.#timer
+          if (timer === this.#timer) this.#timer = undefined
           return { is: "silence lasted", timer }
         }
-        if (this.held !== undefined && this.draw(3) === 0) this.held.isOver = true
+        if (this.#held !== undefined && this.#draw(3) === 0) this.#held.isOver = true
         return undefined
       }
       default:
-        return this.progress(this.draw(8))
+        return this.#progress(this.#draw(8))
     }
   }
 
-  private take(): { readonly is: "turn taken"; readonly itemId: string } {
-    const id = this.openTurn
-    this.openTurn = `turn ${this.turns.length + 1}`
-    this.turns.push({ id, isTranscribed: false, text: undefined, endedAtMs: undefined, fate: "dropped" })
-    this.version++
+  #take(): { readonly is: "turn taken"; readonly itemId: string } {
+    const id = this.#openTurn
+    this.#openTurn = `turn ${this.#turns.length + 1}`
+    this.#turns.push({ id, isTranscribed: false, text: undefined, endedAtMs: undefined, fate: "dropped" })
+    this.#version++
     return { is: "turn taken", itemId: id }
   }
 
-  private drawRules(): Rules {
+  #drawRules(): Rules {
     return {
-      creates: this.draw(4) > 0,
-      interrupts: this.draw(3) > 0,
-      idleMs: this.draw(2) === 0 ? null : 2_000,
+      creates: this.#draw(4) > 0,
+      interrupts: this.#draw(3) > 0,
+      idleMs: this.#draw(2) === 0 ? null : 2_000,
     }
   }
 
-  private ask(of: "create" | "create beside" | "cancel" | "truncate"): Ask {
-    const ask = this.nextAsk++
-    this.asks.set(ask, of)
+  #ask(of: "create" | "create beside" | "cancel" | "truncate"): Ask {
+    const ask = this.#nextAsk++
+    this.#asks.set(ask, of)
     return ask
   }
 
-  private transcribe(turn: Turn, text: string | undefined): Happening {
+  #transcribe(turn: Turn, text: string | undefined): Happening {
     turn.isTranscribed = true
     turn.text = text
-    this.version++
+    this.#version++
     return { is: "transcribed", itemId: turn.id, text }
   }
 
   /** An answer goes on. */
-  private progress(choice: number): Happening | undefined {
-    const going = [...this.answers].filter(([, { isEndTold }]) => !isEndTold)
+  #progress(choice: number): Happening | undefined {
+    const going = [...this.#answers].filter(([, { isEndTold }]) => !isEndTold)
     const [key, answer] = going[choice % Math.max(1, going.length)] ?? []
     if (key === undefined || answer === undefined) return undefined
     // A message may begin while its answer is being cancelled.
     const isLate = answer.phase === "over" && answer.itemId === undefined && !answer.isBeside
-    if (isLate && key !== this.current && this.draw(2) === 0) {
+    if (isLate && key !== this.#current && this.#draw(2) === 0) {
       answer.itemId = `answer ${key}`
       return { is: "message began", key, itemId: answer.itemId }
     }
-    if (answer.phase === "over") return this.tellEnd(key, answer)
+    if (answer.phase === "over") return this.#tellEnd(key, answer)
     if (answer.itemId === undefined && !answer.isBeside) {
       answer.itemId = `answer ${key}`
-      this.playingMs += 700
-      if (key === this.current) this.lastSpoken = answer.itemId
+      this.#playingMs += 700
+      if (key === this.#current) this.#lastSpoken = answer.itemId
       return { is: "message began", key, itemId: answer.itemId }
     }
     if (answer.phase === "writing") {
@@ -293,48 +293,46 @@ export class ConversationWorld {
     return undefined
   }
 
-  private tellEnd(key: AnswerKey, answer: WorldAnswer): Happening {
+  #tellEnd(key: AnswerKey, answer: WorldAnswer): Happening {
     answer.isEndTold = true
     return { is: "ended", key }
   }
 
   // ------------------------------------------------------------ what is done
 
-  private happen(first: Happening): void {
+  #happen(first: Happening): void {
     const events = [first]
     for (let event = events.shift(); event !== undefined; event = events.shift()) {
-      const before = { current: this.current }
-      this.wasGiven = this.isAnswering
-      this.justDropped = undefined
-      this.count(event.is)
-      const expected = this.expectedOf(event)
-      const [state, commands] = this.decide(this.state, event, this.facts)
+      const before = { current: this.#current }
+      this.#wasGiven = this.#isAnswering
+      this.#justDropped = undefined
+      this.#count(event.is)
+      const expected = this.#expectedOf(event)
+      const [state, commands] = this.#decide(this.state, event, this.#facts)
       this.state = state
       for (const command of commands) {
-        this.count(command.do)
-        const became = this.carryOut(command)
+        this.#count(command.do)
+        const became = this.#carryOut(command)
         if (became !== undefined) events.push(became)
       }
       expected(commands, before.current)
-      this.checkState(events.length === 0)
+      this.#checkState(events.length === 0)
     }
   }
 
   /** What an event must lead to, judged after its commands. */
-  private expectedOf(
-    event: Happening,
-  ): (commands: ReadonlyArray<Doing>, current: AnswerKey | undefined) => void {
-    const wasAnswering = this.isAnswering
-    const wasPlaying = this.playingMs > 0
+  #expectedOf(event: Happening): (commands: ReadonlyArray<Doing>, current: AnswerKey | undefined) => void {
+    const wasAnswering = this.#isAnswering
+    const wasPlaying = this.#playingMs > 0
     const { rules } = this.state
-    const unheard = this.unheard.length
+    const unheard = this.#unheard.length
     const ofKind = (commands: ReadonlyArray<Doing>, kind: Doing["do"]) =>
       commands.filter((command) => command.do === kind)
     switch (event.is) {
       case "speech started": {
-        const lastSpoken = this.lastSpoken
-        const hadTimer = this.timer !== undefined
-        if (rules.interrupts) for (const turn of this.turns) if (turn.fate === "waits") turn.fate = "dropped"
+        const lastSpoken = this.#lastSpoken
+        const hadTimer = this.#timer !== undefined
+        if (rules.interrupts) for (const turn of this.#turns) if (turn.fate === "waits") turn.fate = "dropped"
         return (commands, current) => {
           assert.equal(ofKind(commands, "report").length > 0, true, "speech counts as load")
           assert.equal(ofKind(commands, "await no silence").length, hadTimer ? 1 : 0)
@@ -347,18 +345,18 @@ export class ConversationWorld {
             ofKind(commands, "keep played").length,
             !wasAnswering && wasPlaying && lastSpoken !== undefined ? 1 : 0,
           )
-          assert.equal(this.held, undefined, "speech drops what is prepared")
+          assert.equal(this.#held, undefined, "speech drops what is prepared")
         }
       }
       case "turn taken": {
-        const hadTimer = this.timer !== undefined
+        const hadTimer = this.#timer !== undefined
         return (commands) => {
           assert.equal(ofKind(commands, "report").length, 1)
           assert.equal(ofKind(commands, "await no silence").length, hadTimer ? 1 : 0)
         }
       }
       case "turn ended": {
-        const turn = this.turns.find(({ id }) => id === event.itemId)!
+        const turn = this.#turns.find(({ id }) => id === event.itemId)!
         const waiting = this.state.due.filter(({ of }) => of === "turn").length
         const isAnswered = rules.creates && !wasAnswering && waiting < mostTurnsDue
         const isSilent = turn.isTranscribed && (turn.text ?? "").trim() === ""
@@ -366,44 +364,44 @@ export class ConversationWorld {
         return () => {}
       }
       case "transcribed": {
-        const turn = this.turns.find(({ id }) => id === event.itemId)!
+        const turn = this.#turns.find(({ id }) => id === event.itemId)!
         if (turn.fate === "waits" && (turn.text ?? "").trim() === "") turn.fate = "dropped"
         return () => {}
       }
       case "words last": {
-        const isRead = rules.creates && !wasAnswering && this.mayReadAhead()
+        const isRead = rules.creates && !wasAnswering && this.#mayReadAhead()
         const turn = { itemId: event.itemId, text: event.text }
         return (commands) => assert.deepEqual(commands, isRead ? [{ do: "read ahead", turn }] : [])
       }
       case "foreseen": {
-        this.foreseen = event.text === undefined ? undefined : { itemId: event.itemId, text: event.text }
-        const before = this.held
+        this.#foreseen = event.text === undefined ? undefined : { itemId: event.itemId, text: event.text }
+        const before = this.#held
         const stood =
           before !== undefined &&
           !before.isOver &&
           before.itemId === event.itemId &&
           before.text === event.text &&
-          before.version === this.version + 2 &&
-          before.rules === this.rulesRevision
+          before.version === this.#version + 2 &&
+          before.rules === this.#rulesRevision
         const isPrepared =
           event.text !== undefined &&
           event.text.trim() !== "" &&
           rules.creates &&
           !wasAnswering &&
           unheard === 0 &&
-          !this.isFull
+          !this.#isFull
         return (commands) => {
           assert.equal(ofKind(commands, "prepare").length, !stood && isPrepared ? 1 : 0)
-          if (stood) assert.equal(this.held, before, "what stands is kept")
-          else if (!isPrepared) assert.equal(this.held, undefined, "what does not stand is dropped")
+          if (stood) assert.equal(this.#held, before, "what stands is kept")
+          else if (!isPrepared) assert.equal(this.#held, undefined, "what does not stand is dropped")
         }
       }
       case "create": {
-        const besides = [...this.answers.values()].filter((one) => one.isBeside && !one.isEndTold).length
-        const waiting = [...this.asks].filter(
+        const besides = [...this.#answers.values()].filter((one) => one.isBeside && !one.isEndTold).length
+        const waiting = [...this.#asks].filter(
           ([ask, of]) => of === "create beside" && ask !== event.ask,
         ).length
-        this.createdAtMs.set(this.nowMs, { ask: event.ask, options: event.options })
+        this.#createdAtMs.set(this.#nowMs, { ask: event.ask, options: event.options })
         return (commands) => {
           if (!event.isBeside) return
           const refused = ofKind(commands, "refuse").length === 1
@@ -415,8 +413,8 @@ export class ConversationWorld {
         }
       }
       case "cancel": {
-        const key = event.key === "newest" ? this.current : event.key
-        const answer = key === undefined ? undefined : this.answers.get(key)
+        const key = event.key === "newest" ? this.#current : event.key
+        const answer = key === undefined ? undefined : this.#answers.get(key)
         const isThere =
           answer !== undefined && !answer.isEndTold && (answer.isBeside || answer.phase !== "over")
         return (commands) => {
@@ -425,15 +423,15 @@ export class ConversationWorld {
             isThere ? 1 : 0,
             "what is there is cancelled, and nothing else",
           )
-          assert.equal(this.asks.has(event.ask), false)
+          assert.equal(this.#asks.has(event.ask), false)
           const kind = isThere ? "carried out" : "refuse"
           assert.equal(commands.filter((one) => one.do === kind && one.ask === event.ask).length, 1)
         }
       }
       case "truncate": {
-        const active = this.current === undefined ? undefined : this.answers.get(this.current)
+        const active = this.#current === undefined ? undefined : this.#answers.get(this.#current)
         const isActive = wasAnswering && active?.itemId === event.itemId
-        const stops = event.itemId === this.lastSpoken
+        const stops = event.itemId === this.#lastSpoken
         return (commands, current) => {
           const [first, second] = commands
           const cut = { do: "truncate", ask: event.ask, itemId: event.itemId, endMs: event.endMs, stops }
@@ -443,17 +441,17 @@ export class ConversationWorld {
         }
       }
       case "rules changed": {
-        const isRead = this.mayReadAhead()
+        const isRead = this.#mayReadAhead()
         return (commands) => {
           assert.deepEqual(this.state.rules, event.rules)
           assert.deepEqual(commands, isRead ? [{ do: "read ahead", turn: undefined }] : [])
         }
       }
       case "ended": {
-        const isCurrent = event.key === this.current
-        if (isCurrent) this.current = undefined
+        const isCurrent = event.key === this.#current
+        if (isCurrent) this.#current = undefined
         const { idleMs } = rules
-        const playing = this.playingMs
+        const playing = this.#playingMs
         return (commands) => {
           const silences = ofKind(commands, "await silence")
           assert.equal(silences.length, isCurrent && idleMs !== null ? 1 : 0)
@@ -462,14 +460,14 @@ export class ConversationWorld {
         }
       }
       case "silence lasted": {
-        const isAwaited = this.timer === undefined && this.state.timer === event.timer
+        const isAwaited = this.#timer === undefined && this.state.timer === event.timer
         return (commands) =>
           assert.equal(ofKind(commands, "take silence").length, isAwaited && !wasAnswering ? 1 : 0)
       }
       case "did not begin":
         return (commands) => {
           if (event.error !== undefined) return
-          const kind = this.isFull ? "fail" : "start"
+          const kind = this.#isFull ? "fail" : "start"
           assert.equal(ofKind(commands, kind).length, 1, "what was prepared and failed is made anew")
         }
       default:
@@ -478,91 +476,91 @@ export class ConversationWorld {
   }
 
   /** Whether something may be read ahead now; then it is. */
-  private mayReadAhead(): boolean {
+  #mayReadAhead(): boolean {
     let left = readAheads.burst
     let sinceMs = 0
-    for (const atMs of this.readAtMs) {
+    for (const atMs of this.#readAtMs) {
       left = Math.min(readAheads.burst, left + ((atMs - sinceMs) / 1000) * readAheads.perSecond) - 1
       sinceMs = atMs
     }
-    const now = Math.min(readAheads.burst, left + ((this.nowMs - sinceMs) / 1000) * readAheads.perSecond)
+    const now = Math.min(readAheads.burst, left + ((this.#nowMs - sinceMs) / 1000) * readAheads.perSecond)
     if (now < 1) return false
-    this.readAtMs = [...this.readAtMs, this.nowMs]
+    this.#readAtMs = [...this.#readAtMs, this.#nowMs]
     return true
   }
 
-  private settled(ask: Ask): void {
-    assert.ok(this.asks.delete(ask), `a client's event is carried out once: ${ask}`)
+  #settled(ask: Ask): void {
+    assert.ok(this.#asks.delete(ask), `a client's event is carried out once: ${ask}`)
   }
 
-  private carryOut(command: Doing): Happening | undefined {
+  #carryOut(command: Doing): Happening | undefined {
     switch (command.do) {
       case "start":
-        return this.start(command)
+        return this.#start(command)
       case "prepare":
-        assert.equal(this.isFull, false, "a full history takes no answer")
-        assert.equal(this.held, undefined, "one answer is prepared at a time")
+        assert.equal(this.#isFull, false, "a full history takes no answer")
+        assert.equal(this.#held, undefined, "one answer is prepared at a time")
         assert.ok(command.text.trim() !== "")
-        if (this.draw(6) === 0) return { is: "did not begin", key: command.key, error: "no memory" }
-        this.held = {
+        if (this.#draw(6) === 0) return { is: "did not begin", key: command.key, error: "no memory" }
+        this.#held = {
           key: command.key,
           itemId: command.itemId,
           text: command.text,
-          version: this.version + 2,
-          rules: this.rulesRevision,
+          version: this.#version + 2,
+          rules: this.#rulesRevision,
           isOver: false,
         }
         return undefined
       case "release":
-        return this.release(command)
+        return this.#release(command)
       case "discard":
         // One that could not be prepared is dropped by its event.
-        assert.equal(this.held?.key, command.key, "what is dropped was prepared")
-        this.justDropped = this.held
-        this.held = undefined
+        assert.equal(this.#held?.key, command.key, "what is dropped was prepared")
+        this.#justDropped = this.#held
+        this.#held = undefined
         return undefined
       case "flush":
-        assert.equal(command.key, this.current)
-        assert.equal(this.answers.get(command.key)?.phase, "draining")
-        assert.equal(this.flushed.has(command.key), false, "an answer is flushed once")
-        this.flushed.add(command.key)
+        assert.equal(command.key, this.#current)
+        assert.equal(this.#answers.get(command.key)?.phase, "draining")
+        assert.equal(this.#flushed.has(command.key), false, "an answer is flushed once")
+        this.#flushed.add(command.key)
         return undefined
       case "cancel": {
-        const answer = this.answers.get(command.key)
+        const answer = this.#answers.get(command.key)
         assert.ok(answer !== undefined && !answer.isEndTold, "what is cancelled is there")
         answer.phase = "over"
         if (command.reason === "turn_detected") {
-          this.playingMs = 0
-          this.current = undefined
+          this.#playingMs = 0
+          this.#current = undefined
         }
         return undefined
       }
       case "keep played":
-        assert.equal(command.itemId, this.lastSpoken)
-        this.playingMs = 0
-        this.version++
+        assert.equal(command.itemId, this.#lastSpoken)
+        this.#playingMs = 0
+        this.#version++
         return undefined
       case "truncate":
-        this.settled(command.ask)
-        if (command.stops) this.playingMs = 0
-        this.version++
+        this.#settled(command.ask)
+        if (command.stops) this.#playingMs = 0
+        this.#version++
         return undefined
       case "carried out":
       case "refuse":
-        this.settled(command.ask)
+        this.#settled(command.ask)
         return undefined
       case "fail":
-        if (command.error === "full") assert.equal(this.isFull, true)
-        if (command.ask !== undefined) this.settled(command.ask)
+        if (command.error === "full") assert.equal(this.#isFull, true)
+        if (command.ask !== undefined) this.#settled(command.ask)
         return undefined
       case "await silence":
-        assert.equal(this.timer, undefined, "one silence is awaited")
-        assert.equal(this.isAnswering, false)
-        this.timer = command.timer
+        assert.equal(this.#timer, undefined, "one silence is awaited")
+        assert.equal(this.#isAnswering, false)
+        this.#timer = command.timer
         return undefined
       case "await no silence":
-        assert.notEqual(this.timer, undefined)
-        this.timer = undefined
+        assert.notEqual(this.#timer, undefined)
+        this.#timer = undefined
         return undefined
       default:
         return undefined
@@ -570,133 +568,130 @@ export class ConversationWorld {
   }
 
   /** The turn whose end, or the event whose time, is the cause of an answer. */
-  private begin(
-    key: AnswerKey,
-    cause: { readonly atMs: number; readonly silenceMs: number | undefined },
-  ): void {
-    assert.equal(this.begun.has(key), false, "an answer begins once")
-    this.begun.add(key)
+  #begin(key: AnswerKey, cause: { readonly atMs: number; readonly silenceMs: number | undefined }): void {
+    assert.equal(this.#begun.has(key), false, "an answer begins once")
+    this.#begun.add(key)
     if (cause.silenceMs === undefined) return
-    const turn = this.turns.find(({ endedAtMs }) => endedAtMs === cause.atMs)
+    const turn = this.#turns.find(({ endedAtMs }) => endedAtMs === cause.atMs)
     assert.ok(turn?.isTranscribed && (turn.text ?? "").trim() !== "", "what was understood")
     assert.equal(
       turn.fate,
       "waits",
       `a turn is answered once, and not after speech that stops it: ${turn.fate}`,
     )
-    assert.deepEqual(this.unheard, [], "all turns are understood first")
+    assert.deepEqual(this.#unheard, [], "all turns are understood first")
     turn.fate = "answered"
   }
 
-  private start(command: Extract<Doing, { readonly do: "start" }>): Happening {
-    assert.equal(this.isFull, false, "a full history takes no answer")
-    const created = this.createdAtMs.get(command.cause.atMs)
-    const isBeside = created !== undefined && this.asks.get(created.ask) === "create beside"
+  #start(command: Extract<Doing, { readonly do: "start" }>): Happening {
+    assert.equal(this.#isFull, false, "a full history takes no answer")
+    const created = this.#createdAtMs.get(command.cause.atMs)
+    const isBeside = created !== undefined && this.#asks.get(created.ask) === "create beside"
     if (created !== undefined && command.options !== undefined) assert.equal(command.options, created.options)
-    if (!isBeside) assert.equal(this.isAnswering, false, "one answer of the conversation at a time")
-    if (command.options !== undefined) assert.equal(this.held, undefined, "what is prepared is dropped")
+    if (!isBeside) assert.equal(this.#isAnswering, false, "one answer of the conversation at a time")
+    if (command.options !== undefined) assert.equal(this.#held, undefined, "what is prepared is dropped")
     assert.deepEqual(
-      command.options === undefined && command.cause.silenceMs === undefined ? [] : this.unheard,
+      command.options === undefined && command.cause.silenceMs === undefined ? [] : this.#unheard,
       [],
       "all turns are understood first",
     )
-    if (command.cause.silenceMs !== undefined) this.checkNotPrepared(command.cause.atMs)
-    this.begin(command.key, command.cause)
+    if (command.cause.silenceMs !== undefined) this.#checkNotPrepared(command.cause.atMs)
+    this.#begin(command.key, command.cause)
     // What was given before is over: the next answer takes its place, also if it does not begin.
-    if (!isBeside) this.current = undefined
-    if (this.draw(6) === 0) return { is: "did not begin", key: command.key, error: "rate limit" }
-    this.answers.set(command.key, { isBeside, phase: "writing", itemId: undefined, isEndTold: false })
-    if (!isBeside) this.current = command.key
+    if (!isBeside) this.#current = undefined
+    if (this.#draw(6) === 0) return { is: "did not begin", key: command.key, error: "rate limit" }
+    this.#answers.set(command.key, { isBeside, phase: "writing", itemId: undefined, isEndTold: false })
+    if (!isBeside) this.#current = command.key
     return { is: "began", key: command.key }
   }
 
   /** An answer to this turn is not made anew where the one that is prepared would do. */
-  private checkNotPrepared(atMs: number): void {
-    const turn = this.turns.find(({ endedAtMs }) => endedAtMs === atMs)
-    const held = this.held ?? this.justDropped
+  #checkNotPrepared(atMs: number): void {
+    const turn = this.#turns.find(({ endedAtMs }) => endedAtMs === atMs)
+    const held = this.#held ?? this.#justDropped
     if (turn === undefined || held === undefined) return
     const isSo =
       held.itemId === turn.id &&
       held.text === turn.text &&
-      held.version === this.version &&
-      held.rules === this.rulesRevision &&
+      held.version === this.#version &&
+      held.rules === this.#rulesRevision &&
       !held.isOver
     assert.equal(isSo, false, "what is prepared is used")
   }
 
-  private release(command: Extract<Doing, { readonly do: "release" }>): Happening {
-    const { held } = this
+  #release(command: Extract<Doing, { readonly do: "release" }>): Happening {
+    const held = this.#held
     assert.ok(held !== undefined && held.key === command.key && !held.isOver, "what is released was prepared")
-    assert.equal(this.isAnswering, false, "one answer of the conversation at a time")
-    const turn = this.turns.find(({ endedAtMs }) => endedAtMs === command.cause.atMs)
+    assert.equal(this.#isAnswering, false, "one answer of the conversation at a time")
+    const turn = this.#turns.find(({ endedAtMs }) => endedAtMs === command.cause.atMs)
     assert.deepEqual({ id: turn?.id, text: turn?.text }, { id: held.itemId, text: held.text }, "to this turn")
-    assert.equal(held.version, this.version, "to this history")
-    assert.equal(held.rules, this.rulesRevision, "by these settings")
-    this.held = undefined
-    this.foreseen = undefined
-    this.current = undefined
-    const chance = this.draw(8)
+    assert.equal(held.version, this.#version, "to this history")
+    assert.equal(held.rules, this.#rulesRevision, "by these settings")
+    this.#held = undefined
+    this.#foreseen = undefined
+    this.#current = undefined
+    const chance = this.#draw(8)
     if (chance === 0) return { is: "did not begin", key: command.key, error: undefined }
-    this.begin(command.key, command.cause)
+    this.#begin(command.key, command.cause)
     if (chance === 1) return { is: "did not begin", key: command.key, error: "rate limit" }
-    this.answers.set(command.key, { isBeside: false, phase: "writing", itemId: undefined, isEndTold: false })
-    this.current = command.key
+    this.#answers.set(command.key, { isBeside: false, phase: "writing", itemId: undefined, isEndTold: false })
+    this.#current = command.key
     return { is: "began", key: command.key }
   }
 
   // ------------------------------------------------------------ what always holds
 
-  private checkState(isSettled: boolean): void {
+  #checkState(isSettled: boolean): void {
     const { beside, due, heard, lastSpoken, prepared, timer, unheard } = this.state
-    assert.equal(unheard.size, this.unheard.length)
-    assert.ok(due.length <= mostTurnsDue + this.asks.size, "what waits is bounded")
-    assert.ok(heard.size <= this.turns.length && beside.size <= mostBeside)
+    assert.equal(unheard.size, this.#unheard.length)
+    assert.ok(due.length <= mostTurnsDue + this.#asks.size, "what waits is bounded")
+    assert.ok(heard.size <= this.#turns.length && beside.size <= mostBeside)
     if (!isSettled) return
-    assert.equal(prepared?.key, this.held?.key, "what is prepared is known, or was dropped")
-    assert.equal(timer, this.timer)
-    assert.equal(lastSpoken, this.lastSpoken)
-    if (this.isAnswering) assert.equal(timer, undefined, "no silence is awaited while an answer is given")
-    if (unheard.size === 0 && this.current === undefined)
+    assert.equal(prepared?.key, this.#held?.key, "what is prepared is known, or was dropped")
+    assert.equal(timer, this.#timer)
+    assert.equal(lastSpoken, this.#lastSpoken)
+    if (this.#isAnswering) assert.equal(timer, undefined, "no silence is awaited while an answer is given")
+    if (unheard.size === 0 && this.#current === undefined)
       assert.deepEqual(due, [], "what can begin has begun")
-    for (const turn of this.turns)
+    for (const turn of this.#turns)
       if (turn.fate === "waits") {
         const isDue = due.some((one) => one.of === "turn" && one.itemId === turn.id)
         if (isDue) continue
         // A turn that comes to its time while an answer is given is not answered.
-        assert.ok(this.wasGiven || this.isAnswering || this.isFull, `${turn.id} is forgotten`)
+        assert.ok(this.#wasGiven || this.#isAnswering || this.#isFull, `${turn.id} is forgotten`)
         turn.fate = "dropped"
       }
     const [first] = due
-    const isDraining = this.current !== undefined && this.answers.get(this.current)?.phase === "draining"
+    const isDraining = this.#current !== undefined && this.#answers.get(this.#current)?.phase === "draining"
     if (first?.of === "create" && !first.isBeside && first.hasFlushed && isDraining)
-      assert.ok(this.flushed.has(this.current!), "what is left of an answer goes out at once")
+      assert.ok(this.#flushed.has(this.#current!), "what is left of an answer goes out at once")
   }
 
   /** So many turns that no speech interrupts, and of which the first is transcribed last. */
   crowd(count: number): void {
-    this.rulesRevision++
-    this.happen({ is: "rules changed", rules: { creates: true, interrupts: false, idleMs: null } })
+    this.#rulesRevision++
+    this.#happen({ is: "rules changed", rules: { creates: true, interrupts: false, idleMs: null } })
     for (let number = 0; number < count; number++) {
-      this.nowMs++
-      const taken = this.take()
-      this.happen(taken)
-      this.nowMs++
-      this.turns.at(-1)!.endedAtMs = this.nowMs
-      this.happen({ is: "turn ended", itemId: taken.itemId, silenceMs: 500 })
-      if (number > 0) this.happen(this.transcribe(this.turns.at(-1)!, "yes"))
+      this.#nowMs++
+      const taken = this.#take()
+      this.#happen(taken)
+      this.#nowMs++
+      this.#turns.at(-1)!.endedAtMs = this.#nowMs
+      this.#happen({ is: "turn ended", itemId: taken.itemId, silenceMs: 500 })
+      if (number > 0) this.#happen(this.#transcribe(this.#turns.at(-1)!, "yes"))
     }
   }
 
   /** Everything comes to its end: then nothing waits. */
   settle(): void {
-    for (const turn of this.unheard) this.happen(this.transcribe(turn, "at last"))
+    for (const turn of this.#unheard) this.#happen(this.#transcribe(turn, "at last"))
     for (let round = 0; round < 8; round++)
-      for (const [key, answer] of this.answers) {
+      for (const [key, answer] of this.#answers) {
         if (answer.isEndTold) continue
         answer.phase = "over"
-        this.happen(this.tellEnd(key, answer))
+        this.#happen(this.#tellEnd(key, answer))
       }
-    assert.deepEqual([...this.asks], [], "every client's event is carried out or refused")
+    assert.deepEqual([...this.#asks], [], "every client's event is carried out or refused")
     assert.deepEqual(this.state.due, [])
     assert.equal(this.state.answer, undefined)
     assert.equal(this.state.beside.size, 0)

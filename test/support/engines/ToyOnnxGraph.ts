@@ -31,25 +31,25 @@ type ValuesOf = (raw: Bytes) => Bytes
 let serial = 0
 
 export class ToyGraph {
-  private readonly nodes: Array<Bytes> = []
-  private readonly initializers: Array<TensorParts> = []
-  private readonly inputs: Array<Bytes> = []
-  private readonly outputs: Array<Bytes> = []
+  readonly #nodes: Array<Bytes> = []
+  readonly #initializers: Array<TensorParts> = []
+  readonly #inputs: Array<Bytes> = []
+  readonly #outputs: Array<Bytes> = []
 
   input(name: string, type: ElementType, dims: ReadonlyArray<Dim>): string {
-    this.inputs.push(valueInfo(name, type, dims))
+    this.#inputs.push(valueInfo(name, type, dims))
     return name
   }
 
   /** Declares an output; `from`, if given, is copied to it. */
   output(name: string, type: ElementType, dims?: ReadonlyArray<Dim>, from?: string): void {
     if (from !== undefined) this.op("Identity", [from], {}, [name])
-    this.outputs.push(valueInfo(name, type, dims))
+    this.#outputs.push(valueInfo(name, type, dims))
   }
 
   constant(type: ElementType, dims: ReadonlyArray<number>, values: ArrayLike<number>): string {
     const name = `constant_${serial++}`
-    this.initializers.push({ head: tensorHead(name, type, dims), raw: rawData(type, values) })
+    this.#initializers.push({ head: tensorHead(name, type, dims), raw: rawData(type, values) })
     return name
   }
 
@@ -69,7 +69,7 @@ export class ToyGraph {
     attributes: Readonly<Record<string, Attribute>> = {},
     outputs: ReadonlyArray<string> = [`value_${serial++}`],
   ): string {
-    this.nodes.push(nodeProto(`node_${serial++}`, type, inputs, outputs, attributes))
+    this.#nodes.push(nodeProto(`node_${serial++}`, type, inputs, outputs, attributes))
     return outputs[0]!
   }
 
@@ -96,11 +96,11 @@ export class ToyGraph {
 
   encodeGraph(valuesOf: ValuesOf = (raw) => bytes(9, raw)): Bytes {
     return concat([
-      ...this.nodes.map((node) => bytes(1, node)),
+      ...this.#nodes.map((node) => bytes(1, node)),
       text(2, "toy"),
-      ...this.initializers.map(({ head, raw }) => bytes(5, concat([head, valuesOf(raw)]))),
-      ...this.inputs.map((info) => bytes(11, info)),
-      ...this.outputs.map((info) => bytes(12, info)),
+      ...this.#initializers.map(({ head, raw }) => bytes(5, concat([head, valuesOf(raw)]))),
+      ...this.#inputs.map((info) => bytes(11, info)),
+      ...this.#outputs.map((info) => bytes(12, info)),
     ])
   }
 

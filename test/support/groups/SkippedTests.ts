@@ -5,15 +5,15 @@ const reasonOf = (task: TestCase | TestSuite): string =>
   task.meta().missing ?? (task.parent.type === "suite" ? reasonOf(task.parent) : "no reason given")
 
 export default class SkippedTests implements Reporter {
-  private filtered = false
+  #filtered = false
 
   onInit(vitest: Vitest): void {
     // With a pattern of names most tests are skipped on request.
-    this.filtered = vitest.config.testNamePattern !== undefined
+    this.#filtered = vitest.config.testNamePattern !== undefined
   }
 
   onTestRunEnd(modules: ReadonlyArray<TestModule>): void {
-    if (this.filtered) return
+    if (this.#filtered) return
     const counts = new Map<string, number>()
     for (const module of modules)
       for (const test of module.children.allTests("skipped")) {

@@ -20,15 +20,15 @@ export interface NewOrg {
 export class SharedNodes {
   readonly server: PostgresServer
   readonly databaseUrl: string
-  private readonly models: ReadonlyArray<TestModel>
-  private readonly dirs = [temporaryDir(), temporaryDir()] as const
-  private readonly nodes: Array<TestNode> = []
-  private orgs = 0
+  readonly #models: ReadonlyArray<TestModel>
+  readonly #dirs = [temporaryDir(), temporaryDir()] as const
+  readonly #nodes: Array<TestNode> = []
+  #orgs = 0
 
   private constructor(server: PostgresServer, databaseUrl: string, models: ReadonlyArray<TestModel>) {
     this.server = server
     this.databaseUrl = databaseUrl
-    this.models = models
+    this.#models = models
   }
 
   static async start(models: ReadonlyArray<TestModel>): Promise<SharedNodes> {
@@ -39,29 +39,29 @@ export class SharedNodes {
   }
 
   get one(): TestNode {
-    return this.nodes[0]!
+    return this.#nodes[0]!
   }
 
   get two(): TestNode {
-    return this.nodes[1]!
+    return this.#nodes[1]!
   }
 
   dataDir(index: 0 | 1): string {
-    return this.dirs[index].path
+    return this.#dirs[index].path
   }
 
   /** Starts a node on its own directory, also for the second time. */
   async startNode(index: 0 | 1): Promise<void> {
     const settings = { databaseUrl: this.databaseUrl }
-    const node = await startNode({ models: this.models, settings, dataDir: this.dataDir(index) })
-    this.nodes[index] = node
-    await untilLoaded(node, ...this.models.map(({ id }) => id))
+    const node = await startNode({ models: this.#models, settings, dataDir: this.dataDir(index) })
+    this.#nodes[index] = node
+    await untilLoaded(node, ...this.#models.map(({ id }) => id))
   }
 
   async stop(): Promise<void> {
-    await Promise.all(this.nodes.map((node) => node.stop()))
+    await Promise.all(this.#nodes.map((node) => node.stop()))
     await this.server.remove()
-    for (const dir of this.dirs) dir.remove()
+    for (const dir of this.#dirs) dir.remove()
   }
 
   /** Reads and changes the store without either node, as the command line does. */
@@ -71,7 +71,7 @@ export class SharedNodes {
 
   /** An organization with these credits, or with a payment method if absent. */
   newOrg(creditsMicroDollars?: number): Promise<NewOrg> {
-    const name = `org${++this.orgs}`
+    const name = `org${++this.#orgs}`
     const org =
       creditsMicroDollars === undefined ? { name, paymentMethod: true } : { name, creditsMicroDollars }
     return this.beside(
@@ -95,7 +95,7 @@ export class SharedNodes {
   /** The receipts, after all that are queued at the nodes have been written. */
   async usage(orgId: string): Promise<ReadonlyArray<ModelUsage>> {
     const flush = Effect.flatMap(UsageLedger, (ledger) => ledger.flush)
-    await Promise.all(this.nodes.map((node) => node.run(flush)))
+    await Promise.all(this.#nodes.map((node) => node.run(flush)))
     return this.beside(Effect.flatMap(UsageLedger, (ledger) => ledger.usage(orgId, 0)))
   }
 }

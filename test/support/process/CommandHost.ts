@@ -19,27 +19,27 @@ export interface Finished {
 }
 
 export class CommandHost {
-  private child: ChildProcess | undefined
-  private last: Promise<unknown> = Promise.resolve()
-  private readonly environment: Readonly<Record<string, string>>
+  #child: ChildProcess | undefined
+  #last: Promise<unknown> = Promise.resolve()
+  readonly #environment: Readonly<Record<string, string>>
 
   /** @param environment of the process itself: what Node reads when it starts */
   constructor(environment: Readonly<Record<string, string>>) {
-    this.environment = environment
+    this.#environment = environment
   }
 
   /** Runs one command line after all that were asked for before. Fails if the process ends during it. */
   run(line: CommandLine): Promise<Finished> {
-    const finished = this.last.then(() => this.runNow(line))
-    this.last = finished.catch(() => {})
+    const finished = this.#last.then(() => this.#runNow(line))
+    this.#last = finished.catch(() => {})
     return finished
   }
 
-  private runNow(line: CommandLine): Promise<Finished> {
-    const child = this.start()
+  #runNow(line: CommandLine): Promise<Finished> {
+    const child = this.#start()
     return new Promise((resolve, reject) => {
       const onExit = (status: number | null, signal: string | null) => {
-        this.child = undefined
+        this.#child = undefined
         reject(new Error(`the process of commands ended during ${line.args.join(" ")}: ${signal ?? status}`))
       }
       child.once("exit", onExit)
@@ -51,13 +51,13 @@ export class CommandHost {
     })
   }
 
-  private start(): ChildProcess {
+  #start(): ChildProcess {
     // It ends when the channel to it closes, which is when the process of the tests ends.
-    this.child ??= fork(fileURLToPath(new URL("./commandHostMain.ts", import.meta.url)), [], {
+    this.#child ??= fork(fileURLToPath(new URL("./commandHostMain.ts", import.meta.url)), [], {
       execArgv: ["--disable-warning=ExperimentalWarning"],
-      env: this.environment,
+      env: this.#environment,
       stdio: ["ignore", "ignore", "inherit", "ipc"],
     })
-    return this.child
+    return this.#child
   }
 }

@@ -108,40 +108,40 @@ const requestLine = /^([A-Z]+) (\S+) HTTP\/1\.1$/
 
 /** The problems of all bytes that a connection has received so far. Checked bytes are dropped. */
 class Reader {
-  private readonly connection: Connection
-  private endpoint: Endpoint | undefined
-  private isSocket = false
-  private isClosedByClient = false
+  readonly #connection: Connection
+  #endpoint: Endpoint | undefined
+  #isSocket = false
+  #isClosedByClient = false
   /** A request could not be parsed, so the following bytes cannot be split into messages. */
-  private isLost = false
+  #isLost = false
 
   constructor(connection: Connection) {
-    this.connection = connection
+    this.#connection = connection
   }
 
-  private asked(sent: Buffer, at: number): { readonly asked: Asked; readonly end: number } {
+  #asked(sent: Buffer, at: number): { readonly asked: Asked; readonly end: number } {
     const unknown = {
       asked: { isRead: false, method: "bytes that are no request", endpoint: undefined },
       end: sent.length,
     }
-    const head = this.isLost ? undefined : headAt(sent, at)
+    const head = this.#isLost ? undefined : headAt(sent, at)
     const [, method = "", url = ""] = requestLine.exec(head?.first ?? "") ?? []
     if (head === undefined || method === "") {
-      this.isLost = true
+      this.#isLost = true
       return unknown
     }
-    const endpoint = endpointOf(this.connection.role, method, pathOf(url))
+    const endpoint = endpointOf(this.#connection.role, method, pathOf(url))
     return { asked: { isRead: true, method, endpoint }, end: bodyAt(sent, head).end }
   }
 
   read(): ReadonlyArray<string> {
-    const { isOver, received, role, sent } = this.connection
+    const { isOver, received, role, sent } = this.#connection
     const problems: Array<string> = []
     const data = whole(received)
     const out = whole(sent)
     let at = 0
     let outAt = 0
-    while (!this.isSocket) {
+    while (!this.#isSocket) {
       const head = headAt(data, at)
       if (head === undefined) break
       const status = Number(head.first.split(" ")[1])
@@ -149,7 +149,7 @@ class Reader {
         at = head.end
         continue
       }
-      const { asked, end } = this.asked(out, outAt)
+      const { asked, end } = this.#asked(out, outAt)
       const hasNone = asked.method === "HEAD" || status === 101 || status === 204 || status === 304
       const body = hasNone
         ? { bytes: data.subarray(0, 0), end: head.end, isComplete: true }
@@ -159,14 +159,15 @@ class Reader {
       at = body.end
       outAt = end
       if (status !== 101) continue
-      this.isSocket = true
-      this.endpoint = asked.endpoint
+      this.#isSocket = true
+      this.#endpoint = asked.endpoint
     }
-    if (this.isSocket && this.endpoint !== undefined) {
+    if (this.#isSocket && this.#endpoint !== undefined) {
       const { end, frames } = framesIn(data, at)
       const client = framesIn(out, outAt)
-      this.isClosedByClient ||= client.frames.some(({ kind }) => kind === "close")
-      for (const frame of frames) problems.push(...frameProblems(this.endpoint, frame, this.isClosedByClient))
+      this.#isClosedByClient ||= client.frames.some(({ kind }) => kind === "close")
+      for (const frame of frames)
+        problems.push(...frameProblems(this.#endpoint, frame, this.#isClosedByClient))
       at = end
       outAt = client.end
     }
