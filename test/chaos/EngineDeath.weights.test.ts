@@ -127,9 +127,9 @@ for (const [model, body] of [
     const others = bystander.take(beganWith + 50)
     process.kill(pid, "SIGKILL")
     await Promise.all(streams.map((stream) => stream.toEnd()))
-    // Before another engine, which makes one each 5 ms, has made 50: they do not wait for a deadline or for the next
-    // engine.
-    expect(bystander.events.length - beganWith).toBeLessThan(50)
+    // Before another engine, which makes one each 5 ms, has made 250: they do not wait for a deadline, and not for the next
+    // engine, which takes longer to start. A busy machine has made 60.
+    expect(bystander.events.length - beganWith).toBeLessThan(250)
 
     for (const stream of streams) expectFailure(stream, "The model's engine stopped unexpectedly")
     if (whole !== undefined) {

@@ -60,7 +60,7 @@ const checks: ReadonlyArray<readonly [inBlock: string, check: (output: string) =
   ["new WebSocket", () => {}],
   ["node live.mjs", (output) => expect(heard(output)).toMatch(sentence)],
   ["edgewise -- talk", () => expect(statSync(join(dir.path, "answer.wav")).size).toBeGreaterThan(48_000)],
-  ["edgewise -- bench", (output) => expect(output).toMatch(/, 0 failed;/)],
+  ["edgewise -- bench", (output) => expect(output).toMatch(/requests, of which 0 failed;/)],
 ]
 
 const checkOf = (block: GuideBlock) => {
