@@ -1,7 +1,7 @@
 // Transcribes a whole file window by window: decoded audio in, segments and a transcript out. Other requests may run
 // between two windows, so a long file does not delay a short one. Knows no HTTP and no accounts.
 import { Deferred, Effect } from "effect"
-import { LISTEN_RATE_HZ, samplesToSeconds } from "#domain/audio/Audio.ts"
+import { listenRateHz, samplesToSeconds } from "#domain/audio/Audio.ts"
 import {
   joinTexts,
   type Transcript,
@@ -63,17 +63,17 @@ const assumedWindowSeconds = 30
 /** Samples of one request: all that the engine accepts, or only as many as it uses, which saves sending the rest twice. */
 const windowOf = (facts: TranscriptionFacts | undefined): number => {
   const { closedSeconds, windowSeconds } = facts ?? { windowSeconds: assumedWindowSeconds }
-  const longest = Math.floor(windowSeconds * LISTEN_RATE_HZ)
+  const longest = Math.floor(windowSeconds * listenRateHz)
   return closedSeconds === undefined
     ? longest
-    : Math.min(longest, Math.ceil(closedSeconds * LISTEN_RATE_HZ) + 1)
+    : Math.min(longest, Math.ceil(closedSeconds * listenRateHz) + 1)
 }
 
 /** Most samples of one request: several windows, which the engine transcribes faster, if no other request waits. */
 const longestOf = (facts: TranscriptionFacts | undefined, windowSamples: number, alone: boolean): number =>
   !alone || facts?.togetherSeconds === undefined
     ? windowSamples
-    : Math.max(windowSamples, Math.floor(facts.togetherSeconds * LISTEN_RATE_HZ))
+    : Math.max(windowSamples, Math.floor(facts.togetherSeconds * listenRateHz))
 
 const shifted = (segment: Segment, seconds: number): TranscriptSegment => {
   const { finishedSamples: _finished, windowAt: _at, ...placed } = segment
@@ -172,7 +172,7 @@ export const transcribeFile = <E>(
           },
           take: (segment) => {
             const windowAt = doneSamples + (segment.windowAt ?? 0)
-            take(marks.push(shifted(segment, samplesToSeconds(windowAt, LISTEN_RATE_HZ))))
+            take(marks.push(shifted(segment, samplesToSeconds(windowAt, listenRateHz))))
             // It was the last of its piece.
             if (segment.finishedSamples !== undefined) take(marks.end())
             if (segment.finishedSamples !== undefined)
@@ -206,7 +206,7 @@ export const transcribeFile = <E>(
     return {
       text: joinTexts(segments.map(({ text }) => text)),
       language: language ?? "en",
-      duration: samplesToSeconds(decodedSamples, LISTEN_RATE_HZ),
+      duration: samplesToSeconds(decodedSamples, listenRateHz),
       segments,
     }
   }).pipe(Effect.scoped)

@@ -7,7 +7,7 @@
 // caption, with the tokens of the last one as a draft that the engine checks. The final pass takes no draft. Knows no
 // clock, no socket and no speakers' turns.
 import { Effect } from "effect"
-import { LISTEN_RATE_HZ, samplesToMs } from "#domain/audio/Audio.ts"
+import { listenRateHz, samplesToMs } from "#domain/audio/Audio.ts"
 import { hypothesisOf, type LiveHypothesis } from "#domain/audio/LiveTranscript.ts"
 import {
   nothingPunctuated,
@@ -85,8 +85,8 @@ export class IncrementalTranscriber<E> {
     this.#audio = audio
     this.#options = options
     this.#transcribe = transcribe
-    this.#windowSamples = Math.floor(facts.windowSeconds * LISTEN_RATE_HZ)
-    this.#closedSamples = Math.ceil((facts.closedSeconds ?? facts.windowSeconds) * LISTEN_RATE_HZ)
+    this.#windowSamples = Math.floor(facts.windowSeconds * listenRateHz)
+    this.#closedSamples = Math.ceil((facts.closedSeconds ?? facts.windowSeconds) * listenRateHz)
     this.#start = {
       position: 0,
       text: "",
@@ -161,7 +161,7 @@ export class IncrementalTranscriber<E> {
         place = step.place
       }
       this.#drafts = drafts
-      const audioMs = Math.floor(samplesToMs(until, LISTEN_RATE_HZ))
+      const audioMs = Math.floor(samplesToMs(until, listenRateHz))
       return hypothesisOf(closed.text, place.text.slice(closed.text.length), {
         language: place.language,
         audioMs,

@@ -3,7 +3,7 @@
 // transcribed once more and kept, the newest one is transcribed again for every caption. When a piece has been closed,
 // its text replaces its captions. Knows no clock, no socket and no session.
 import { Effect } from "effect"
-import { LISTEN_RATE_HZ, samplesToMs } from "#domain/audio/Audio.ts"
+import { listenRateHz, samplesToMs } from "#domain/audio/Audio.ts"
 import { hypothesisOf, type LiveHypothesis } from "#domain/audio/LiveTranscript.ts"
 import { type Punctuating, type PunctuationChoice, punctuated } from "#domain/language/Punctuated.ts"
 import type { Segment, TranscribeEnd, TranscribeRequest } from "#engines/protocol/Engine.ts"
@@ -69,7 +69,7 @@ export class LiveCaptions<E> {
     this.#options = options
     this.#captioner = captioner
     this.#firstStream = firstStream
-    this.#maxSamples = Math.floor(captioner.seconds * LISTEN_RATE_HZ)
+    this.#maxSamples = Math.floor(captioner.seconds * listenRateHz)
     this.#punctuating = punctuating
   }
 
@@ -99,7 +99,7 @@ export class LiveCaptions<E> {
       const open = this.#text + result.text
       return hypothesisOf(start.text, open, {
         language: result.language,
-        audioMs: Math.floor(samplesToMs(end, LISTEN_RATE_HZ)),
+        audioMs: Math.floor(samplesToMs(end, listenRateHz)),
       })
     })
   }
@@ -120,7 +120,7 @@ export class LiveCaptions<E> {
     const maxSamples = this.#maxSamples
     const samples = this.#audio.read(at, at + maxSamples)
     const searchSamples = Math.floor(maxSamples / 2)
-    const length = firstPiece(samples, { maxSamples, searchSamples, rateHz: LISTEN_RATE_HZ, last: false })
+    const length = firstPiece(samples, { maxSamples, searchSamples, rateHz: listenRateHz, last: false })
     const result = yield* this.#request(() => at + length)
     this.#at = at + length
     this.#text += result.text
@@ -134,7 +134,7 @@ export class LiveCaptions<E> {
     let seconds = 0
     const request = (): TranscribeRequest => {
       const samples = this.#audio.read(this.#at, until())
-      seconds = samples.length / LISTEN_RATE_HZ
+      seconds = samples.length / listenRateHz
       return {
         samples,
         language: this.#language,

@@ -5,7 +5,7 @@
 // A session holds only its audio, of bounded length, and the newest hypothesis. No hypotheses are queued: a reader that is too slow
 // misses some.
 import { Clock, Context, Deferred, Effect, type Fiber } from "effect"
-import { LISTEN_RATE_HZ, samplesToMs, secondsToSamples } from "#domain/audio/Audio.ts"
+import { listenRateHz, samplesToMs, secondsToSamples } from "#domain/audio/Audio.ts"
 import {
   decide,
   endOf,
@@ -80,7 +80,7 @@ export class LiveSession<E> implements ListeningFacts {
     this.#inTree = inTree
     this.#audio = audio
     this.#transcriber = transcriber
-    this.#state = listening(secondsToSamples(windowSeconds, LISTEN_RATE_HZ))
+    this.#state = listening(secondsToSamples(windowSeconds, listenRateHz))
     this.#report = report
     this.#isBusy = isBusy
     this.#frameAtMs = nowMs
@@ -93,7 +93,7 @@ export class LiveSession<E> implements ListeningFacts {
   }
 
   get seconds(): number {
-    return this.#audio.total / LISTEN_RATE_HZ
+    return this.#audio.total / listenRateHz
   }
 
   /** Samples in memory. Those whose transcript is final are dropped. */
@@ -178,7 +178,7 @@ export class LiveSession<E> implements ListeningFacts {
   }
 
   get paceSamples(): number {
-    return secondsToSamples(this.#report.paceSeconds?.() ?? 0, LISTEN_RATE_HZ)
+    return secondsToSamples(this.#report.paceSeconds?.() ?? 0, listenRateHz)
   }
 
   get canClose(): boolean {
@@ -332,4 +332,4 @@ export class LiveSession<E> implements ListeningFacts {
 
 /** Milliseconds of audio that a session with so many samples may still receive. */
 export const remainingMs = (samples: number): number =>
-  longestSessionSeconds * 1000 - Math.floor(samplesToMs(samples, LISTEN_RATE_HZ))
+  longestSessionSeconds * 1000 - Math.floor(samplesToMs(samples, listenRateHz))

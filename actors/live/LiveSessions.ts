@@ -1,7 +1,7 @@
 // The live sessions of a node: admits one if the measured load of its model's engine allows it, and schedules its
 // requests. A session belongs to the scope of its caller. One queue for each model; models share nothing.
 import { Clock, Context, Effect, Exit, Layer, Scope } from "effect"
-import { LISTEN_RATE_HZ } from "#domain/audio/Audio.ts"
+import { listenRateHz } from "#domain/audio/Audio.ts"
 import { monotonicMs, monotonicMsOf } from "#domain/queues/Monotonic.ts"
 import { AtCapacity } from "#domain/wire/Errors.ts"
 import { startChild } from "../Child.ts"
@@ -154,7 +154,7 @@ const make = Effect.gen(function* () {
         speaker,
         begin: (beganAtMs, mostSeconds = longestSessionSeconds) => {
           leave()
-          const audio = new LiveAudio(mostSeconds * LISTEN_RATE_HZ)
+          const audio = new LiveAudio(mostSeconds * listenRateHz)
           const transcriber = new IncrementalTranscriber(
             audio,
             served.facts,

@@ -14,8 +14,8 @@ import type { SuiteResult } from "../run/ResultFile.ts"
 export class WrongBlock extends Error {}
 
 /** At the beginning of a line; an indented one is an example. */
-const BEGIN = /^<!-- figures: ([^;>]+?)(?:; only: ([^>]+?))? -->/m
-const END = "<!-- end of figures -->"
+const beginComment = /^<!-- figures: ([^;>]+?)(?:; only: ([^>]+?))? -->/m
+const end = "<!-- end of figures -->"
 
 const cellsOf = (cells: ReadonlyArray<string>): string => `| ${cells.join(" | ")} |`
 
@@ -58,17 +58,17 @@ export const withFigures = (page: string, results: ReadonlyMap<string, SuiteResu
   let written = ""
   let rest = page
   for (;;) {
-    const begin = BEGIN.exec(rest)
+    const begin = beginComment.exec(rest)
     if (begin === null) return written + rest
     const [comment, file = "", only] = begin
     const result = results.get(file)
     if (result === undefined) throw new WrongBlock(`there is no file bench/results/${file}`)
     const from = begin.index + comment.length
-    const to = rest.indexOf(END, from)
+    const to = rest.indexOf(end, from)
     if (to < 0) throw new WrongBlock(`the figures of ${file} have no end`)
     const names = only?.split("; ").map((name) => name.trim())
-    written += `${rest.slice(0, from)}\n\n${block(file, names, result)}\n\n${END}`
-    rest = rest.slice(to + END.length)
+    written += `${rest.slice(0, from)}\n\n${block(file, names, result)}\n\n${end}`
+    rest = rest.slice(to + end.length)
   }
 }
 
@@ -79,7 +79,7 @@ const withoutCode = (text: string): string => text.replaceAll(/```[\s\S]*?```|`[
 
 /** First lines of the paragraphs that date a figure and have no file, without saying so. */
 export const unmarked = (page: string): ReadonlyArray<string> => {
-  const outside = page.replaceAll(new RegExp(`${BEGIN.source}[\\s\\S]*?${END}`, "gm"), "")
+  const outside = page.replaceAll(new RegExp(`${beginComment.source}[\\s\\S]*?${end}`, "gm"), "")
   return withoutCode(outside)
     .split(/\n\s*\n/)
     .filter((paragraph) => day.test(paragraph) && !/\bno(?: results)?\s+file\b/.test(paragraph))

@@ -1,7 +1,7 @@
 // The turns suite: what is taken for the user's speech and how soon. Runs the gateway's own detector on audio of known content, without
 // sockets: how long a network takes is not part of it.
 import { Effect } from "effect"
-import { HOP_SAMPLES } from "#domain/activity/BandEnergies.ts"
+import { hopSamples } from "#domain/activity/BandEnergies.ts"
 import { Prosody } from "#domain/activity/Prosody.ts"
 import { percentile } from "#harness/figures/Statistics.ts"
 import { atMost, figure, type Part } from "#harness/report/Figure.ts"
@@ -143,8 +143,8 @@ const costs = (all: ReadonlyArray<Float32Array>, rounds: number): Part => {
         "µs",
         micros(() => {
           const prosody = new Prosody()
-          for (let at = 0; at + HOP_SAMPLES <= samples.length; at += HOP_SAMPLES) {
-            prosody.push(samples.subarray(at, at + HOP_SAMPLES))
+          for (let at = 0; at + hopSamples <= samples.length; at += hopSamples) {
+            prosody.push(samples.subarray(at, at + hopSamples))
           }
         }),
       ),

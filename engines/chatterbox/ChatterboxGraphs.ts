@@ -63,7 +63,7 @@ export interface GraphOptions extends OnnxOptions {
   readonly exaggeration: number
 }
 
-const PAST = /^past_key_values\.\d+\.(?:key|value)$/
+const pastName = /^past_key_values\.\d+\.(?:key|value)$/
 
 const failed = (detail: string): EngineError => new EngineError({ reason: "Failed", field: "", detail })
 
@@ -91,7 +91,7 @@ const cachesOf = (session: OnnxSession.OnnxSession): Effect.Effect<ReadonlyArray
   Effect.gen(function* () {
     const caches: Array<Cache> = []
     for (const info of session.inputs.values()) {
-      if (!PAST.test(info.name)) continue
+      if (!pastName.test(info.name)) continue
       const [, heads, , headWidth] = info.shape
       const present = info.name.replace("past_key_values", "present")
       if (typeof heads !== "number" || typeof headWidth !== "number") {

@@ -33,29 +33,29 @@ import { invalidInput, priorityOf } from "../shared/speech/Utterance.ts"
 import { spokenWords, writtenPieceWords } from "../shared/speech/WordDurations.ts"
 import { CangjieTable, cangjie } from "./Cangjie.ts"
 import { type ClonedVoice, openGraphs } from "./ChatterboxGraphs.ts"
-import { chatterboxPieces, LANGUAGES, taggedText } from "./ChatterboxText.ts"
+import { chatterboxPieces, languageCodes, taggedText } from "./ChatterboxText.ts"
 import { ChatterboxOptions } from "./Options.ts"
-import { speechTokens, TOKEN, type WhenDue } from "./SpeechTokens.ts"
+import { specialTokens, speechTokens, type WhenDue } from "./SpeechTokens.ts"
 
-const RATE_HZ = 24_000
-const DEFAULT_VOICE = "default"
+const sampleRateHz = 24_000
+const defaultVoice = "default"
 
 /** 25 tokens are a second of speech, about 15 characters. The limit is three times that, and at most 40 s. */
 const maxTokens = (piece: string): number => Math.min(1_000, 25 + 5 * piece.length)
 
 /** Silent tokens at the end, as published: the decoder cuts the last sound without them. */
-const TRAILING_SILENCE = [TOKEN.silence, TOKEN.silence, TOKEN.silence]
+const trailingSilence = [specialTokens.silence, specialTokens.silence, specialTokens.silence]
 
-const ROLES = ["speechEncoder", "embedTokens", "languageModel", "conditionalDecoder"] as const
+const roles = ["speechEncoder", "embedTokens", "languageModel", "conditionalDecoder"] as const
 
 const graphFiles = Effect.fnUntraced(function* (spec: EngineSpec, repeatable: boolean) {
   const files: Record<string, string> = {}
-  for (const role of ROLES) {
+  for (const role of roles) {
     const path = yield* fileOf(spec, role)
     if (repeatable) yield* requireRepeatable(path)
     files[role] = path
   }
-  return files as Record<(typeof ROLES)[number], string>
+  return files as Record<(typeof roles)[number], string>
 })
 
 const readTokenizer = Effect.fnUntraced(function* (spec: EngineSpec) {
@@ -104,7 +104,7 @@ const acquire = (spec: EngineSpec) =>
       exaggeration: options.exaggeration,
     })
     const calls = new DeadlineQueue()
-    const languages = LANGUAGES.filter((code) => code !== "zh" || glyphs !== undefined)
+    const languages = languageCodes.filter((code) => code !== "zh" || glyphs !== undefined)
 
     /** The clip is checked before the reply begins; encoding it is a native call and waits for its deadline. */
     const encoded = (
@@ -114,7 +114,7 @@ const acquire = (spec: EngineSpec) =>
       const checked = checkClip(clip, rateHz)
       if ("problem" in checked) return Effect.fail(invalidInput("voice", checked.problem))
       return Effect.succeed(
-        Effect.suspend(() => graphs.voice(encoderAudio(checked.speech, checked.rateHz, RATE_HZ))),
+        Effect.suspend(() => graphs.voice(encoderAudio(checked.speech, checked.rateHz, sampleRateHz))),
       )
     }
     const preset = yield* Effect.flatten(encoded(defaultClip.clip, defaultClip.rateHz)).pipe(
@@ -122,9 +122,9 @@ const acquire = (spec: EngineSpec) =>
     )
     const voiceOf = ({ voice }: SynthesizeRequest) => {
       if (!("preset" in voice)) return encoded(voice.clip, voice.rateHz)
-      return voice.preset === DEFAULT_VOICE
+      return voice.preset === defaultVoice
         ? Effect.succeed(Effect.succeed(preset))
-        : Effect.fail(invalidInput("voice", `must be "${DEFAULT_VOICE}" or a reference clip`))
+        : Effect.fail(invalidInput("voice", `must be "${defaultVoice}" or a reference clip`))
     }
 
     /** Speech tokens and their waveform, s16; undefined if the model returned NaN, empty if it produced no speech. */
@@ -139,21 +139,21 @@ const acquire = (spec: EngineSpec) =>
       const tokens = yield* speechTokens(graphs, voice, ids, limits, whenDue)
       if (tokens === undefined) return undefined
       if (tokens.length === 0) return noSpeech
-      const all = [...voice.promptTokens, ...tokens, ...TRAILING_SILENCE]
-      return trimmedPcm(yield* whenDue(graphs.waveform(all, voice)), RATE_HZ)
+      const all = [...voice.promptTokens, ...tokens, ...trailingSilence]
+      return trimmedPcm(yield* whenDue(graphs.waveform(all, voice)), sampleRateHz)
     })
     // Synthesises once without output: graphs that do not fit together fail at load, and the cost of speech is measured.
     const beganMs = yield* monotonicMs
     const warm = yield* speak("One, two, three.", "en", preset, (work) => work)
     if (warm === undefined) return yield* loadFailed("languageModel", "returned NaN")
-    const realTimeFactor = ((yield* monotonicMs) - beganMs) / samplesToMs(warm.samples.length, RATE_HZ)
+    const realTimeFactor = ((yield* monotonicMs) - beganMs) / samplesToMs(warm.samples.length, sampleRateHz)
 
     const engine: SpeechEngine = {
       kind: "speech",
       facts: {
         slots: options.slots,
-        rateHz: RATE_HZ,
-        voices: [DEFAULT_VOICE],
+        rateHz: sampleRateHz,
+        voices: [defaultVoice],
         languages,
         cloning: true,
         ...(warm.samples.length === 0 ? {} : { realTimeFactor }),
@@ -171,7 +171,10 @@ const acquire = (spec: EngineSpec) =>
           let piece = pieces.next()
           if (piece.done === true) return yield* invalidInput("input", "has nothing that can be pronounced")
           out.started({ pieces: 1 })
-          const playout = yield* Playout.make({ calls, rateHz: RATE_HZ, priority: priorityOf(request) }, out)
+          const playout = yield* Playout.make(
+            { calls, rateHz: sampleRateHz, priority: priorityOf(request) },
+            out,
+          )
           const voice = yield* playout.whenDue(encoding)
           while (piece.done !== true) {
             yield* playout.wanted
@@ -188,7 +191,7 @@ const acquire = (spec: EngineSpec) =>
             const words = spokenWords(writtenPieceWords(piece.value), piece.value.length + 2, undefined, made)
             yield* playout.give(samples, words)
             piece = pieces.next()
-            if (piece.done !== true) playout.push(new Int16Array(pauseSamples("sentence", 1, RATE_HZ)))
+            if (piece.done !== true) playout.push(new Int16Array(pauseSamples("sentence", 1, sampleRateHz)))
           }
           return playout.end
         }),

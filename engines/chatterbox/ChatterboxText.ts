@@ -4,10 +4,10 @@ import { cleanText } from "../shared/text/CleanText.ts"
 import { sentences } from "../shared/text/Sentences.ts"
 
 /** The ten languages of cloned speech (protocol 8.7); the published model knows more. */
-export const LANGUAGES = ["en", "fr", "de", "es", "it", "pt", "pl", "ja", "ar", "zh"]
+export const languageCodes = ["en", "fr", "de", "es", "it", "pt", "pl", "ja", "ar", "zh"]
 
 /** Marks that the model's published front end replaces. */
-const MARKS: ReadonlyArray<readonly [RegExp, string]> = [
+const marks: ReadonlyArray<readonly [RegExp, string]> = [
   [/\.\.\.|…/g, ", "],
   [/[:;]/g, ","],
   [/ - /g, ", "],
@@ -18,16 +18,16 @@ const MARKS: ReadonlyArray<readonly [RegExp, string]> = [
   [/\s+/g, " "],
 ]
 
-const ENDED = /[.!?,\-、，。？！]$/u
-const HAS_SOUND = /[\p{L}\p{N}]/u
+const endedPattern = /[.!?,\-、，。？！]$/u
+const soundPattern = /[\p{L}\p{N}]/u
 
 /** Least length of the first piece, which ends at its first clause mark after it: the sooner it ends, the sooner audio starts. */
-const FIRST_MIN_CHARACTERS = 12
-const CLAUSE = /[,;:—]\s/g
+const firstMinCharacters = 12
+const clause = /[,;:—]\s/g
 
 const firstCut = (sentence: string): number => {
-  for (const mark of sentence.matchAll(CLAUSE)) {
-    if (mark.index + 1 >= FIRST_MIN_CHARACTERS) return mark.index + 1
+  for (const mark of sentence.matchAll(clause)) {
+    if (mark.index + 1 >= firstMinCharacters) return mark.index + 1
   }
   return sentence.length
 }
@@ -38,7 +38,7 @@ export function* chatterboxPieces(text: string): Generator<string> {
   for (const sentence of sentences(cleanText(text))) {
     const cut = first ? firstCut(sentence) : sentence.length
     for (const part of [sentence.slice(0, cut), sentence.slice(cut)]) {
-      if (!HAS_SOUND.test(part)) continue
+      if (!soundPattern.test(part)) continue
       first = false
       yield part.trim()
     }
@@ -51,7 +51,7 @@ export const taggedText = (
   language: string,
   glyphs: (text: string) => string = (text) => text,
 ): string => {
-  const plain = MARKS.reduce((text, [mark, instead]) => text.replace(mark, instead), piece).trim()
-  const ended = ENDED.test(plain) ? plain : `${plain}.`
+  const plain = marks.reduce((text, [mark, instead]) => text.replace(mark, instead), piece).trim()
+  const ended = endedPattern.test(plain) ? plain : `${plain}.`
   return `[${language}]${glyphs(ended.toLowerCase().normalize("NFKD"))}`.replaceAll(" ", "[SPACE]")
 }

@@ -5,7 +5,7 @@ import type { EngineError } from "../protocol/Engine.ts"
 import type { ChatterboxGraphs, ClonedVoice } from "./ChatterboxGraphs.ts"
 
 /** Control tokens of the published model. All speech tokens are smaller. */
-export const TOKEN = {
+export const specialTokens = {
   startSpeech: 6561,
   stopSpeech: 6562,
   exaggeration: 6563,
@@ -27,14 +27,21 @@ export type WhenDue = <A>(work: Effect.Effect<A, EngineError>) => Effect.Effect<
 
 /** The tokenizer's ids between their control tokens, unless its own template has added them. */
 export const withControls = (ids: ReadonlyArray<number>): ReadonlyArray<number> =>
-  ids.at(-1) === TOKEN.startSpeech
+  ids.at(-1) === specialTokens.startSpeech
     ? ids
-    : [TOKEN.exaggeration, TOKEN.startText, ...ids, TOKEN.stopText, TOKEN.startSpeech, TOKEN.startSpeech]
+    : [
+        specialTokens.exaggeration,
+        specialTokens.startText,
+        ...ids,
+        specialTokens.stopText,
+        specialTokens.startSpeech,
+        specialTokens.startSpeech,
+      ]
 
 /** Positions count from 0; control tokens of speech are at 0. */
 const positionsOf = (ids: ReadonlyArray<number>): ReadonlyArray<number> => {
   let next = 0
-  return ids.map((id) => (id >= TOKEN.startSpeech ? 0 : next++))
+  return ids.map((id) => (id >= specialTokens.startSpeech ? 0 : next++))
 }
 
 /** The voice followed by the text, for each row. The second row, for guidance, has no text. */
@@ -54,7 +61,7 @@ const opening = (
     if (row === 0) continue
     for (const [at, id] of ids.entries()) {
       const from = row * rowSize + data.length + at * width
-      if (id < TOKEN.startSpeech) all.fill(0, from, from + width)
+      if (id < specialTokens.startSpeech) all.fill(0, from, from + width)
     }
   }
   return all
@@ -69,8 +76,8 @@ export const choose = (
   const [conditional, free] = logits
   let best = -1
   let bestLogit = Number.NEGATIVE_INFINITY
-  for (let id = 0; id <= TOKEN.stopSpeech; id++) {
-    if (id === TOKEN.startSpeech) continue
+  for (let id = 0; id <= specialTokens.stopSpeech; id++) {
+    if (id === specialTokens.startSpeech) continue
     const own = conditional?.[id] ?? Number.NEGATIVE_INFINITY
     const guided = free === undefined ? own : own + guidance * (own - (free[id] ?? 0))
     const logit = !said.has(id)
@@ -98,7 +105,7 @@ export const speechTokens = (
     const rows = options.guidance > 0 ? 2 : 1
     const ids = withControls(textIds)
     const tokens: Array<number> = []
-    const said = new Set<number>([TOKEN.startSpeech])
+    const said = new Set<number>([specialTokens.startSpeech])
     const first = Effect.flatMap(graphs.embed(ids, positionsOf(ids)), (embedded) =>
       graphs.step(graphs.empty(rows), rows, opening(voice, ids, embedded, graphs.width, rows)),
     )
@@ -106,7 +113,7 @@ export const speechTokens = (
     for (;;) {
       const token = choose(logits, said, options)
       if (token < 0) return undefined
-      if (token === TOKEN.stopSpeech || tokens.length >= options.maxTokens) return tokens
+      if (token === specialTokens.stopSpeech || tokens.length >= options.maxTokens) return tokens
       tokens.push(token)
       said.add(token)
       const before = state

@@ -8,7 +8,7 @@
 import * as Effect from "effect/Effect"
 import { DeadlineQueue } from "#domain/queues/DeadlineQueue.ts"
 import { englishPackage, loadEnglish } from "../kokoro/Espeak.ts"
-import { englishFragments, WARM_UP, warmUp } from "../kokoro/KokoroOnnx.ts"
+import { englishFragments, warmUp, warmUpText } from "../kokoro/KokoroOnnx.ts"
 import { phonemeFragments } from "../kokoro/KokoroPhonemes.ts"
 import type {
   EngineDescriptor,
@@ -33,11 +33,11 @@ import { cleanText } from "../shared/text/CleanText.ts"
 import { sentences } from "../shared/text/Sentences.ts"
 import { type EspeakLanguages, languagesPackage, loadEspeak } from "./EspeakLanguages.ts"
 import { inInventory, type Training } from "./Inventory.ts"
-import { foreignText, LANGUAGES, type Language } from "./Languages.ts"
+import { foreignText, type Language, languageCodes } from "./Languages.ts"
 import { CloneOptions } from "./Options.ts"
 import * as StyleEncoder from "./StyleEncoder.ts"
 
-export const DEFAULT_VOICE = "default"
+export const defaultVoice = "default"
 
 async function* foreignFragments(
   text: string,
@@ -61,7 +61,7 @@ const acquire = (spec: EngineSpec) =>
     yield* requireRepeatable(model)
     yield* requireRepeatable(encoderFile)
     const symbols = yield* loadSymbols(yield* fileOf(spec, "tokenizer"))
-    const preset = yield* loadVoice(yield* fileOf(spec, "defaultVoice"), DEFAULT_VOICE)
+    const preset = yield* loadVoice(yield* fileOf(spec, "defaultVoice"), defaultVoice)
     const english = yield* loadEnglish
     const espeak = yield* loadEspeak
     const onnx = yield* optionsOf(spec)
@@ -85,7 +85,7 @@ const acquire = (spec: EngineSpec) =>
       )
     }
     const readers = new Map(
-      LANGUAGES.flatMap((language) => {
+      languageCodes.flatMap((language) => {
         const reader = readerOf(language)
         return reader === undefined ? [] : [[language.code, reader] as const]
       }),
@@ -104,9 +104,9 @@ const acquire = (spec: EngineSpec) =>
       voice: SynthesizeRequest["voice"],
     ): Effect.Effect<Effect.Effect<VoiceStyle, EngineError>, EngineError> => {
       if ("preset" in voice) {
-        return voice.preset === DEFAULT_VOICE
+        return voice.preset === defaultVoice
           ? Effect.succeed(Effect.succeed(preset))
-          : Effect.fail(invalidInput("voice", `must be "${DEFAULT_VOICE}" or a reference clip`))
+          : Effect.fail(invalidInput("voice", `must be "${defaultVoice}" or a reference clip`))
       }
       const clip = checkClip(voice.clip, voice.rateHz)
       if ("problem" in clip) return Effect.fail(invalidInput("voice", clip.problem))
@@ -119,15 +119,15 @@ const acquire = (spec: EngineSpec) =>
     }
 
     const warm = yield* encoder.style(new Float32Array(2 * options.encoderHz))
-    yield* warmUp(speaker, warmUpReader(WARM_UP), constantStyle(warm))
-    const realTimeFactor = yield* warmUp(speaker, warmUpReader(WARM_UP), constantStyle(warm))
+    yield* warmUp(speaker, warmUpReader(warmUpText), constantStyle(warm))
+    const realTimeFactor = yield* warmUp(speaker, warmUpReader(warmUpText), constantStyle(warm))
 
     const engine: SpeechEngine = {
       kind: "speech",
       facts: {
         slots: options.slots,
         rateHz: options.rateHz,
-        voices: [DEFAULT_VOICE],
+        voices: [defaultVoice],
         languages,
         cloning: true,
         realTimeFactor,

@@ -6,10 +6,10 @@ import type { Symbols } from "../shared/speech/Symbols.ts"
 export type Training = "table" | "english"
 
 /** Every symbol that the English front end produces, marks included (measured on 2,311 words in both accents). */
-const ENGLISH = new Set(' ˈˌːɪtnsɹldkəiɛpmzʊɚæaefobɑʃɔʌwvᵻuɡŋʒɾhɜjθɐðʔɒ;:,.!?—…"()“”')
+const english = new Set(' ˈˌːɪtnsɹldkəiɛpmzʊɚæaefobɑʃɔʌwvᵻuɡŋʒɾhɜjθɐðʔɒ;:,.!?—…"()“”')
 
 /** Sound → the nearest English ones. A nasal vowel becomes vowel and "n". */
-const NEAREST: Readonly<Record<string, string>> = {
+const nearest: Readonly<Record<string, string>> = {
   "\u0303": "n",
   g: "ɡ",
   y: "u",
@@ -65,13 +65,13 @@ const NEAREST: Readonly<Record<string, string>> = {
 
 export const inInventory = (ipa: string, symbols: Symbols, training: Training): string => {
   const known = (symbol: string): boolean =>
-    symbols.has(symbol) && (training === "table" || ENGLISH.has(symbol))
+    symbols.has(symbol) && (training === "table" || english.has(symbol))
   let out = ""
   for (const symbol of ipa.normalize("NFC")) {
     if (known(symbol)) out += symbol
-    else if (NEAREST[symbol] !== undefined) out += NEAREST[symbol]
+    else if (nearest[symbol] !== undefined) out += nearest[symbol]
     // "ä", "õ": a letter with a diacritic is decomposed, and each part is looked up alone.
-    else for (const part of symbol.normalize("NFD")) out += known(part) ? part : (NEAREST[part] ?? "")
+    else for (const part of symbol.normalize("NFD")) out += known(part) ? part : (nearest[part] ?? "")
   }
   return out
 }

@@ -18,17 +18,17 @@ const mandarin = (ipa: string): string =>
   ipa
     .replace(/(?<=[\p{L}])ɜ(?![\p{L}])|[1-5]/gu, "")
     .replace(/(?<!s)(t[sɕʂ]?|p|k)(h?)/gu, (_, stop: string, aspirated: string) =>
-      aspirated === "h" ? stop : (VOICED[stop] ?? stop),
+      aspirated === "h" ? stop : (voiced[stop] ?? stop),
     )
 
-const VOICED: Readonly<Record<string, string>> = { t: "d", p: "b", k: "ɡ", ts: "dz", tɕ: "dʑ", tʂ: "dʐ" }
+const voiced: Readonly<Record<string, string>> = { t: "d", p: "b", k: "ɡ", ts: "dz", tɕ: "dʑ", tʂ: "dʐ" }
 
 /**
  * What eSpeak NG reads: Latin-script languages by complete rules and dictionaries. Arabic short vowels only if they
  * are written. Japanese kana; it reads every kanji as "Chinese letter". Mandarin from its dictionary, without
  * tones.
  */
-export const LANGUAGES: ReadonlyArray<Language> = [
+export const languageCodes: ReadonlyArray<Language> = [
   { code: "en", voice: undefined, tidy: same },
   { code: "fr", voice: "fr", tidy: same },
   { code: "de", voice: "de", tidy: same },
@@ -42,8 +42,8 @@ export const LANGUAGES: ReadonlyArray<Language> = [
 ]
 
 /** Characters that are removed: all except letters, and signs that eSpeak reads in the language it speaks. */
-const UNSPOKEN = /[^\p{L}\p{M}\p{N}\s';:,.!?—…"()“”%€$£+&@=°-]/gu
+const unspoken = /[^\p{L}\p{M}\p{N}\s';:,.!?—…"()“”%€$£+&@=°-]/gu
 
 /** One sentence of any language but English → what its eSpeak voice reads. The voice reads numbers itself. */
 export const foreignText = (sentence: string): string =>
-  sentence.replace(UNSPOKEN, " ").replace(/\s+/g, " ").trim()
+  sentence.replace(unspoken, " ").replace(/\s+/g, " ").trim()

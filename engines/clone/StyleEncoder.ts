@@ -5,7 +5,7 @@ import { EngineError } from "../protocol/Engine.ts"
 import type { OnnxOptions } from "../shared/onnx/OnnxOptions.ts"
 import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
 import * as Tensors from "../shared/onnx/Tensors.ts"
-import { STYLE_SIZE } from "../shared/speech/VoiceStyles.ts"
+import { styleSize } from "../shared/speech/VoiceStyles.ts"
 
 export interface StyleEncoder {
   /** `audio` f32 [1, samples] at the encoder's rate → `style` f32 [256]. */
@@ -32,10 +32,10 @@ export const open = (
           const feed = Tensors.numeric(audio.type, samples, [1, samples.length])!
           const fetched = yield* session.run({ [audio.name]: feed }, [style.name])
           const row = Tensors.toFloat32(fetched[style.name]!)
-          if (row.length !== STYLE_SIZE) {
+          if (row.length !== styleSize) {
             return yield* failed(
               "Failed",
-              `${session.file}: a style of ${row.length} values, expected ${STYLE_SIZE}`,
+              `${session.file}: a style of ${row.length} values, expected ${styleSize}`,
             )
           }
           // One NaN here would turn the whole reply into NaN.

@@ -30,7 +30,7 @@ export interface CohereDecoder {
   readonly release: (state: DecoderState) => void
 }
 
-const INPUTS = [
+const inputs = [
   "input_ids",
   "attention_mask",
   "position_ids",
@@ -41,7 +41,7 @@ const INPUTS = [
 
 export const make = Effect.fnUntraced(function* (session: OnnxSession, gate: Semaphore.Semaphore) {
   yield* requireInputs(session, ["input_ids", "encoder_hidden_states"])
-  const cache = yield* discover(session, INPUTS)
+  const cache = yield* discover(session, inputs)
   const firstOutputs = ["logits", ...cache.allOutputs]
   const nextOutputs = ["logits", ...cache.growingOutputs]
 

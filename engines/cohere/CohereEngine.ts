@@ -30,12 +30,12 @@ import { chooseThreads } from "../shared/onnx/ThreadProbe.ts"
 import * as CohereDecoder from "./CohereDecoder.ts"
 import * as CohereEncoder from "./CohereEncoder.ts"
 import * as CohereFeatures from "./CohereFeatures.ts"
-import { type CohereModel, LANGUAGES, readModel } from "./CohereModel.ts"
+import { type CohereModel, languageCodes, readModel } from "./CohereModel.ts"
 import { repeatedTail } from "./LoopGuard.ts"
 import { CohereOptions } from "./Options.ts"
 
 /** Fixed, so that the same audio always gives the same text. */
-const SEED = 0xc0de
+const seed = 0xc0de
 
 interface Loaded {
   readonly model: CohereModel
@@ -53,7 +53,7 @@ const decode = Effect.fnUntraced(function* (
   const { model, decoder } = loaded
   const hidden = yield* loaded.encoder(samples)
   const prompt = model.prompt(request.language ?? "en", request.punctuation ?? true)
-  const random = seededRandom(SEED)
+  const random = seededRandom(seed)
   const tokens: Array<number> = []
   let sum = 0
   let output = yield* decoder.feed(prompt, decoder.initial, hidden)
@@ -77,7 +77,7 @@ const decode = Effect.fnUntraced(function* (
 
 const checkLanguage = (language: string | undefined): Effect.Effect<string, EngineError> => {
   const code = language ?? "en"
-  if ((LANGUAGES as ReadonlyArray<string>).includes(code)) return Effect.succeed(code)
+  if ((languageCodes as ReadonlyArray<string>).includes(code)) return Effect.succeed(code)
   const detail = `this model does not know the language "${code.slice(0, 16)}"`
   return Effect.fail(new EngineError({ reason: "InvalidInput", field: "language", detail }))
 }
@@ -102,7 +102,7 @@ const transcribe = Effect.fnUntraced(function* (
   if (consumedSamples < model.features.hopSamples) return end
   const { tokens, avgLogprob } = yield* decode(loaded, request, request.samples.subarray(0, consumedSamples))
   const texts = new SegmentTexts(model.bytesOf, language, request.previousTokens)
-  const text = texts.next(tokens).replace(STRAY_START, isUnspaced(language) ? "" : " ")
+  const text = texts.next(tokens).replace(strayStart, isUnspaced(language) ? "" : " ")
   const ended = { ...end, previousTokens: heldTokens(model.bytesOf, [...request.previousTokens, ...tokens]) }
   if (text.trim() === "") return ended
   const seconds = consumedSamples / rateHz
@@ -122,7 +122,7 @@ const transcribe = Effect.fnUntraced(function* (
 })
 
 /** Spaces and punctuation that the model sometimes begins with. */
-const STRAY_START = /^[\s.,!?]+/u
+const strayStart = /^[\s.,!?]+/u
 
 const acquire = Effect.fnUntraced(function* (
   spec: EngineSpec,
@@ -147,9 +147,9 @@ const acquire = Effect.fnUntraced(function* (
     facts: {
       slots: options.slots,
       windowSeconds: model.pieceSeconds,
-      languages: LANGUAGES,
+      languages: languageCodes,
       detectsLanguage: false,
-      summary: `cohere transcribe, ${decoder.layers} decoder layers, ${LANGUAGES.length} languages`,
+      summary: `cohere transcribe, ${decoder.layers} decoder layers, ${languageCodes.length} languages`,
     },
     transcribe: (request, out) => transcribe(loaded, request, out),
   }

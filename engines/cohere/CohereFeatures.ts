@@ -31,8 +31,8 @@ export interface CohereFeatures {
   readonly compute: (samples: Float32Array) => Features
 }
 
-const LOG_GUARD = 2 ** -24
-const DEVIATION_GUARD = 1e-5
+const logGuard = 2 ** -24
+const deviationGuard = 1e-5
 
 export const make = (options: CohereFeatureOptions): Effect.Effect<CohereFeatures, never, Scope.Scope> =>
   Effect.map(RealFft.make(options.fftSize), (fft) => {
@@ -86,7 +86,7 @@ const logMel = (
     filters.forEach(({ firstBin, weights }, mel) => {
       let sum = 0
       for (let i = 0; i < weights.length; i++) sum += weights[i]! * power[firstBin + i]!
-      values[frame * melBins + mel] = Math.log(sum + LOG_GUARD)
+      values[frame * melBins + mel] = Math.log(sum + logGuard)
     })
   }
   return values
@@ -101,7 +101,7 @@ const normalise = (values: Float32Array, validFrames: number, melBins: number): 
     let squares = 0
     for (let frame = 0; frame < validFrames; frame++) squares += (values[frame * melBins + mel]! - mean) ** 2
     // The deviation of a single frame is undefined.
-    const deviation = Math.sqrt(squares / Math.max(1, validFrames - 1)) + DEVIATION_GUARD
+    const deviation = Math.sqrt(squares / Math.max(1, validFrames - 1)) + deviationGuard
     for (let frame = 0; frame < validFrames; frame++) {
       values[frame * melBins + mel] = (values[frame * melBins + mel]! - mean) / deviation
     }

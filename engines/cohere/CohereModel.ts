@@ -13,7 +13,7 @@ import { type BytesOf, bytesOfTokens } from "../shared/listening/TokenText.ts"
 import type { CohereFeatureOptions } from "./CohereFeatures.ts"
 
 /** The languages that the model was trained on; the vocabulary has tokens for many more. */
-export const LANGUAGES = [
+export const languageCodes = [
   "ar",
   "de",
   "el",
@@ -85,7 +85,7 @@ export const readModel = Effect.fnUntraced(function* (spec: EngineSpec) {
   })
   // All tokens are resolved by their text here, so that a missing one fails the load and not a request.
   const ids = new Map<string, number>()
-  const needed = LANGUAGES.flatMap((language) => [
+  const needed = languageCodes.flatMap((language) => [
     ...promptNames(language, true),
     ...promptNames(language, false),
   ])

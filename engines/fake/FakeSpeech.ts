@@ -15,7 +15,7 @@ import { Playout } from "../shared/speech/Playout.ts"
 import { FakeSpeechOptions } from "./Options.ts"
 import { pieceSamples, type SpeechScript, speechScriptOf } from "./SpeechScript.ts"
 
-const RATE_HZ = 24_000
+const sampleRateHz = 24_000
 
 /** Blocks the event loop for ever, like a native call that never returns. */
 const hang = (): never => {
@@ -51,7 +51,7 @@ const synthesize =
       if (script.refuse !== undefined) return yield* invalid(script.refuse, "scripted refusal")
       out.started({ pieces: 1 })
       const priority = request.priority ?? "stream"
-      const playout = yield* Playout.make({ calls, rateHz: RATE_HZ, priority }, out)
+      const playout = yield* Playout.make({ calls, rateHz: sampleRateHz, priority }, out)
       for (let index = 0; ; index++) {
         yield* playout.wanted
         yield* mishap(script, index)
@@ -64,7 +64,7 @@ const synthesize =
       const told = script.claimedMs !== undefined || script.pieceMs > 0 || realTimeFactor === undefined
       return {
         samples,
-        computeMs: told ? script.pieces * pieceMs : (samples * realTimeFactor * 1000) / RATE_HZ,
+        computeMs: told ? script.pieces * pieceMs : (samples * realTimeFactor * 1000) / sampleRateHz,
       }
     })
 
@@ -83,7 +83,7 @@ export const fakeSpeech: EngineDescriptor<"speech"> = {
       kind: "speech",
       facts: {
         slots,
-        rateHz: RATE_HZ,
+        rateHz: sampleRateHz,
         voices,
         languages,
         cloning,

@@ -16,7 +16,7 @@ import { closedSeconds, fakeTranscript, marks } from "./FakeWords.ts"
 import { FakeTranscriptionOptions } from "./Options.ts"
 
 /** The window of the first transcription family, seconds. */
-const WINDOW_SECONDS = 30
+const windowSeconds = 30
 
 /** Blocks the event loop for ever, like a native call that never returns. */
 const hang = (): never => {
@@ -67,7 +67,7 @@ export const fakeTranscription: EngineDescriptor<"transcription"> = {
       kind: "transcription",
       facts: {
         slots,
-        windowSeconds: WINDOW_SECONDS,
+        windowSeconds: windowSeconds,
         closedSeconds: closedSeconds(pieceSeconds),
         languages,
         detectsLanguage: false,

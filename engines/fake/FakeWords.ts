@@ -7,17 +7,17 @@ import { firstPiece } from "../shared/listening/QuietPoint.ts"
 import { interpolatedWords, isUnspaced } from "../shared/listening/Words.ts"
 import { withoutReplacement } from "../shared/text/Utf8Holdback.ts"
 
-const RATE_HZ = 16_000
-const BLOCK = RATE_HZ / 10
+const sampleRateHz = 16_000
+const blockSamples = sampleRateHz / 10
 /** As in the Whisper engine: a shorter rest of a file is skipped. */
-const SHORTEST_REST_SECONDS = 0.25
+const shortestRestSeconds = 0.25
 /** A block whose peak is lower is silence. */
-const QUIET = 0.01
+const quiet = 0.01
 
 /** Sample values that make the engine crash, hang or fail. */
 export const marks = { crash: 31_001 / 32_768, hang: 31_003 / 32_768, fail: 31_005 / 32_768 } as const
 
-export const closedSeconds = (pieceSeconds: number): number => pieceSeconds + SHORTEST_REST_SECONDS
+export const closedSeconds = (pieceSeconds: number): number => pieceSeconds + shortestRestSeconds
 
 const mix = (state: number, value: number): number => (Math.imul(state ^ value, 0x01000193) + 0x9e37) >>> 0
 
@@ -27,15 +27,15 @@ const hashOf = (samples: Float32Array): number => {
   return hash
 }
 
-const isQuiet = (samples: Float32Array): boolean => samples.every((sample) => Math.abs(sample) < QUIET)
+const isQuiet = (samples: Float32Array): boolean => samples.every((sample) => Math.abs(sample) < quiet)
 
-const CONSONANTS = "bdfgklmnprstvz"
-const VOWELS = "aeiou"
+const consonants = "bdfgklmnprstvz"
+const vowels = "aeiou"
 
 const madeUp = (token: number): string => {
   let word = ""
   for (let i = 0, rest = token; i < 2; i++) {
-    word += CONSONANTS[rest % CONSONANTS.length]! + VOWELS[(rest >>> 8) % VOWELS.length]!
+    word += consonants[rest % consonants.length]! + vowels[(rest >>> 8) % vowels.length]!
     rest = mix(rest, i)
   }
   return word
@@ -62,11 +62,11 @@ export const fakeTranscript = (
   pieceSeconds: number,
   words?: ReadonlyArray<string>,
 ): FakeTranscript => {
-  const maxSamples = Math.floor(pieceSeconds * RATE_HZ)
+  const maxSamples = Math.floor(pieceSeconds * sampleRateHz)
   const options = {
     maxSamples,
     searchSamples: Math.floor(maxSamples / 2),
-    rateHz: RATE_HZ,
+    rateHz: sampleRateHz,
     last: request.last,
   }
   const isCaption = request.caption === true
@@ -76,17 +76,19 @@ export const fakeTranscript = (
   const context = contextOf(request)
   // A third of the longer pieces leave their end to the next window, as a real engine does with an open sentence.
   const pieceHash = hashOf(piece)
-  const partly = !isCaption && pieceHash % 3 === 0 && piece.length > RATE_HZ
-  const consumedSamples = partly ? Math.floor((piece.length * 0.6) / BLOCK) * BLOCK : piece.length
+  const partly = !isCaption && pieceHash % 3 === 0 && piece.length > sampleRateHz
+  const consumedSamples = partly
+    ? Math.floor((piece.length * 0.6) / blockSamples) * blockSamples
+    : piece.length
   const tokens: Array<number> = []
-  for (let at = 0; at < consumedSamples; at += BLOCK) {
-    const block = piece.subarray(at, Math.min(at + BLOCK, consumedSamples))
+  for (let at = 0; at < consumedSamples; at += blockSamples) {
+    const block = piece.subarray(at, Math.min(at + blockSamples, consumedSamples))
     if (isQuiet(block)) continue
-    const after = piece.subarray(at + BLOCK, at + BLOCK + BLOCK / 4)
+    const after = piece.subarray(at + blockSamples, at + blockSamples + blockSamples / 4)
     tokens.push(mix(mix(hashOf(block), hashOf(after)), context) % 1_000_003)
   }
   const rest = request.samples.length - consumedSamples
-  const swallowed = request.last && rest < SHORTEST_REST_SECONDS * RATE_HZ
+  const swallowed = request.last && rest < shortestRestSeconds * sampleRateHz
   const language = request.language ?? "en"
   const wordOf = (token: number): string =>
     words === undefined ? madeUp(token) : words[token % words.length]!
@@ -97,7 +99,7 @@ export const fakeTranscript = (
       .join("")
       .toWellFormed(),
   )
-  const end = consumedSamples / RATE_HZ
+  const end = consumedSamples / sampleRateHz
   const segment: Segment = {
     start: 0,
     end,

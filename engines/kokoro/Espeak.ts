@@ -15,14 +15,13 @@ export type Phonemizer<Voice extends string> = (clause: string, voice: Voice) =>
  * eSpeak drops the end of a word above about 160 bytes (measured: 4096 letters gave 970 symbols), so longer words
  * are split into parts of this many characters.
  */
-const MAX_WORD = 40
+const maxWord = 40
 
 export const splitLongWords = (clause: string): string =>
   clause.replace(/[^\s-]{41,}/gu, (word) => {
     const letters = [...word]
     const parts: Array<string> = []
-    for (let at = 0; at < letters.length; at += MAX_WORD)
-      parts.push(letters.slice(at, at + MAX_WORD).join(""))
+    for (let at = 0; at < letters.length; at += maxWord) parts.push(letters.slice(at, at + maxWord).join(""))
     return parts.join(" ")
   })
 

@@ -12,7 +12,7 @@ import { chooseThreads } from "../shared/onnx/ThreadProbe.ts"
 import * as KokoroGraph from "../shared/speech/SpeechGraph.ts"
 import { loadSymbols } from "../shared/speech/Symbols.ts"
 import { checkedSpeed, invalidInput, priorityOf, type Speaker, speak } from "../shared/speech/Utterance.ts"
-import { constantStyle, loadVoices, STYLE_SIZE, type VoiceStyle } from "../shared/speech/VoiceStyles.ts"
+import { constantStyle, loadVoices, styleSize, type VoiceStyle } from "../shared/speech/VoiceStyles.ts"
 import type { Fragment } from "../shared/speech/WordSymbols.ts"
 import { cleanText } from "../shared/text/CleanText.ts"
 import { englishText } from "../shared/text/EnglishText.ts"
@@ -46,15 +46,15 @@ export const warmUp = (
   fragments: AsyncIterable<Fragment>,
   style: VoiceStyle,
 ): Effect.Effect<number, EngineError> =>
-  speak(speaker, { fragments, style: Effect.succeed(style), speed: 1, priority: "batch" }, DISCARD).pipe(
+  speak(speaker, { fragments, style: Effect.succeed(style), speed: 1, priority: "batch" }, discard).pipe(
     Effect.mapError((error) => loadFailed("model", `first words: ${error.detail}`)),
     Effect.map(({ computeMs, samples }) => computeMs / samplesToMs(samples, speaker.rateHz)),
   )
 
-export const WARM_UP =
+export const warmUpText =
   "Any voice that you can lend me, I will use. The quick brown fox jumps over the lazy dog."
 
-const DISCARD: Outlet<"speech"> = {
+const discard: Outlet<"speech"> = {
   started: () => {},
   push: () => {},
   paused: () => false,
@@ -82,8 +82,8 @@ const acquire = (spec: EngineSpec) =>
     const warm = (british: boolean) =>
       warmUp(
         speaker,
-        englishFragments(WARM_UP, british, phonemes),
-        constantStyle(new Float32Array(STYLE_SIZE)),
+        englishFragments(warmUpText, british, phonemes),
+        constantStyle(new Float32Array(styleSize)),
       )
     yield* warm(true)
     const realTimeFactor = yield* warm(false)

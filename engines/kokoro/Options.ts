@@ -8,7 +8,7 @@ import { executionProvider } from "../shared/onnx/ExecutionProvider.ts"
  * A call takes about 0.2 ms a symbol with the demonstration model on one idle core, 0.7 ms on a busy one: 200
  * symbols stay below 150 ms, and contain two or three sentences, which keeps the intonation of a paragraph.
  */
-const DEFAULT_MAX_SYMBOLS = 200
+const defaultMaxSymbols = 200
 
 const optional = <S extends Schema.Top>(schema: S, value: S["Type"]) =>
   schema.pipe(Schema.withDecodingDefaultTypeKey(Effect.succeed(value)))
@@ -23,10 +23,7 @@ export const SpeechOptions = Schema.Struct({
   /** Sample rate of the graph's output, Hz. */
   rateHz: optional(Schema.Int.check(Schema.isBetween({ minimum: 8000, maximum: 48_000 })), 24_000),
   /** Most symbols of a piece: smaller is fairer between requests, larger keeps more intonation. */
-  maxSymbols: optional(
-    Schema.Int.check(Schema.isBetween({ minimum: 20, maximum: 510 })),
-    DEFAULT_MAX_SYMBOLS,
-  ),
+  maxSymbols: optional(Schema.Int.check(Schema.isBetween({ minimum: 20, maximum: 510 })), defaultMaxSymbols),
   /** Preset voices to load; if absent, every file of the folder whose accent the front end supports. */
   voices: Schema.optionalKey(Schema.Array(Schema.String.check(Schema.isPattern(/^[\w-]+$/)))),
 })

@@ -23,17 +23,17 @@ export interface OpenEncoder {
 const problem = (detail: string) => new EngineError({ reason: "LoadFailed", field: "encoder", detail })
 
 /** Frames of the trial: enough for both convolutions. */
-const TRIAL_FRAMES = 64
+const trialFrames = 64
 
 /** Runs the changed graph on less than a window and checks the shape of its output. */
 const trial = Effect.fnUntraced(function* (encoder: OnnxSession.OnnxSession, model: WhisperModel) {
   const { type } = yield* OnnxSession.inputNamed(encoder, ["input_features"])
   const { melBins } = model.features
-  const features = numeric(type, new Float32Array(melBins * TRIAL_FRAMES), [1, melBins, TRIAL_FRAMES])
+  const features = numeric(type, new Float32Array(melBins * trialFrames), [1, melBins, trialFrames])
   if (features === undefined) return yield* problem(`it takes ${type}`)
   const outputs = yield* encoder.run({ input_features: features }, ["last_hidden_state"])
   const hidden = outputs.last_hidden_state
-  const wanted = [1, TRIAL_FRAMES / framesPerPosition(model), model.width]
+  const wanted = [1, trialFrames / framesPerPosition(model), model.width]
   if (hidden === undefined || wanted.some((dim, axis) => hidden.dims[axis] !== dim)) {
     return yield* problem(`it gives [${hidden?.dims.join(", ")}] instead of [${wanted.join(", ")}]`)
   }
@@ -77,13 +77,13 @@ export const openEncoder = Effect.fnUntraced(function* (
  * Longest audio of a caption in seconds; a longer open piece is captioned in parts. A compromise: the encoder's work grows
  * with the length, and words at the edge of a part are transcribed without what follows.
  */
-const CAPTION_SECONDS = 8
+const captionSeconds = 8
 
 /** Tokens of four seconds of fast speech that a caption repeats, and new tokens of one more second. */
-const REPEATED_TOKENS = 16
-const NEW_TOKENS = 5
+const repeatedTokens = 16
+const newTokens = 5
 /** Tokens of a whole window of speech: three a second. */
-const WINDOW_TOKENS = 90
+const windowTokens = 90
 
 const timed = <A, E>(work: Effect.Effect<A, E>) =>
   Effect.gen(function* () {
@@ -100,7 +100,7 @@ export const captionCost = Effect.fnUntraced(function* (
   loaded: LoadedWhisper,
 ): Effect.fn.Return<CaptionFacts, EngineError> {
   const { decoder, model } = loaded
-  const seconds = CAPTION_SECONDS / 2
+  const seconds = captionSeconds / 2
   const samples = new Float32Array(seconds * model.features.rateHz)
   const [hidden, encoderMs] = yield* timed(encode(loaded, samples, { caption: true }))
   const prompt = promptOf(model, {
@@ -110,12 +110,12 @@ export const captionCost = Effect.fnUntraced(function* (
     seconds,
   })
   // Arbitrary text.
-  const tokens = [...prompt.tokens, ...Array.from({ length: REPEATED_TOKENS }, (_, i) => i)]
+  const tokens = [...prompt.tokens, ...Array.from({ length: repeatedTokens }, (_, i) => i)]
   const [first, firstMs] = yield* timed(decoder.first(tokens, hidden))
   let { state } = first
   const [, newMs] = yield* timed(
     Effect.gen(function* () {
-      for (let i = 0; i < NEW_TOKENS; i++) {
+      for (let i = 0; i < newTokens; i++) {
         const next = yield* decoder.next([i], state, hidden)
         if (state !== first.state) decoder.release(state)
         next.forget()
@@ -127,8 +127,8 @@ export const captionCost = Effect.fnUntraced(function* (
   decoder.end(first)
   const share = framesOf(model) / captionFrames(model, samples.length)
   return {
-    seconds: CAPTION_SECONDS,
+    seconds: captionSeconds,
     captionMs: encoderMs + firstMs + newMs,
-    windowMs: share * encoderMs + firstMs + (newMs * WINDOW_TOKENS) / NEW_TOKENS,
+    windowMs: share * encoderMs + firstMs + (newMs * windowTokens) / newTokens,
   }
 })

@@ -37,11 +37,11 @@ export interface DecoderGraph {
 }
 
 /** Only exports made with transformers 4.43 to 4.45 declare `cache_position`. */
-const INPUTS = ["input_ids", "use_cache_branch", "encoder_hidden_states", "cache_position"]
+const inputs = ["input_ids", "use_cache_branch", "encoder_hidden_states", "cache_position"]
 
 export const make = Effect.fnUntraced(function* (session: OnnxSession, gate: Semaphore.Semaphore) {
   yield* requireInputs(session, ["input_ids", "use_cache_branch"])
-  const cache = yield* discover(session, INPUTS)
+  const cache = yield* discover(session, inputs)
   const firstOutputs = ["logits", ...cache.allOutputs]
   const nextOutputs = ["logits", ...cache.growingOutputs]
   const takesHidden = session.inputs.has("encoder_hidden_states")

@@ -15,18 +15,18 @@ import { restrict } from "./WhisperWindow.ts"
  * A draft attends to every second encoder output: neighbours, 20 ms apart, are nearly equal (in the demonstration model
  * exactly equal), and half of them halve the cost of attention.
  */
-const FRAME_STRIDE = 2
+const frameStride = 2
 
 /** Encoder outputs [1, n, width] as one [rows, longest, width]. A shorter one is padded with its last frame, which is silent. */
 const stacked = (hiddens: ReadonlyArray<Tensor>): Tensor => {
   const width = hiddens[0]!.dims[2]!
-  const longest = Math.ceil(Math.max(...hiddens.map(({ dims }) => dims[1]!)) / FRAME_STRIDE)
+  const longest = Math.ceil(Math.max(...hiddens.map(({ dims }) => dims[1]!)) / frameStride)
   const all = new Float32Array(hiddens.length * longest * width)
   hiddens.forEach((hidden, row) => {
     const frames = toFloat32(hidden)
     const last = frames.length - width
     for (let i = 0; i < longest; i++) {
-      const from = Math.min(i * FRAME_STRIDE * width, last)
+      const from = Math.min(i * frameStride * width, last)
       all.set(frames.subarray(from, from + width), (row * longest + i) * width)
     }
   })
@@ -72,12 +72,12 @@ export const draftsOf = Effect.fnUntraced(function* (
 })
 
 /** Arbitrary tokens that reveal whether a graph masks later tokens from earlier ones. */
-const PROBE = [4, 3, 2, 1]
+const probe = [4, 3, 2, 1]
 /** Share of the largest logit. A graph without a mask was off by 2 to 5 % (measured); rounding is about 1e-6. */
-const PROBE_TOLERANCE = 1e-3
+const probeTolerance = 1e-3
 
 const agree = (a: Float32Array, b: Float32Array): boolean => {
-  const allowed = PROBE_TOLERANCE * b.reduce((max, logit) => Math.max(max, Math.abs(logit)), 0)
+  const allowed = probeTolerance * b.reduce((max, logit) => Math.max(max, Math.abs(logit)), 0)
   return a.every((logit, at) => Math.abs(logit - b[at]!) <= allowed)
 }
 
@@ -94,14 +94,14 @@ export const takesDrafts = (model: WhisperModel, graph: DecoderGraph): Effect.Ef
     const both = new Tensor("float32", frames, [2, 8, model.width])
     const prompt = [model.startOfTranscript]
     const beside = yield* graph.first(prompt, both)
-    const besideNext = yield* graph.next([PROBE[0]!, PROBE[0]!], beside.state, both)
+    const besideNext = yield* graph.next([probe[0]!, probe[0]!], beside.state, both)
     for (const row of [0, 1]) {
       const hidden = hiddenOf(row)
       const first = yield* graph.first(prompt, hidden)
-      const together = yield* graph.next(PROBE, first.state, hidden)
+      const together = yield* graph.next(probe, first.state, hidden)
       if (!agree(beside.row(row), first.row(0)) || !agree(besideNext.row(row), together.row(0))) return false
       let { state } = first
-      for (const [i, token] of PROBE.entries()) {
+      for (const [i, token] of probe.entries()) {
         const alone = yield* graph.next([token], state, hidden)
         if (!agree(together.row(i), alone.row(0))) return false
         state = alone.state

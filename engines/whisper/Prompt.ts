@@ -25,22 +25,22 @@ export interface PromptRequest {
  * Byte alphabets: speech has at most 24 characters a second (measured on the demonstration model's training
  * texts), and each segment adds two timestamps; 30 for the shortest clips.
  */
-const BYTES_PER_SECOND = 24
-const BYTES_SPARE = 30
+const bytesPerSecond = 24
+const bytesSpare = 30
 
 /**
  * Most tokens a second of a caption in merged vocabularies, so that a repetition loop ends soon. Fast English has 6 tokens
  * a second; scripts that the vocabulary spells in bytes take several times as many. A guess.
  */
-const CAPTION_TOKENS_PER_SECOND = 16
-const CAPTION_TOKENS_SPARE = 8
+const captionTokensPerSecond = 16
+const captionTokensSpare = 8
 
 /** Half the context, 224 tokens of 448, for merged vocabularies: the reference decoder's limit. */
 const sampleTokens = (model: WhisperModel, { caption, seconds }: PromptRequest): number => {
-  if (model.byteTokens) return Math.ceil(BYTES_PER_SECOND * seconds) + BYTES_SPARE
+  if (model.byteTokens) return Math.ceil(bytesPerSecond * seconds) + bytesSpare
   const most = Math.floor(model.targetPositions / 2)
   if (caption !== true) return most
-  return Math.min(most, Math.ceil(CAPTION_TOKENS_PER_SECOND * seconds) + CAPTION_TOKENS_SPARE)
+  return Math.min(most, Math.ceil(captionTokensPerSecond * seconds) + captionTokensSpare)
 }
 
 export const promptOf = (model: WhisperModel, request: PromptRequest): Prompt => {
@@ -66,17 +66,17 @@ export const promptOf = (model: WhisperModel, request: PromptRequest): Prompt =>
  * Byte alphabets: the demonstration model was trained with up to 200 bytes of earlier text, and its word error rate
  * triples with more (measured).
  */
-const BYTES_OF_CONDITIONING = 200
+const bytesOfConditioning = 200
 
 /** Most tokens of earlier text in front of a window: half the context minus one, 223 of 448. */
 export const conditioningLimit = (model: WhisperModel): number =>
-  model.byteTokens ? BYTES_OF_CONDITIONING : Math.floor(model.targetPositions / 2) - 1
+  model.byteTokens ? bytesOfConditioning : Math.floor(model.targetPositions / 2) - 1
 
 /**
  * Tokens of earlier text in front of a caption: one or two sentences. Each adds a row of the vocabulary's width, and
  * 223 cost more than a caption of a few seconds (measured at base shape).
  */
-const CAPTION_CONDITIONING = 32
+const captionConditioning = 32
 
 /** The last tokens of the conditioning, so many that the output still has space. */
 const conditioningTail = (
@@ -85,16 +85,16 @@ const conditioningTail = (
   startLength: number,
 ): ReadonlyArray<number> => {
   const free = model.targetPositions - startLength - 1 - sampleTokens(model, request)
-  const limit = request.caption === true ? CAPTION_CONDITIONING : conditioningLimit(model)
+  const limit = request.caption === true ? captionConditioning : conditioningLimit(model)
   const most = Math.max(0, Math.min(limit, free))
   return most === 0 ? [] : request.conditioning.slice(-most)
 }
 
 /** Characters of a request's prompt that are tokenized: many more than 223 tokens can hold. */
-const PROMPT_CHARACTERS = 4096
+const promptCharacters = 4096
 
 /** A request's context hint as tokens. The leading space follows the published rule. */
 export const encodeHint = (model: WhisperModel, hint: string): ReadonlyArray<number> => {
-  const text = hint.trim().slice(-PROMPT_CHARACTERS)
+  const text = hint.trim().slice(-promptCharacters)
   return text === "" ? [] : model.encode(` ${text}`)
 }

@@ -2,11 +2,11 @@
 // wrong guess costs time and nothing else. Pure.
 
 /** Tokens of one guess. With the demonstration model 16 tokens cost twice as much as one (measured), and most are right. */
-const LONGEST_GUESS = 24
+const longestGuess = 24
 /** Tokens of a guess after a difference, until as many tokens in a row have agreed again. */
-const CAREFUL_GUESS = 4
+const carefulGuess = 4
 /** Tokens searched before and after the expected place, when the text gained or lost tokens. A guess: a word. */
-const REACH = 8
+const reach = 8
 
 export class Rereading {
   readonly #draft: ReadonlyArray<number>
@@ -14,7 +14,7 @@ export class Rereading {
   /** Index of the draft's next token. */
   #at = 0
   /** Number of tokens in a row that agreed. */
-  #agreed = CAREFUL_GUESS
+  #agreed = carefulGuess
   #previous = -1
 
   constructor(draft: ReadonlyArray<number>, timestampBegin: number) {
@@ -24,7 +24,7 @@ export class Rereading {
 
   /** The tokens that probably follow. */
   guess(): ReadonlyArray<number> {
-    const length = this.#agreed < CAREFUL_GUESS ? CAREFUL_GUESS : LONGEST_GUESS
+    const length = this.#agreed < carefulGuess ? carefulGuess : longestGuess
     return this.#draft.slice(this.#at, this.#at + length)
   }
 
@@ -47,7 +47,7 @@ export class Rereading {
 
   /** The nearest index where the draft has the last two tokens too; the present index if there is none. */
   #again(token: number): number {
-    for (let off = 0; off <= REACH; off++) {
+    for (let off = 0; off <= reach; off++) {
       for (const at of [this.#at + off, this.#at - off]) {
         if (at > 0 && this.#draft[at] === token && this.#draft[at - 1] === this.#previous) return at
       }

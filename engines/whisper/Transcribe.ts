@@ -71,14 +71,14 @@ const decodeWindow = Effect.fnUntraced(function* (
 })
 
 /** A shorter rest of a file is not transcribed: it is shorter than a spoken word. A guess. */
-const SHORTEST_REST_SECONDS = 0.25
+const shortestRestSeconds = 0.25
 
 /** A window with more samples than this is cut inside its own audio; no short rest is added to its piece. */
 export const closedSamples = ({
   model,
   pieceSamples,
 }: Pick<LoadedWhisper, "model" | "pieceSamples">): number =>
-  (pieceSamples ?? model.windowSamples) + SHORTEST_REST_SECONDS * model.features.rateHz
+  (pieceSamples ?? model.windowSamples) + shortestRestSeconds * model.features.rateHz
 
 const consumedOf = (
   loaded: LoadedWhisper,
@@ -89,7 +89,7 @@ const consumedOf = (
   const { rateHz } = loaded.model.features
   const consumed = at + Math.min(samples.length, Math.max(1, Math.round(seconds * rateHz)))
   const rest = request.samples.length - consumed
-  return request.last && rest < SHORTEST_REST_SECONDS * rateHz ? request.samples.length : consumed
+  return request.last && rest < shortestRestSeconds * rateHz ? request.samples.length : consumed
 }
 
 /** The audio of one decoding, and its expected tokens. */
@@ -132,7 +132,7 @@ const piecesOf = Effect.fnUntraced(function* (
   while (cuts.length < loaded.piecesTogether) {
     const { at, samples } = cuts.at(-1)!
     const rest = request.samples.subarray(at + samples.length)
-    const nothing = request.last && rest.length < SHORTEST_REST_SECONDS * loaded.model.features.rateHz
+    const nothing = request.last && rest.length < shortestRestSeconds * loaded.model.features.rateHz
     if (nothing || (!request.last && rest.length <= closed)) break
     cuts.push({ at: at + samples.length, samples: pieceOf(loaded, rest, request.last) })
   }
@@ -209,7 +209,7 @@ const transcribePiece = Effect.fnUntraced(function* (
   return {
     consumedSamples,
     previousTokens:
-      temperature > Fallback.CONDITIONING_TEMPERATURE_LIMIT
+      temperature > Fallback.conditioningTemperatureLimit
         ? []
         : [...conditioning, ...spoken].slice(-conditioningLimit(model)),
     tokens,

@@ -8,22 +8,22 @@ import type { LoadedWhisper } from "./LoadedWhisper.ts"
 import type { WhisperModel } from "./WhisperModel.ts"
 
 /** Frames of padding after short audio for `variableLength` encoders; the demonstration model was measured with it. */
-const TAIL_FRAMES = 20
+const tailFrames = 20
 /** Such encoders downsample by four. */
-const FRAME_MULTIPLE = 4
+const frameMultiple = 4
 
 /**
  * Frames of silence after a caption's audio if the published weights get less than a window: 1 s. A guess: they were
  * trained with silence up to 30 s.
  */
-const CAPTION_TAIL_FRAMES = 100
+const captionTailFrames = 100
 /** Mel frames. Lengths of captions are rounded up to a multiple of this: 32 encoder outputs. */
-const CAPTION_MULTIPLE = 64
+const captionMultiple = 64
 
 /** Mel frames of a caption with this many samples, at most those of a whole window. */
 export const captionFrames = ({ features, windowSamples }: WhisperModel, samples: number): number => {
-  const needed = Math.ceil(samples / features.hopSamples) + CAPTION_TAIL_FRAMES
-  const rounded = Math.ceil(needed / CAPTION_MULTIPLE) * CAPTION_MULTIPLE
+  const needed = Math.ceil(samples / features.hopSamples) + captionTailFrames
+  const rounded = Math.ceil(needed / captionMultiple) * captionMultiple
   return Math.min(windowSamples / features.hopSamples, rounded)
 }
 
@@ -32,19 +32,19 @@ const framesFor = (loaded: LoadedWhisper, samples: number, caption: boolean): nu
   const all = loaded.model.windowSamples / hopSamples
   if (caption && loaded.shortAudio) return captionFrames(loaded.model, samples)
   if (!loaded.variableLength) return all
-  const needed = Math.ceil(samples / hopSamples) + TAIL_FRAMES
-  return Math.min(all, Math.ceil(needed / FRAME_MULTIPLE) * FRAME_MULTIPLE)
+  const needed = Math.ceil(samples / hopSamples) + tailFrames
+  return Math.min(all, Math.ceil(needed / frameMultiple) * frameMultiple)
 }
 
 /** Seconds before the end of the longest piece in which a quiet place is searched. */
-const SEARCH_SECONDS = 5
+const searchSeconds = 5
 
 /** The part of a window that one call decodes. */
 export const pieceOf = (loaded: LoadedWhisper, window: Float32Array, last: boolean): Float32Array => {
   const { rateHz } = loaded.model.features
   const samples = window.subarray(0, loaded.model.windowSamples)
   if (loaded.pieceSamples === undefined) return samples
-  const searchSamples = SEARCH_SECONDS * rateHz
+  const searchSamples = searchSeconds * rateHz
   const whole = last && window.length === samples.length
   const options = { maxSamples: loaded.pieceSamples, searchSamples, rateHz, last: whole }
   return samples.subarray(0, firstPiece(samples, options))

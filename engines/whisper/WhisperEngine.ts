@@ -29,7 +29,7 @@ import { closedSamples, transcribe } from "./Transcribe.ts"
 import { readModel, type WhisperModel } from "./WhisperModel.ts"
 
 /** Windows of a file that are drafted side by side, if the place of a later window does not depend on earlier text. */
-const PIECES_TOGETHER = 6
+const mostPiecesTogether = 6
 
 /** Shape [batch, mel bins, frames]; a symbolic dimension accepts any size. */
 const checkEncoder = (
@@ -84,7 +84,7 @@ const acquire = Effect.fnUntraced(function* (
   const melMemory = new MelMemory()
   const parts = { model, encoder, decoder, mel, melMemory, gate }
   const drafts = pieceSamples !== undefined && (yield* takesDrafts(model, decoder))
-  const piecesTogether = drafts ? PIECES_TOGETHER : 1
+  const piecesTogether = drafts ? mostPiecesTogether : 1
   const loaded: LoadedWhisper = {
     ...parts,
     variableLength,
@@ -103,7 +103,7 @@ const acquire = Effect.fnUntraced(function* (
       slots: options.slots,
       windowSeconds: model.windowSamples / model.features.rateHz,
       ...(pieceSeconds === undefined ? {} : { closedSeconds: closedSamples(loaded) / model.features.rateHz }),
-      ...(drafts ? { togetherSeconds: PIECES_TOGETHER * pieceSeconds! } : {}),
+      ...(drafts ? { togetherSeconds: mostPiecesTogether * pieceSeconds! } : {}),
       ...(captions === undefined ? {} : { captions }),
       languages,
       detectsLanguage: own.length > 1,

@@ -39,7 +39,7 @@ export interface Attempt {
 }
 
 /** Seed of the first attempt; fixed, so that the same audio always gives the same text. */
-const SEED = 0x5eed
+const seed = 0x5eed
 
 export const readPrompt = Effect.fnUntraced(function* (
   model: WhisperModel,
@@ -81,7 +81,7 @@ export const attempt = Effect.fnUntraced(function* (
   temperature: number,
 ): Effect.fn.Return<Attempt, EngineError> {
   const { prompt, hidden, draft, output } = read
-  const random = seededRandom(SEED + Math.round(temperature * 1000))
+  const random = seededRandom(seed + Math.round(temperature * 1000))
   const tokens: Array<number> = []
   let sum = 0
   const take = (row: Float32Array): number => {

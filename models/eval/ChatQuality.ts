@@ -33,7 +33,7 @@ const fillers: ReadonlyArray<readonly [string, string]> = [
   ["What color is the sky?", "The sky is blue."],
   ["Tell me a story.", "Once upon a time there was a brave fox named Tom. Tom lived near a river. The end."],
 ]
-const ROUNDS = 75
+const rounds = 75
 
 /** Mentions a name, then the fillers, then asks for a capital and for the name. */
 const afterLongChat = Effect.fnUntraced(function* (model: TextEngine) {
@@ -41,7 +41,7 @@ const afterLongChat = Effect.fnUntraced(function* (model: TextEngine) {
     { role: "user", content: "My name is Anna." },
     { role: "assistant", content: "Nice to meet you, Anna!" },
   ]
-  for (let round = 0; round < ROUNDS; round++) {
+  for (let round = 0; round < rounds; round++) {
     const [question, reply] = fillers[round % fillers.length]!
     messages.push({ role: "user", content: question }, { role: "assistant", content: reply })
   }

@@ -51,11 +51,11 @@ export const rubricGroups: Readonly<Record<string, string>> = {
 }
 
 /** Characters of markup that no answer in plain text needs, and what a tokenizer writes for broken text. */
-export const MARKUP = /[<>{}|[\]_\\�]/
-export const PIRATE = /\b(arr|ahoy|yo ho|matey)\b/i
-const MOST_TOKENS = 160
+export const markup = /[<>{}|[\]_\\�]/
+export const pirate = /\b(arr|ahoy|yo ho|matey)\b/i
+const mostTokens = 160
 /** Of a string in JSON, in characters. */
-const SHORT = 40
+const short = 40
 
 const stringsOf = (value: unknown): ReadonlyArray<string> =>
   typeof value === "string"
@@ -78,7 +78,7 @@ const formFault = (text: string): string | undefined => {
   if (value === undefined) return "no JSON"
   const strings = stringsOf(value)
   if (strings.some((one) => one.trim() === "")) return "empty value"
-  return strings.some((one) => one.length > SHORT) ? "long value" : undefined
+  return strings.some((one) => one.length > short) ? "long value" : undefined
 }
 
 /** A sentence that is said twice, if there is one. */
@@ -95,9 +95,9 @@ export const faultOf = (
 ): string | undefined => {
   if (!ended) return "does not end"
   if (schema !== undefined) return formFault(text)
-  if (MARKUP.test(text)) return "markup"
+  if (markup.test(text)) return "markup"
   if (!/[.!?"]$/.test(text)) return "incomplete"
-  if (PIRATE.test(text) && !/pirate/i.test(system ?? "")) return "pirate"
+  if (pirate.test(text) && !/pirate/i.test(system ?? "")) return "pirate"
   if (repeated(text) !== undefined) return "repeats itself"
   const rule = want.startsWith("/") ? want.slice(1) : rubric.rules[want]
   if (rule === undefined) return `no rule ${want}`
@@ -117,7 +117,7 @@ const reply = Effect.fnUntraced(function* (
   more: Pick<GenerateRequest, "format" | "tools">,
 ) {
   const out = collector<TextDelta>()
-  const request = { prompt: { turns }, maxTokens: MOST_TOKENS, sampling: greedy, stop: [], ...more }
+  const request = { prompt: { turns }, maxTokens: mostTokens, sampling: greedy, stop: [], ...more }
   const { finishReason } = yield* model.generate(request, out)
   return { ended: finishReason === "stop", text: out.units.map(({ text }) => text).join("") }
 })

@@ -11,9 +11,9 @@ interface Sum {
   readonly result: number
 }
 
-const SEED = 8
+const seed = 8
 /** The largest number in a sum or difference. */
-const MOST = 100
+const largestNumber = 100
 
 const drawn = (random: RandomNumbers, most: number): number =>
   Math.min(most, Math.floor(random.next() * (most + 1)))
@@ -25,7 +25,7 @@ const wordings: ReadonlyArray<(written: string) => string> = [
 ]
 
 const questions = (count: number, make: (random: RandomNumbers) => { written: string; result: number }) => {
-  const random = new RandomNumbers(SEED)
+  const random = new RandomNumbers(seed)
   return Array.from({ length: count }, (_, n): Sum => {
     const { result, written } = make(random)
     return { question: wordings[n % wordings.length]!(written), result }
@@ -34,11 +34,11 @@ const questions = (count: number, make: (random: RandomNumbers) => { written: st
 
 /** Two numbers up to 100, drawn evenly. */
 const additions = questions(500, (random) => {
-  const [a, b] = [drawn(random, MOST), drawn(random, MOST)]
+  const [a, b] = [drawn(random, largestNumber), drawn(random, largestNumber)]
   return { written: random.next() < 0.5 ? `${a} + ${b}` : `${a} plus ${b}`, result: a + b }
 })
 const differences = questions(200, (random) => {
-  const [a, b] = [drawn(random, MOST), drawn(random, MOST)]
+  const [a, b] = [drawn(random, largestNumber), drawn(random, largestNumber)]
   const [more, less] = [Math.max(a, b), Math.min(a, b)]
   return { written: random.next() < 0.5 ? `${more} - ${less}` : `${more} minus ${less}`, result: more - less }
 })

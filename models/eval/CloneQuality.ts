@@ -1,18 +1,12 @@
 // Measures whether a cloned voice resembles its reference: it should be nearer to it in pitch and timbre than to the other
 // references and to the presets. The speakers are synthetic and were not part of the style encoder's training.
 import { Effect } from "effect"
-import { SPEECH_RATE_HZ } from "#domain/audio/Audio.ts"
+import { speechRateHz } from "#domain/audio/Audio.ts"
 import { encoderAudio } from "#engines/shared/speech/ReferenceClip.ts"
 import { atLeast, figure, figureOf, ofEach, type Part } from "#harness/report/Figure.ts"
 import { loadCloner, loadVoices, speak, toTranscriberInput } from "./Engines.ts"
 import { evaluationSet, referenceSamples } from "./EvaluationSet.ts"
-import {
-  PROFILE_RATE_HZ,
-  pitchDistance,
-  profileOf,
-  timbreDistance,
-  type VoiceProfile,
-} from "./VoiceProfile.ts"
+import { pitchDistance, profileOf, profileRateHz, timbreDistance, type VoiceProfile } from "./VoiceProfile.ts"
 
 /** A semitone counts as much as a decibel: both are about the smallest audible difference. A convention of this bench. */
 const distance = (a: VoiceProfile, b: VoiceProfile): number => pitchDistance(a, b) + timbreDistance(a, b)
@@ -23,7 +17,7 @@ export const cloneSections = Effect.gen(function* () {
   const references = yield* Effect.forEach(evaluationSet.references, (reference) =>
     Effect.gen(function* () {
       const clip = yield* referenceSamples(reference)
-      const profile = yield* profileOf(encoderAudio(clip, SPEECH_RATE_HZ, PROFILE_RATE_HZ))
+      const profile = yield* profileOf(encoderAudio(clip, speechRateHz, profileRateHz))
       return { ...reference, clip, profile }
     }),
   )
@@ -32,7 +26,7 @@ export const cloneSections = Effect.gen(function* () {
   )
   const clones = yield* Effect.forEach(references, (own) =>
     Effect.gen(function* () {
-      const voice = { clip: own.clip, rateHz: SPEECH_RATE_HZ, transcript: own.text }
+      const voice = { clip: own.clip, rateHz: speechRateHz, transcript: own.text }
       const { samples } = yield* speak(cloner, text, voice)
       return { own, profile: yield* profileOf(toTranscriberInput(samples)) }
     }),

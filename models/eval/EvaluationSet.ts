@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url"
 import { Effect, Schema } from "effect"
 import { decodeClip } from "#audio/DecodeClip.ts"
 import { Decoder } from "#audio/Decoder.ts"
-import { LISTEN_RATE_HZ, SPEECH_RATE_HZ } from "#domain/audio/Audio.ts"
+import { listenRateHz, speechRateHz } from "#domain/audio/Audio.ts"
 
 const folder = new URL("./", import.meta.url)
 const pathOf = (file: string): string => fileURLToPath(new URL(file, folder))
@@ -52,9 +52,9 @@ const decoded = (file: string, rateHz: number) =>
   decodeClip(pathOf(file), { maxSeconds, rateHz }).pipe(Effect.provide(Decoder.layer()))
 
 /** s16 mono at the sample rate of the transcription model. */
-export const recordingSamples = (recording: Recording) => decoded(recording.file, LISTEN_RATE_HZ)
+export const recordingSamples = (recording: Recording) => decoded(recording.file, listenRateHz)
 /** s16 mono at the sample rate of the voices. */
-export const referenceSamples = (reference: Reference) => decoded(reference.file, SPEECH_RATE_HZ)
+export const referenceSamples = (reference: Reference) => decoded(reference.file, speechRateHz)
 
 /** One chat, and the rule that its last answer must follow. */
 const Prompt = Schema.Struct({

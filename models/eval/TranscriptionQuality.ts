@@ -1,7 +1,7 @@
 // Measures of the built-in transcription model (the ears): word errors by voice and condition, text where there is no speech, errors
 // of segment times, and speed. Uses the product's own engine and the audio of models/eval.
 import { Effect } from "effect"
-import { LISTEN_RATE_HZ, s16ToF32 } from "#domain/audio/Audio.ts"
+import { listenRateHz, s16ToF32 } from "#domain/audio/Audio.ts"
 import type { TranscriptionEngine } from "#engines/protocol/Engine.ts"
 import { type TranscribedText, wordErrorPercent } from "#harness/figures/WordErrors.ts"
 import { atLeast, atMost, figure, figureOf, ofEach, type Part } from "#harness/report/Figure.ts"
@@ -10,7 +10,7 @@ import { loadTranscriber, type Transcript, transcribe } from "./Engines.ts"
 import { evaluationSet, type Recording, recordingSamples } from "./EvaluationSet.ts"
 
 /** Seconds of silence on either side of a sentence that is cut out of its recording. */
-const MARGIN_SECONDS = 0.2
+const marginSeconds = 0.2
 
 interface Sentence extends TranscribedText {
   readonly voice: string
@@ -33,13 +33,13 @@ const conditions: ReadonlyArray<Condition> = [
   clean,
   ["noise, 20 dB", (samples, seed) => withNoise(samples, 20, seed)],
   ["noise, 10 dB", (samples, seed) => withNoise(samples, 10, seed)],
-  ["reverberation of 0.3 s", (samples, seed) => withReverberation(samples, 0.3, LISTEN_RATE_HZ, seed)],
+  ["reverberation of 0.3 s", (samples, seed) => withReverberation(samples, 0.3, listenRateHz, seed)],
 ]
 
 const cut = (samples: Float32Array, start: number, end: number): Float32Array =>
   samples.slice(
-    Math.max(0, Math.round((start - MARGIN_SECONDS) * LISTEN_RATE_HZ)),
-    Math.round((end + MARGIN_SECONDS) * LISTEN_RATE_HZ),
+    Math.max(0, Math.round((start - marginSeconds) * listenRateHz)),
+    Math.round((end + marginSeconds) * listenRateHz),
   )
 
 /** Transcribes every sentence of the material, one by one, under one condition. */
@@ -111,7 +111,7 @@ const wordErrors = Effect.fnUntraced(function* (
 })
 
 const withoutSpeech = Effect.fnUntraced(function* (engine: TranscriptionEngine) {
-  const clips = clipsWithoutSpeech(LISTEN_RATE_HZ)
+  const clips = clipsWithoutSpeech(listenRateHz)
   const results = yield* Effect.forEach(clips, ({ kind, samples }) =>
     Effect.map(transcribe(engine, samples), ({ text }) => ({ kind, empty: text === "" })),
   )
@@ -181,8 +181,8 @@ const times = Effect.fnUntraced(function* (engine: TranscriptionEngine, material
 
 const speed = Effect.fnUntraced(function* (engine: TranscriptionEngine, material: ReadonlyArray<Material>) {
   const seconds = 10
-  const window = (samples: Float32Array) => samples.subarray(0, seconds * LISTEN_RATE_HZ)
-  const long = material.filter(({ samples }) => samples.length >= seconds * LISTEN_RATE_HZ).slice(0, 9)
+  const window = (samples: Float32Array) => samples.subarray(0, seconds * listenRateHz)
+  const long = material.filter(({ samples }) => samples.length >= seconds * listenRateHz).slice(0, 9)
   const computeTimes = yield* Effect.forEach(long, ({ samples }) =>
     Effect.map(transcribe(engine, window(samples)), ({ computeSeconds }) => computeSeconds),
   )

@@ -3,12 +3,12 @@
 import { Effect } from "effect"
 import * as LogMel from "#engines/whisper/features/LogMel.ts"
 
-export const PROFILE_RATE_HZ = 16_000
-const HOP = 160
-const BANDS = 80
+export const profileRateHz = 16_000
+const hop = 160
+const bandCount = 80
 /** Lags of 60 to 400 Hz. */
-const LAGS = { shortest: 40, longest: 266 }
-const FRAME = 640
+const lags = { shortest: 40, longest: 266 }
+const frameSamples = 640
 
 export interface VoiceProfile {
   /** Median over voiced frames. */
@@ -20,7 +20,7 @@ export interface VoiceProfile {
 /** Correlation of a frame with itself `lag` samples later: 1 is periodic. */
 const correlation = (samples: Float32Array, start: number, lag: number): number => {
   let [cross, firstPower, secondPower] = [0, 0, 0]
-  for (let i = start; i < start + FRAME; i += 2) {
+  for (let i = start; i < start + frameSamples; i += 2) {
     const [a, b] = [samples[i]!, samples[i + lag]!]
     cross += a * b
     firstPower += a * a
@@ -62,9 +62,9 @@ interface Voiced {
 const voicedFrames = (samples: Float32Array): ReadonlyArray<Voiced> => {
   const loudest = samples.reduce((most, sample) => Math.max(most, Math.abs(sample)), 0)
   const starts: Array<number> = []
-  for (let at = 0; at + FRAME + LAGS.longest < samples.length; at += 2 * HOP) {
+  for (let at = 0; at + frameSamples + lags.longest < samples.length; at += 2 * hop) {
     let peak = 0
-    for (let i = at; i < at + FRAME; i += 4) peak = Math.max(peak, Math.abs(samples[i]!))
+    for (let i = at; i < at + frameSamples; i += 4) peak = Math.max(peak, Math.abs(samples[i]!))
     if (peak > 0.15 * loudest) starts.push(at)
   }
   const within = (shortest: number, longest: number) =>
@@ -72,30 +72,32 @@ const voicedFrames = (samples: Float32Array): ReadonlyArray<Voiced> => {
       const lag = lagOf(samples, start, shortest, longest)
       return lag === undefined ? [] : [{ start, lag }]
     })
-  const first = medianOf(within(LAGS.shortest, LAGS.longest).map(({ lag }) => lag))
+  const first = medianOf(within(lags.shortest, lags.longest).map(({ lag }) => lag))
   return within(
-    Math.max(LAGS.shortest, Math.floor(first / 1.7)),
-    Math.min(LAGS.longest, Math.ceil(first / 0.6)),
+    Math.max(lags.shortest, Math.floor(first / 1.7)),
+    Math.min(lags.longest, Math.ceil(first / 0.6)),
   )
 }
 
-/** @param samples f32 mono at PROFILE_RATE_HZ */
+/** @param samples f32 mono at profileRateHz */
 export const profileOf = Effect.fnUntraced(function* (samples: Float32Array) {
-  const options = { melBins: BANDS, fftSize: 400, hopSamples: HOP, rateHz: PROFILE_RATE_HZ }
+  const options = { melBins: bandCount, fftSize: 400, hopSamples: hop, rateHz: profileRateHz }
   const { compute } = yield* LogMel.make(options)
-  const frames = Math.floor(samples.length / HOP)
+  const frames = Math.floor(samples.length / hop)
   const features = compute(samples, frames)
   const voiced = voicedFrames(samples)
-  const centres = voiced.map(({ start }) => Math.min(frames - 1, Math.round((start + FRAME / 2) / HOP)))
+  const centres = voiced.map(({ start }) =>
+    Math.min(frames - 1, Math.round((start + frameSamples / 2) / hop)),
+  )
   // (log10 + 4) / 4 back to dB.
   const decibels = (band: number, frame: number) => 40 * features[band * frames + frame]! - 40
   const mean = Array.from(
-    { length: BANDS },
+    { length: bandCount },
     (_, band) => centres.reduce((sum, frame) => sum + decibels(band, frame), 0) / centres.length,
   )
-  const level = mean.reduce((sum, value) => sum + value, 0) / BANDS
+  const level = mean.reduce((sum, value) => sum + value, 0) / bandCount
   const envelope = mean.map((value) => value - level)
-  const pitchHz = PROFILE_RATE_HZ / medianOf(voiced.map(({ lag }) => lag))
+  const pitchHz = profileRateHz / medianOf(voiced.map(({ lag }) => lag))
   return { pitchHz, envelope } satisfies VoiceProfile
 })
 
@@ -105,7 +107,7 @@ export const pitchDistance = (a: VoiceProfile, b: VoiceProfile): number =>
 
 /** Mean difference of the envelopes, dB. */
 export const timbreDistance = (a: VoiceProfile, b: VoiceProfile): number =>
-  a.envelope.reduce((sum, value, band) => sum + Math.abs(value - (b.envelope[band] ?? 0)), 0) / BANDS
+  a.envelope.reduce((sum, value, band) => sum + Math.abs(value - (b.envelope[band] ?? 0)), 0) / bandCount
 
 export interface Cleanness {
   readonly peakDbfs: number

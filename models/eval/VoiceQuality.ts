@@ -1,7 +1,7 @@
 // Measures of the built-in voices: word errors of the transcription model on their speech, artefacts, differences in loudness,
 // duration at each `speed`, and computing time.
 import { Effect } from "effect"
-import { SPEECH_RATE_HZ } from "#domain/audio/Audio.ts"
+import { speechRateHz } from "#domain/audio/Audio.ts"
 import type { SpeechEngine } from "#engines/protocol/Engine.ts"
 import { wordErrorPercent } from "#harness/figures/WordErrors.ts"
 import { atMost, figure, figureOf, ofEach, type Part } from "#harness/report/Figure.ts"
@@ -9,7 +9,7 @@ import { loadTranscriber, loadVoices, type Speech, speak, toTranscriberInput, tr
 import { evaluationSet } from "./EvaluationSet.ts"
 import { cleannessOf } from "./VoiceProfile.ts"
 
-const SPEEDS = [0.25, 0.5, 2, 4]
+const speeds = [0.25, 0.5, 2, 4]
 
 interface Spoken extends Speech {
   readonly voice: string
@@ -86,11 +86,11 @@ const cleanness = (spoken: ReadonlyArray<Spoken>, ids: ReadonlyArray<string>): P
 
 const durations = Effect.fnUntraced(function* (voices: SpeechEngine, ids: ReadonlyArray<string>) {
   const texts = evaluationSet.roundTrip.slice(0, 2)
-  const errors = new Map(SPEEDS.map((speed) => [speed, [] as Array<number>]))
+  const errors = new Map(speeds.map((speed) => [speed, [] as Array<number>]))
   for (const voice of ids) {
     for (const text of texts) {
       const { samples: normal } = yield* speak(voices, text, { preset: voice })
-      for (const speed of SPEEDS) {
+      for (const speed of speeds) {
         const { samples } = yield* speak(voices, text, { preset: voice }, speed)
         errors.get(speed)?.push(100 * Math.abs((samples.length * speed) / normal.length - 1))
       }
@@ -115,7 +115,7 @@ const cost = (spoken: ReadonlyArray<Spoken>): Part => ({
         spoken,
         "computing time for a second of speech",
         "s",
-        ({ computeSeconds, samples }) => (computeSeconds * SPEECH_RATE_HZ) / samples.length,
+        ({ computeSeconds, samples }) => (computeSeconds * speechRateHz) / samples.length,
       ),
       atMost(0.2),
     ),

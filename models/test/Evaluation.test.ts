@@ -5,24 +5,17 @@ import { wordErrorPercent } from "#harness/figures/WordErrors.ts"
 import { follows } from "../eval/ChatQuality.ts"
 import { clipsWithoutSpeech, RandomNumbers, withNoise, withReverberation } from "../eval/Conditions.ts"
 import { prompts } from "../eval/EvaluationSet.ts"
-import {
-  cleannessOf,
-  PROFILE_RATE_HZ,
-  pitchDistance,
-  profileOf,
-  timbreDistance,
-} from "../eval/VoiceProfile.ts"
+import { cleannessOf, pitchDistance, profileOf, profileRateHz, timbreDistance } from "../eval/VoiceProfile.ts"
 
 const power = (samples: Float32Array): number =>
   samples.reduce((sum, sample) => sum + sample * sample, 0) / samples.length
 
 /** A buzz with this pitch whose harmonics fall by so many dB an octave. */
 const buzz = (pitchHz: number, fallDb: number): Float32Array =>
-  Float32Array.from({ length: 2 * PROFILE_RATE_HZ }, (_, i) => {
+  Float32Array.from({ length: 2 * profileRateHz }, (_, i) => {
     let sum = 0
     for (let k = 1; k * pitchHz < 7000; k++) {
-      sum +=
-        10 ** ((-fallDb * Math.log2(k)) / 20) * Math.sin((2 * Math.PI * k * pitchHz * i) / PROFILE_RATE_HZ)
+      sum += 10 ** ((-fallDb * Math.log2(k)) / 20) * Math.sin((2 * Math.PI * k * pitchHz * i) / profileRateHz)
     }
     return sum * 0.1
   })
@@ -55,12 +48,12 @@ describe("conditions", () => {
   })
   it("add reverberation that outlasts the speech", () => {
     const spoken = Float32Array.from(clean, (sample, i) => (i < 8000 ? sample : 0))
-    const reverberant = withReverberation(spoken, 0.3, PROFILE_RATE_HZ, 1)
+    const reverberant = withReverberation(spoken, 0.3, profileRateHz, 1)
     expect(power(reverberant.subarray(8000, 10_000))).toBeGreaterThan(1e-7)
     expect(power(reverberant.subarray(16_000))).toBe(0)
   })
   it("make clips without speech of every kind and length", () => {
-    const clips = clipsWithoutSpeech(PROFILE_RATE_HZ)
+    const clips = clipsWithoutSpeech(profileRateHz)
     expect(clips.length).toBe(44)
     expect(new Set(clips.map(({ kind }) => kind)).size).toBe(6)
     expect(clips.every(({ samples }) => samples.every((sample) => Math.abs(sample) <= 1))).toBe(true)

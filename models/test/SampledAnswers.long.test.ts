@@ -6,7 +6,7 @@ import { Context, Effect, Layer } from "effect"
 import { llamaGguf } from "#engines/llama/model/LlamaGguf.ts"
 import type { ChatTurn, TextEngine } from "#engines/protocol/Engine.ts"
 import { generateText, openText, textRequest } from "../../test/support/engines/EngineHarness.ts"
-import { MARKUP, rubric } from "../eval/ChatRubric.ts"
+import { markup, rubric } from "../eval/ChatRubric.ts"
 
 const weights = fileURLToPath(import.meta.resolve("../llama-demo/llama-demo-Q8_0.gguf"))
 const answers = 2000
@@ -42,7 +42,7 @@ layer(Demo.layer, { excludeTestServices: true })("sampled answers", (it) => {
         { concurrency: 16 },
       )
       expect(texts.filter((text) => text.trim() === "")).toEqual([])
-      expect(texts.filter((text) => MARKUP.test(text))).toEqual([])
+      expect(texts.filter((text) => markup.test(text))).toEqual([])
     }),
   )
 })

@@ -11,7 +11,7 @@ import { type DecodeError, Decoder } from "./Decoder.ts"
 import { removeSpooled } from "./SpoolFile.ts"
 
 /** A minute of audio decodes in 0.1 s of CPU (measured); this is a hundred times that. */
-const MAX_CPU_MS = 10_000
+const maxCpuMs = 10_000
 
 export interface ClipOptions {
   /** Longest clip, seconds. A longer one is refused, not cut, because its transcript would no longer match. */
@@ -52,7 +52,7 @@ export const decodeClip = (
       const path = typeof source === "string" ? source : yield* spooled(source, options.spoolDir ?? tmpdir())
       const decoded = yield* decoder.decode(path, {
         rateHz: options.rateHz,
-        limits: { maxSeconds: options.maxSeconds, maxCpuMs: MAX_CPU_MS },
+        limits: { maxSeconds: options.maxSeconds, maxCpuMs: maxCpuMs },
         ...(options.user === undefined ? {} : { user: options.user }),
       })
       const clip = new Int16Array(secondsToSamples(options.maxSeconds, options.rateHz))

@@ -2,7 +2,7 @@
 // file that crashes its decoder harms only its own request.
 
 import { Context, Effect, Layer, Queue, type Scope, Stream } from "effect"
-import { LISTEN_RATE_HZ } from "#domain/audio/Audio.ts"
+import { listenRateHz } from "#domain/audio/Audio.ts"
 import type { DecodedPicture, PictureRequest } from "#domain/pictures/PictureRequest.ts"
 import { report } from "#domain/process/OperatorLog.ts"
 import type { Place } from "#domain/queues/FairQueue.ts"
@@ -16,7 +16,7 @@ import {
   type DecodeLimits,
   type DecodeRequest,
   type RingRequest,
-  WINDOW_CHUNKS,
+  windowChunks,
 } from "./decoder/DecoderWire.ts"
 
 export type DecodeError = AudioRejected | DecoderFailed
@@ -26,7 +26,7 @@ export type DecodeError = AudioRejected | DecoderFailed
  * known file of 100 MB, FLAC whose frames are one value each, has 3,000 hours. Processor time is limited below that of the process
  * (DecoderProcess), so that what reaches it is refused as costly and not taken for a crash.
  */
-export const DEFAULT_LIMITS: DecodeLimits = { maxSeconds: Number.POSITIVE_INFINITY, maxCpuMs: 6 * 3_600_000 }
+export const defaultLimits: DecodeLimits = { maxSeconds: Number.POSITIVE_INFINITY, maxCpuMs: 6 * 3_600_000 }
 
 export interface Decoded {
   readonly info: DecodedInfo
@@ -115,7 +115,7 @@ export const reportDecoder = ({ detail, reason }: DecoderFailed): Effect.Effect<
   })
 
 export const makeDecoder = Effect.fnUntraced(function* (options: DecoderOptions = {}) {
-  const { hangMs = 60_000, limits: usual = DEFAULT_LIMITS } = options
+  const { hangMs = 60_000, limits: usual = defaultLimits } = options
   const { borrow, pids, ready, warm } = yield* makePool(options)
 
   /** Starts a decode and waits for its first event for which `asDelivered` returns a value. */
@@ -221,13 +221,13 @@ export const makeDecoder = Effect.fnUntraced(function* (options: DecoderOptions 
   })
 
   const decode: Decoder["Service"]["decode"] = Effect.fnUntraced(function* (path, request = {}) {
-    const { rateHz = LISTEN_RATE_HZ, limits = usual, ...place } = request
+    const { rateHz = listenRateHz, limits = usual, ...place } = request
     let unacknowledged = 0
     const { info, pull, totals } = yield* begin(
       { path, rateHz, limits },
       {
         asDelivered: (event) => (event.t === "chunk" ? event.samples : undefined),
-        exceeds: (event) => event.t === "chunk" && ++unacknowledged > WINDOW_CHUNKS,
+        exceeds: (event) => event.t === "chunk" && ++unacknowledged > windowChunks,
         onTaken: (process) => {
           unacknowledged--
           process.acknowledge()
@@ -251,7 +251,7 @@ export const makeDecoder = Effect.fnUntraced(function* (options: DecoderOptions 
     let until = ring.until
     let written = ring.from
     const { info, pull, say, totals } = yield* begin(
-      { path, rateHz: LISTEN_RATE_HZ, limits, ring },
+      { path, rateHz: listenRateHz, limits, ring },
       {
         asDelivered: (event) => (event.t === "written" ? event.samples : undefined),
         exceeds: (event) => {

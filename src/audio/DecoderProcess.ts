@@ -20,7 +20,7 @@ export type DecoderEvent = FromDecoder | { readonly t: "died"; readonly detail: 
 export const binding: DecoderProgram = { kind: "node-av" }
 
 /** A process is replaced after this many decodes: native heaps fragment, and a new process costs 0.2 s. A guess. */
-const MAX_DECODES = 200
+const maxDecodes = 200
 
 /**
  * Limits and rights of a decoder. It starts with 85 MB of private memory and needs up to 150 MB (measured). The rest is
@@ -35,7 +35,7 @@ export const decoderConfinement = (
 ): Confinement => ({
   limits: {
     data: 320 * 1024 * 1024 + codeRangeBytes(),
-    cpuSeconds: MAX_DECODES * 120,
+    cpuSeconds: maxDecodes * 120,
     openFiles: 64,
     // A ring has 16 MiB.
     fileBytes: 32 * 1024 * 1024,
@@ -82,13 +82,13 @@ export const startDecoder = (
  * Added to the gateway's nice value: short requests take precedence over decoding ahead. A decoder still gets a tenth
  * of a core that other processes want completely, which decodes tens of times faster than real time.
  */
-const NICE_ABOVE_GATEWAY = 10
-const MAX_NICE = 19
+const niceAboveGateway = 10
+const maxNice = 19
 
 const lowerPriority = (pid: number | undefined): void => {
   if (pid === undefined) return
   try {
-    setPriority(pid, Math.min(MAX_NICE, getPriority() + NICE_ABOVE_GATEWAY))
+    setPriority(pid, Math.min(maxNice, getPriority() + niceAboveGateway))
   } catch {
     // It has ended already, which its exit event reports.
   }
@@ -164,7 +164,7 @@ export class DecoderProcess {
 
   /** True if it may be given another file. */
   get reusable(): boolean {
-    return !this.#dead && !this.#busy && this.#decodes < MAX_DECODES
+    return !this.#dead && !this.#busy && this.#decodes < maxDecodes
   }
 
   /** Starts a decode. `listener` gets all its events; the last one is "died" if the process ends. */

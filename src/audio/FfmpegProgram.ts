@@ -3,7 +3,7 @@ import { execFile } from "node:child_process"
 import { accessSync, constants, realpathSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { Effect } from "effect"
-import { DECODERS } from "./decoder/DecodeInput.ts"
+import { allowedDecoders } from "./decoder/DecodeInput.ts"
 
 export interface FfmpegProgram {
   /** Absolute, without symbolic links. */
@@ -79,10 +79,10 @@ export const findFfmpeg = Effect.fnUntraced(function* (
     return yield* Effect.fail(`${path} ${version} is too old; install ffmpeg ${oldest.name} or newer`)
   }
   const has = readDecoders(table)
-  const decoders = [...DECODERS].filter((name) => has.has(name))
+  const decoders = [...allowedDecoders].filter((name) => has.has(name))
   // Both decode MP3.
   const hasMp3 = decoders.includes("mp3") || decoders.includes("mp3float")
-  const missing = [...DECODERS].filter(
+  const missing = [...allowedDecoders].filter(
     (name) => !has.has(name) && !(hasMp3 && (name === "mp3" || name === "mp3float")),
   )
   return { path, version, decoders, missing }

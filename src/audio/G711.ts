@@ -1,7 +1,7 @@
 // G.711, the audio of telephones: 8 kHz, one byte a sample, companded by the µ-law or the A-law.
 import alawmulaw from "alawmulaw"
 
-export const G711_RATE_HZ = 8_000
+export const g711RateHz = 8_000
 
 /** Which law. */
 export type G711 = "pcmu" | "pcma"

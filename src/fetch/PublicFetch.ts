@@ -30,7 +30,7 @@ export interface FetchOptions {
 }
 
 /** Longest address (protocol 8.7). A guess: old proxies accept no longer ones. */
-const MAX_URL_CHARS = 2048
+const maxUrlChars = 2048
 
 /** Error codes of this node's own faults: name servers, network, file descriptors. */
 const ownFaults: ReadonlySet<string> = new Set([
@@ -91,7 +91,7 @@ const resolveByDns = (host: string) =>
 
 /** The URL if it has an allowed form. `text` is as the client or a redirect wrote it. */
 const parse = (text: string, base: URL | undefined, plainHttp: boolean): URL | FetchRefused => {
-  if (text.length > MAX_URL_CHARS || !URL.canParse(text, base?.href))
+  if (text.length > maxUrlChars || !URL.canParse(text, base?.href))
     return refuse("BadUrl", "The address is not a URL")
   const url = new URL(text, base)
   if (url.protocol !== "https:" && !(plainHttp && url.protocol === "http:")) {

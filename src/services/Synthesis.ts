@@ -2,7 +2,7 @@
 // what was delivered. The speech handler prepares the text and encodes the samples; this file knows no audio format.
 import { Deferred, Effect } from "effect"
 import type { ModelHandle } from "#actors/model/ModelHandle.ts"
-import { SPEECH_RATE_HZ, samplesToMs, secondsToSamples } from "#domain/audio/Audio.ts"
+import { samplesToMs, secondsToSamples, speechRateHz } from "#domain/audio/Audio.ts"
 import { PlaybackClock } from "#domain/audio/PlaybackClock.ts"
 import { audioUsage, type Usage } from "#domain/models/Usage.ts"
 import { SynthesisFailed } from "#domain/wire/Errors.ts"
@@ -20,7 +20,7 @@ import { SpeechAdmission, type SpeechModel } from "./SpeechAdmission.ts"
  * Longest speech of one reply, the same in every format: an hour, 172 MB as PCM. 4,096 characters of prose are five
  * minutes, 20 at the slowest speed; digits and a speed of 0.25 could come to two hours. A guess.
  */
-const maxSamples = secondsToSamples(3_600, SPEECH_RATE_HZ)
+const maxSamples = secondsToSamples(3_600, speechRateHz)
 
 export type SynthesisError = ModelRunError | SynthesisFailed
 
@@ -92,7 +92,7 @@ export const beginSynthesis = Effect.fnUntraced(function* ({ model, request, res
   let reader: Reader<PcmChunk> = { take: (chunk) => void early.push(chunk) }
   let samplesIn = 0
   let deliveredSamples = 0
-  const played = request.priority === "batch" ? undefined : new PlaybackClock(SPEECH_RATE_HZ)
+  const played = request.priority === "batch" ? undefined : new PlaybackClock(speechRateHz)
   const notes = yield* CurrentRequest
   const meters = model.current()?.view().meters
   const run = yield* beginRun<"speech">({
@@ -101,7 +101,7 @@ export const beginSynthesis = Effect.fnUntraced(function* ({ model, request, res
     request,
     reservation,
     atMost: speechAtMost(request.text, request.speed),
-    used: () => (deliveredSamples === 0 ? undefined : audioUsage("speech", deliveredSamples, SPEECH_RATE_HZ)),
+    used: () => (deliveredSamples === 0 ? undefined : audioUsage("speech", deliveredSamples, speechRateHz)),
     reader: {
       take: (chunk) => {
         const { samples } = chunk
@@ -119,7 +119,7 @@ export const beginSynthesis = Effect.fnUntraced(function* ({ model, request, res
       ended: ({ computeMs, samples }) => {
         leave()
         if (computeMs === undefined) return
-        admission.observe(now(), computeMs, samplesToMs(samples, SPEECH_RATE_HZ))
+        admission.observe(now(), computeMs, samplesToMs(samples, speechRateHz))
       },
     },
     untilReplied: true,

@@ -6,9 +6,9 @@ import { dirname, join } from "node:path"
 import { Effect, Exit, Scope } from "effect"
 import type { TranscriberAudio } from "#actors/jobs/FileTranscription.ts"
 import { type DecodedRing, type DecodeError, Decoder } from "#audio/Decoder.ts"
-import { CHUNK_SAMPLES } from "#audio/decoder/DecoderWire.ts"
+import { chunkSamples } from "#audio/decoder/DecoderWire.ts"
 import { removeSpooled } from "#audio/SpoolFile.ts"
-import { RING_SAMPLES, type SampleRing } from "#domain/audio/SampleRing.ts"
+import { ringCapacity, type SampleRing } from "#domain/audio/SampleRing.ts"
 import type { Place } from "#domain/queues/FairQueue.ts"
 import { AtCapacity, InvalidRequest, NotInstalled } from "#domain/wire/Errors.ts"
 
@@ -55,7 +55,7 @@ export const ringFolder = (uploads: string): string => join(dirname(uploads), "r
 /** A name for a ring, in a folder that is cleared when a node starts. The file is made when a decoder gets it. */
 const ringBeside = (path: string): Effect.Effect<SampleRing, never, Scope.Scope> =>
   Effect.acquireRelease(
-    Effect.sync(() => ({ path: join(ringFolder(dirname(path)), ringName()), ringSamples: RING_SAMPLES })),
+    Effect.sync(() => ({ path: join(ringFolder(dirname(path)), ringName()), ringSamples: ringCapacity })),
     (ring) => Effect.promise(() => removeSpooled(ring.path)),
   )
 
@@ -122,7 +122,7 @@ export const openAudio = Effect.fnUntraced(function* (
   return {
     next: Effect.mapError(orElseOnce(resumed, Effect.andThen(reopen, resumed)), failed),
     // The decoder writes a chunk as soon as one sample of it fits.
-    atMostWaiting: ring.ringSamples - CHUNK_SAMPLES,
+    atMostWaiting: ring.ringSamples - chunkSamples,
     span: (from, count) => ({ ...ring, from, count }),
     release: (before) => {
       until = before + ring.ringSamples

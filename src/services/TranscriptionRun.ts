@@ -4,7 +4,7 @@ import type { RunError } from "#actors/engine/EngineRequest.ts"
 import { type TranscribeOptions, transcribeFile } from "#actors/jobs/FileTranscription.ts"
 import type { ModelHandle } from "#actors/model/ModelHandle.ts"
 import type { Decoder } from "#audio/Decoder.ts"
-import { LISTEN_RATE_HZ, samplesToMs } from "#domain/audio/Audio.ts"
+import { listenRateHz, samplesToMs } from "#domain/audio/Audio.ts"
 import type { Transcript, TranscriptProgress, TranscriptSegment } from "#domain/audio/Transcript.ts"
 import { type PunctuationChoice, punctuationProblem } from "#domain/language/Punctuated.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
@@ -87,7 +87,7 @@ const makeReserve = Effect.fnUntraced(function* <E>(run: TranscriptionRun<E>) {
       yield* release
       if (first === undefined) return
       if (samples === 0) return yield* ledger.cancel(first)
-      const usage = audioUsage("transcription", samples, LISTEN_RATE_HZ)
+      const usage = audioUsage("transcription", samples, listenRateHz)
       yield* ledger.settle(first, {
         model: run.model.entry.id,
         usage,
@@ -123,7 +123,7 @@ export const runTranscription = <E = never>(
         Effect.andThen(
           // The caller's own function first: it records how much was decoded even if that cannot be paid for.
           run.beforeWindow?.(samples) ?? Effect.void,
-          reserve.upTo(Math.ceil(samplesToMs(samples, LISTEN_RATE_HZ))),
+          reserve.upTo(Math.ceil(samplesToMs(samples, listenRateHz))),
         ),
       onStarted: () => {
         notes.accepted(askedMs, run.model.entry.id)

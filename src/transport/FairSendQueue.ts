@@ -5,13 +5,13 @@
 // requested a page of 3 MB and read none of it delayed others by up to 2.5 s (measured, slowhttptest -X).
 
 /** Bytes of one body before another body is next. */
-export const PIECE_BYTES = 64 * 1024
+export const pieceBytes = 64 * 1024
 
 /**
  * Bytes per tick. The kernel takes 1 MB in 0.4 ms if the client reads, and in 2 ms if its window is tiny and every
  * segment takes a page of its own (measured).
  */
-const TICK_BYTES = 512 * 1024
+const tickBytes = 512 * 1024
 
 export interface FairSender {
   /** One piece is granted: the body calls `maySend`, hands the piece over, and calls `maySend` again. */
@@ -21,7 +21,7 @@ export interface FairSender {
 export class FairSendQueue {
   /** In the order in which they are served. */
   readonly #waiting = new Set<FairSender>()
-  #leftBytes = TICK_BYTES
+  #leftBytes = tickBytes
   #granted: FairSender | undefined
   #scheduled = false
 
@@ -30,7 +30,7 @@ export class FairSendQueue {
     this.#schedule()
     const atOnce = this.#granted === one || (this.#waiting.size === 0 && this.#leftBytes > 0)
     if (this.#granted === one) this.#granted = undefined
-    if (atOnce) this.#leftBytes -= PIECE_BYTES
+    if (atOnce) this.#leftBytes -= pieceBytes
     else this.#waiting.add(one)
     return atOnce
   }
@@ -48,7 +48,7 @@ export class FairSendQueue {
 
   readonly #nextTick = (): void => {
     this.#scheduled = false
-    this.#leftBytes = TICK_BYTES
+    this.#leftBytes = tickBytes
     // A body that calls `maySend` again goes to the end of the set, which this loop may still reach.
     for (const one of this.#waiting) {
       if (this.#leftBytes <= 0) break

@@ -12,12 +12,12 @@ export const detailBody = (detail: string): string => JSON.stringify({ detail })
 /** The body of an error status without one: the status's name. */
 export const defaultDetail = (status: number): string => detailBody(STATUS_CODES[status] ?? "Error")
 
-const FORBIDDEN_IN_HEADER = /[\r\n\0]/
+const forbiddenInHeader = /[\r\n\0]/
 
 /** uWS checks nothing: a line break in a value would end the head or insert a header. */
 export const areSendable = (headers: Readonly<Record<string, string>>): boolean => {
   for (const name in headers) {
-    if (FORBIDDEN_IN_HEADER.test(headers[name] as string) || FORBIDDEN_IN_HEADER.test(name)) return false
+    if (forbiddenInHeader.test(headers[name] as string) || forbiddenInHeader.test(name)) return false
   }
   return true
 }

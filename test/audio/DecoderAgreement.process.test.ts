@@ -4,7 +4,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { makeDecoder } from "#audio/Decoder.ts"
 import { binding } from "#audio/DecoderProcess.ts"
-import { AV_TARGETS, type WavDepth, wavBytes, writeWithAv } from "../support/audio/AudioFiles.ts"
+import { avTargets, type WavDepth, wavBytes, writeWithAv } from "../support/audio/AudioFiles.ts"
 import { boastingFragments, boastingTables } from "../support/audio/HostileMp4.ts"
 import { videoWithoutSound } from "../support/audio/VideoFile.ts"
 import { needs } from "../support/groups/Needs.ts"
@@ -25,7 +25,7 @@ describe("the package node-av and the ffmpeg program", needs("ffmpeg"), () => {
 
   it.live("give the same samples", () =>
     Effect.gen(function* () {
-      const kinds = Object.entries(AV_TARGETS).map(([name, target]) => {
+      const kinds = Object.entries(avTargets).map(([name, target]) => {
         const path = fresh()
         writeWithAv(path, speech, 48_000, target)
         return [name, path] as const

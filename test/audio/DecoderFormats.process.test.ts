@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs"
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import {
-  AV_TARGETS,
+  avTargets,
   chirp,
   power,
   type WavDepth,
@@ -11,14 +11,14 @@ import {
   writeWithAv,
 } from "../support/audio/AudioFiles.ts"
 import { reason } from "../support/process/Reason.ts"
-import { decodeAll, eachDecoder, fileOf, fresh, SECONDS, speech } from "./DecoderHarness.ts"
+import { decodeAll, eachDecoder, fileOf, fresh, seconds, speech } from "./DecoderHarness.ts"
 
 eachDecoder("the decoder", ({ withDecoder }) => {
   it.live("decodes every accepted kind of file to the same sound", () =>
     withDecoder((decoder) =>
       Effect.gen(function* () {
         const kinds: Array<readonly [string, string]> = []
-        for (const [name, target] of Object.entries(AV_TARGETS)) {
+        for (const [name, target] of Object.entries(avTargets)) {
           const path = fresh()
           writeWithAv(path, speech, 48_000, target)
           kinds.push([name, path])
@@ -38,7 +38,7 @@ eachDecoder("the decoder", ({ withDecoder }) => {
         for (const [name, path] of kinds) {
           const { samples, totals } = yield* decodeAll(decoder, path)
           // Codecs that pad record it in the file, and the decoder removes it: 20 ms at most (ffmpeg leaves one block of AAC).
-          expect(Math.abs(samples.length / 16_000 - SECONDS), name).toBeLessThan(0.02)
+          expect(Math.abs(samples.length / 16_000 - seconds), name).toBeLessThan(0.02)
           // LAME lowers everything to 0.95, so to 0.9025 of the power.
           expect(power(samples) / power(reference.samples), name).toBeGreaterThan(0.89)
           expect(power(samples) / power(reference.samples), name).toBeLessThan(1.05)
@@ -73,7 +73,7 @@ eachDecoder("the decoder", ({ withDecoder }) => {
       Effect.gen(function* () {
         const written = (name: "mp3" | "flac") => {
           const path = fresh()
-          writeWithAv(path, speech, 48_000, AV_TARGETS[name])
+          writeWithAv(path, speech, 48_000, avTargets[name])
           return readFileSync(path)
         }
         // An ID3v2.3 tag with a picture's worth of bytes, its size in seven-bit pieces.
@@ -101,7 +101,7 @@ eachDecoder("the decoder", ({ withDecoder }) => {
           Buffer.concat([tag(2000), written("flac")]),
         ]) {
           const { samples } = yield* decodeAll(decoder, fileOf(bytes))
-          expect(Math.abs(samples.length / 16_000 - SECONDS)).toBeLessThan(0.1)
+          expect(Math.abs(samples.length / 16_000 - seconds)).toBeLessThan(0.1)
         }
         // A tag whose stated size exceeds the file, and a file of tags only.
         expect(
@@ -119,7 +119,7 @@ eachDecoder("the decoder", ({ withDecoder }) => {
         const long = chirp(12 * 48_000, 48_000)
         for (const name of ["mp3", "ogg", "flac", "webm"] as const) {
           const path = fresh()
-          writeWithAv(path, long, 48_000, AV_TARGETS[name])
+          writeWithAv(path, long, 48_000, avTargets[name])
           const whole = readFileSync(path)
           const half = yield* decodeAll(decoder, fileOf(whole.subarray(0, whole.length / 2)))
           expect(half.samples.length / 16_000, name).toBeGreaterThan(12 * 0.25)

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describe } from "@effect/vitest"
 import { Effect, Stream } from "effect"
-import { DEFAULT_LIMITS, Decoder, type DecoderOptions, makeDecoder } from "#audio/Decoder.ts"
+import { Decoder, type DecoderOptions, defaultLimits, makeDecoder } from "#audio/Decoder.ts"
 import { chooseDecoder } from "#audio/DecoderChoice.ts"
 import { binding, type DecoderEvent, DecoderProcess, startDecoder } from "#audio/DecoderProcess.ts"
 import type { DecodeRequest, DecoderProgram } from "#audio/decoder/DecoderWire.ts"
@@ -85,7 +85,7 @@ export const eachDecoder = (what: string, tests: (tools: ReturnType<typeof tools
   describe(`${what} ffmpeg`, needs("ffmpeg"), () => tests(toolsOf(ffmpeg ?? binding)))
 }
 
-export const decodeAll = (decoder: Decoder["Service"], path: string, limits = DEFAULT_LIMITS) =>
+export const decodeAll = (decoder: Decoder["Service"], path: string, limits = defaultLimits) =>
   Effect.scoped(
     Effect.gen(function* () {
       const decoded = yield* decoder.decode(path, { limits })
@@ -100,5 +100,5 @@ export const decodeAll = (decoder: Decoder["Service"], path: string, limits = DE
     }),
   )
 
-export const SECONDS = 2.5
-export const speech = chirp(SECONDS * 48_000, 48_000)
+export const seconds = 2.5
+export const speech = chirp(seconds * 48_000, 48_000)

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, describe, expect, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
-import { DEFAULT_LIMITS, makeDecoder } from "#audio/Decoder.ts"
+import { defaultLimits, makeDecoder } from "#audio/Decoder.ts"
 import { binding } from "#audio/DecoderProcess.ts"
 import type { DecoderProgram } from "#audio/decoder/DecoderWire.ts"
 import { boastingFragments, boastingTables, longSilence } from "../support/audio/HostileMp4.ts"
@@ -24,7 +24,7 @@ const megabytes = (bytes: number): number => Math.round(bytes / 1024 ** 2)
  * Decodes it in a fresh process: how that ended, and by how much the process grew at most. All memory of a program that it
  * starts counts as growth.
  */
-const measured = (program: DecoderProgram, bytes: Buffer, limits = DEFAULT_LIMITS) =>
+const measured = (program: DecoderProgram, bytes: Buffer, limits = defaultLimits) =>
   Effect.scoped(
     Effect.gen(function* () {
       writeFileSync(path, bytes)
@@ -93,7 +93,7 @@ const tests = (program: DecoderProgram): void => {
   it.live("is enough for 40 hours of AAC", () =>
     Effect.gen(function* () {
       const { outcome } = yield* measured(program, longSilence(40 * 155_000), {
-        ...DEFAULT_LIMITS,
+        ...defaultLimits,
         maxSeconds: 60,
       })
       expect(outcome).toBe("TooLong")

@@ -4,8 +4,8 @@ import { TestClock } from "effect/testing"
 import type { AudioRejected, DecoderFailed } from "#audio/AudioErrors.ts"
 import { makeDecoder } from "#audio/Decoder.ts"
 import { binding, DecoderProcess } from "#audio/DecoderProcess.ts"
-import { CHUNK_SAMPLES, WINDOW_CHUNKS } from "#audio/decoder/DecoderWire.ts"
-import { AV_TARGETS, writeWav, writeWithAv } from "../support/audio/AudioFiles.ts"
+import { chunkSamples, windowChunks } from "#audio/decoder/DecoderWire.ts"
+import { avTargets, writeWav, writeWithAv } from "../support/audio/AudioFiles.ts"
 import { needs } from "../support/groups/Needs.ts"
 import { childrenRunning, isRunning } from "../support/process/ChildProcesses.ts"
 import { reason } from "../support/process/Reason.ts"
@@ -16,7 +16,7 @@ import {
   fileOf,
   fresh,
   impostor,
-  SECONDS,
+  seconds,
   speech,
   watchedWith,
 } from "./DecoderHarness.ts"
@@ -29,7 +29,7 @@ eachDecoder("the decoder", ({ withDecoder, watched }) => {
         Effect.scoped(
           Effect.gen(function* () {
             const path = fresh()
-            writeWithAv(path, new Int16Array(120 * 8000), 8000, AV_TARGETS.flac)
+            writeWithAv(path, new Int16Array(120 * 8000), 8000, avTargets.flac)
             const decoded = yield* decoder.decode(path)
             let pulled = 0
             let ahead = 0
@@ -40,11 +40,11 @@ eachDecoder("the decoder", ({ withDecoder, watched }) => {
               const samples = yield* decoded.pull
               if (samples === undefined) break
               pulled++
-              expect(samples.length).toBeLessThanOrEqual(CHUNK_SAMPLES)
+              expect(samples.length).toBeLessThanOrEqual(chunkSamples)
             }
-            expect(pulled).toBe(Math.ceil((120 * 16_000) / CHUNK_SAMPLES))
+            expect(pulled).toBe(Math.ceil((120 * 16_000) / chunkSamples))
             // The first chunk is taken by `decode` itself and handed out by the first pull.
-            expect(ahead).toBeLessThanOrEqual(WINDOW_CHUNKS + 1)
+            expect(ahead).toBeLessThanOrEqual(windowChunks + 1)
           }),
         ),
       { startProcess },
@@ -57,7 +57,7 @@ eachDecoder("the decoder", ({ withDecoder, watched }) => {
       (decoder) =>
         Effect.gen(function* () {
           const path = fresh()
-          writeWithAv(path, new Int16Array(120 * 8000), 8000, AV_TARGETS.flac)
+          writeWithAv(path, new Int16Array(120 * 8000), 8000, avTargets.flac)
           const outcome = yield* Effect.scoped(
             Effect.gen(function* () {
               const first = yield* decoder.decode(path)
@@ -91,7 +91,7 @@ eachDecoder("the decoder", ({ withDecoder, watched }) => {
           yield* decodeAll(decoder, path)
           expect(started.length).toBe(1)
           const long = fresh()
-          writeWithAv(long, new Int16Array(120 * 8000), 8000, AV_TARGETS.flac)
+          writeWithAv(long, new Int16Array(120 * 8000), 8000, avTargets.flac)
           const before = started[0]!.received
           const fiber = yield* Effect.forkChild(
             Effect.scoped(Effect.andThen(decoder.decode(long), Effect.never)),
@@ -121,7 +121,7 @@ eachDecoder("the decoder", ({ withDecoder, watched }) => {
             }),
           )
           // It starts when the first is done; the queue then has a free place.
-          expect((yield* Fiber.join(waiting)).samples.length).toBe(SECONDS * 16_000)
+          expect((yield* Fiber.join(waiting)).samples.length).toBe(seconds * 16_000)
           yield* decodeAll(decoder, path)
         }),
       { maxProcesses: 1, maxWaiting: 1 },
@@ -209,7 +209,7 @@ eachDecoder("the decoder", ({ withDecoder, watched }) => {
 describe("an ffmpeg program", needs("ffmpeg"), () => {
   const long = () => {
     const path = fresh()
-    writeWithAv(path, new Int16Array(120 * 8000), 8000, AV_TARGETS.flac)
+    writeWithAv(path, new Int16Array(120 * 8000), 8000, avTargets.flac)
     return path
   }
   const running = (pid: number) => childrenRunning("ffmpeg", pid)

@@ -3,9 +3,9 @@ import { join } from "node:path"
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { AudioRejected } from "#audio/AudioErrors.ts"
-import { AV_TARGETS, wavBytes, writeWav, writeWithAv } from "../support/audio/AudioFiles.ts"
+import { avTargets, wavBytes, writeWav, writeWithAv } from "../support/audio/AudioFiles.ts"
 import { reason } from "../support/process/Reason.ts"
-import { decodeAll, eachDecoder, fileOf, folder, fresh, SECONDS, speech } from "./DecoderHarness.ts"
+import { decodeAll, eachDecoder, fileOf, folder, fresh, seconds, speech } from "./DecoderHarness.ts"
 
 eachDecoder("the decoder", ({ patience, watched, withDecoder }) => {
   it.live("refuses what is not audio, saying what it is not", () =>
@@ -92,7 +92,7 @@ eachDecoder("the decoder", ({ patience, watched, withDecoder }) => {
           bytes.writeUInt32LE(lie, 40)
           const outcome = yield* Effect.match(decodeAll(decoder, fileOf(bytes)), {
             onFailure: (error) => error._tag,
-            onSuccess: ({ samples }) => samples.length / 16_000 <= SECONDS + 0.01,
+            onSuccess: ({ samples }) => samples.length / 16_000 <= seconds + 0.01,
           })
           expect([true, "AudioRejected"]).toContain(outcome)
         }
@@ -113,7 +113,7 @@ eachDecoder("the decoder", ({ patience, watched, withDecoder }) => {
             return seed % below
           }
           const outcomes = new Map<string, number>()
-          for (const target of [...Object.values(AV_TARGETS), undefined]) {
+          for (const target of [...Object.values(avTargets), undefined]) {
             const path = fresh()
             if (target === undefined) writeWav(path, short, 48_000)
             else writeWithAv(path, short, 48_000, target)
@@ -147,7 +147,7 @@ eachDecoder("the decoder", ({ patience, watched, withDecoder }) => {
     withDecoder((decoder) =>
       Effect.gen(function* () {
         const path = fresh()
-        writeWithAv(path, new Int16Array(600 * 8000), 8000, AV_TARGETS.flac)
+        writeWithAv(path, new Int16Array(600 * 8000), 8000, avTargets.flac)
         // 19 MB of samples at 16 kHz.
         expect(statSync(path).size).toBeLessThan(150_000)
         const tooLong = decodeAll(decoder, path, { maxSeconds: 60, maxCpuMs: 60_000 })

@@ -8,7 +8,7 @@ import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type DecoderOptions, makeDecoder } from "#audio/Decoder.ts"
 import { chooseDecoder } from "#audio/DecoderChoice.ts"
-import { AV_TARGETS, chirp, wavBytes, writeWithAv } from "../support/audio/AudioFiles.ts"
+import { avTargets, chirp, wavBytes, writeWithAv } from "../support/audio/AudioFiles.ts"
 import {
   boastingWav,
   constantFlac,
@@ -31,14 +31,14 @@ import { forgetPeak, residentBytes } from "../support/process/ProcessMemory.ts"
 
 type Bytes = Uint8Array<ArrayBuffer>
 const full = process.env.HOSTILE === "full"
-const MIB = 1024 * 1024
-const fileBytes = (full ? 99 : 3) * MIB
+const mib = 1024 * 1024
+const fileBytes = (full ? 99 : 3) * mib
 /** A start of `ffmpeg` for each file, and two for a refused one, take up to 0.2 s of a processor. */
 const mutationsOf = (decoder: string): number =>
   full ? 10_000 : decoder === "ffmpeg" ? runs(12, 30) : runs(60, 120)
 /** A file that decodes to hours is transcribed for this long; then its client disconnects. */
 const listenMs = full ? 12_000 : 1_000
-const allowedGrowthBytes = 64 * MIB
+const allowedGrowthBytes = 64 * mib
 
 /**
  * A program ends with its file, before the memory of the valid files is read: all of its memory counts as growth, and some
@@ -76,7 +76,7 @@ const seeds = (): ReadonlyArray<Buffer> => {
   const speech = chirp(24_000, 48_000)
   return [
     Buffer.from(wavBytes(speech, 48_000, "16")),
-    ...Object.entries(AV_TARGETS).map(([name, av]) => {
+    ...Object.entries(avTargets).map(([name, av]) => {
       const file = join(dir.path, name)
       writeWithAv(file, speech, 48_000, av)
       return readFileSync(file)
@@ -88,7 +88,7 @@ const seeds = (): ReadonlyArray<Buffer> => {
  * Large files come as over a network, 1 Gbit/s: a client on the same machine that sends them at once holds the event loop
  * whatever is in them (see docs/transcription.md), and that is another question.
  */
-const pacedFromBytes = 10 * MIB
+const pacedFromBytes = 10 * mib
 const pieceMs = 8
 const paced = (file: Uint8Array): ReadableStream<Uint8Array> => {
   let at = 0
@@ -99,8 +99,8 @@ const paced = (file: Uint8Array): ReadableStream<Uint8Array> => {
       ),
     pull: async (controller) => {
       await new Promise((resolve) => setTimeout(resolve, pieceMs))
-      controller.enqueue(file.subarray(at, at + MIB))
-      at += MIB
+      controller.enqueue(file.subarray(at, at + mib))
+      at += mib
       if (at < file.length) return
       controller.enqueue(Buffer.from("\r\n--b--\r\n"))
       controller.close()
@@ -195,7 +195,7 @@ const underAttack = async (
   const decoderGrown = Math.max(0, decoderBytes - honestDecoderBytes)
   const { bare, node: ours } = waits
   console.info(
-    `${name}, ${seconds.toFixed(1)} s: gateway +${(gatewayGrown / MIB).toFixed(1)} MiB, decoder +${(decoderGrown / MIB).toFixed(1)} MiB, ` +
+    `${name}, ${seconds.toFixed(1)} s: gateway +${(gatewayGrown / mib).toFixed(1)} MiB, decoder +${(decoderGrown / mib).toFixed(1)} MiB, ` +
       `others' p99 ${ours.p99.toFixed(1)} ms of ${ours.count} (longest ${ours.max.toFixed(0)} ms), ` +
       `${(ours.p99 / bare.p99).toFixed(2)} times a bare server's ${bare.p99.toFixed(1)} ms (longest ${bare.max.toFixed(0)} ms), ` +
       `${(ours.p99 / quiet.node.p99).toFixed(2)} times the quiet ${quiet.node.p99.toFixed(1)} ms` +
@@ -348,7 +348,7 @@ const sendEndless = (head: Buffer, cluster: Buffer): Promise<number> =>
     outgoing.on("error", (cause) => (answered ? undefined : reject(cause)))
     outgoing.write('--b\r\ncontent-disposition: form-data; name="file"; filename="a"\r\n\r\n')
     outgoing.write(head)
-    const clusters = Buffer.concat(Array.from({ length: Math.ceil(MIB / cluster.length) }, () => cluster))
+    const clusters = Buffer.concat(Array.from({ length: Math.ceil(mib / cluster.length) }, () => cluster))
     const more = () => {
       if (!answered) outgoing.write(clusters, () => setTimeout(more, pieceMs))
     }

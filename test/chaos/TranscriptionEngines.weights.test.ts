@@ -1,8 +1,8 @@
 // kill -9 of the processes of a transcription: the engine and the decoder. Each fails only the requests that
 // protocol 9.9 names, jobs continue, nothing is charged twice, and the next request is served.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
-import { LISTEN_RATE_HZ } from "#domain/audio/Audio.ts"
-import { RING_SAMPLES } from "#domain/audio/SampleRing.ts"
+import { listenRateHz } from "#domain/audio/Audio.ts"
+import { ringCapacity } from "#domain/audio/SampleRing.ts"
 import { clipBytes, clips, sparseWav } from "../support/audio/SpeechClips.ts"
 import { TextStream } from "../support/clients/TextStream.ts"
 import {
@@ -22,7 +22,7 @@ import { childrenRunning } from "../support/process/ChildProcesses.ts"
 type Bytes = Uint8Array<ArrayBuffer>
 const short = clipBytes(clips[3]!) as Bytes
 /** Longer than what is decoded ahead, so that its decoder still works while it is transcribed. */
-const seconds = Math.ceil(RING_SAMPLES / LISTEN_RATE_HZ) + 40
+const seconds = Math.ceil(ringCapacity / listenRateHz) + 40
 const long = sparseWav(seconds) as Bytes
 
 let node: TestNode

@@ -14,7 +14,7 @@ import { threadShare } from "#api/live/IntakePace.ts"
 import { turnSeconds } from "#api/live/RealtimeItems.ts"
 import { largeTraffic, realtimeBudget } from "#api/live/SocketShare.ts"
 import { largeBodyBytes, maxChatBytes } from "#api/text/ChatBody.ts"
-import { DEFAULT_LIMITS } from "#audio/Decoder.ts"
+import { defaultLimits } from "#audio/Decoder.ts"
 import { settings } from "#config/Settings.ts"
 import { builtInCatalog } from "#config/settings/NodeSettings.ts"
 import { audioAllowance } from "#domain/access/AudioAllowance.ts"
@@ -140,10 +140,10 @@ const limits: Readonly<Record<string, string>> = {
   "speech input, `tts-3b-ml`": capOf("tts-3b-ml"),
   "speech speed": `0.25 to ${lastNumber(speed)}`,
   "transcription file": `${n(maxFileBytes)} bytes`,
-  "decoded length of a file": Number.isFinite(DEFAULT_LIMITS.maxSeconds)
-    ? `${n(DEFAULT_LIMITS.maxSeconds)} s`
+  "decoded length of a file": Number.isFinite(defaultLimits.maxSeconds)
+    ? `${n(defaultLimits.maxSeconds)} s`
     : "none",
-  "processor time to decode a file": s(DEFAULT_LIMITS.maxCpuMs),
+  "processor time to decode a file": s(defaultLimits.maxCpuMs),
   "transcription prompt": `${lastNumber(prompt)} characters`,
   "unfinished jobs of an organization": `${maxUnfinishedOfOrg} on a node`,
   "unfinished jobs of a node": n(maxUnfinished),

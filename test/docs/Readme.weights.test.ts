@@ -3,7 +3,7 @@
 import { chmodSync, mkdirSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { MARKUP } from "../../models/eval/ChatRubric.ts"
+import { markup } from "../../models/eval/ChatRubric.ts"
 import { blocksOf, type GuideBlock } from "../support/docs/GuideBlocks.ts"
 import { noOtherNode, otherNode, useNode } from "../support/docs/OtherNode.ts"
 import { type GuideRun, linkRepository, startGuide } from "../support/docs/RunGuide.ts"
@@ -37,7 +37,7 @@ afterAll(async () => {
 const heard = (output: string): string => output.trimEnd().split("\n").at(-1) ?? ""
 const sentence = /^please open the window\.?$/i
 const isStory = (output: string): void => {
-  expect(output).not.toMatch(MARKUP)
+  expect(output).not.toMatch(markup)
   expect(output.trim().split(/\s+/).length).toBeGreaterThan(10)
 }
 

@@ -13,7 +13,7 @@ import { FetchRefused } from "#fetch/FetchRefused.ts"
 import { type FetchOptions, makePublicFetch } from "#fetch/PublicFetch.ts"
 import { reason } from "../support/process/Reason.ts"
 
-const CLIP = Buffer.alloc(50_000, "RIFF")
+const clip = Buffer.alloc(50_000, "RIFF")
 
 /** A listener on loopback for the length of the test. */
 const listening = (handler: RequestListener) =>
@@ -58,13 +58,13 @@ describe("a public address", () => {
       const seen: Array<unknown> = []
       const server = yield* listening((request, response) => {
         seen.push([request.method, request.url, request.headers])
-        response.end(CLIP)
+        response.end(clip)
       })
       const bytes = yield* onLoopback().fetch(
         `http://voices.example:${portOf(server)}/a/clip.wav?x=1#y`,
         "user",
       )
-      expect(CLIP.equals(bytes)).toBe(true)
+      expect(clip.equals(bytes)).toBe(true)
       expect(seen).toEqual([
         [
           "GET",
@@ -85,11 +85,11 @@ describe("a public address", () => {
     Effect.gen(function* () {
       const server = yield* listening((request, response) => {
         const left = Number(request.url?.slice(1))
-        if (left === 0) return void response.end(CLIP)
+        if (left === 0) return void response.end(clip)
         response.writeHead([301, 302, 307, 308][left % 4]!, { location: `${left - 1}` }).end()
       })
       const base = `http://voices.example:${portOf(server)}`
-      expect((yield* onLoopback().fetch(`${base}/3`, "user")).length).toBe(CLIP.length)
+      expect((yield* onLoopback().fetch(`${base}/3`, "user")).length).toBe(clip.length)
       expect(yield* reason(onLoopback().fetch(`${base}/4`, "user"))).toBe("Redirects")
     }),
   )
@@ -136,14 +136,14 @@ describe("a public address", () => {
 
   it.live("dials the address that was checked, though the name answers differently the next time", () =>
     Effect.gen(function* () {
-      const server = yield* listening((_, response) => response.end(CLIP))
+      const server = yield* listening((_, response) => response.end(clip))
       let asked = 0
       const fetcher = fetcherOf({
         resolve: () => Effect.succeed([++asked === 1 ? "127.0.0.1" : "127.0.0.9"]),
         allowed: (address) => address === "127.0.0.1",
       })
       expect((yield* fetcher.fetch(`http://rebind.example:${portOf(server)}/`, "user")).length).toBe(
-        CLIP.length,
+        clip.length,
       )
       expect(asked).toBe(1)
     }),
@@ -165,18 +165,18 @@ describe("a public address", () => {
       let cut = 0
       const server = yield* listening((request, response) => {
         response.on("close", () => cut++)
-        if (request.url === "/exact") return void response.end(CLIP)
-        if (request.url === "/told") response.writeHead(200, { "content-length": CLIP.length + 1 })
+        if (request.url === "/exact") return void response.end(clip)
+        if (request.url === "/told") response.writeHead(200, { "content-length": clip.length + 1 })
         if (request.url === "/silent") return
         const flow = () => {
-          while (!response.destroyed && response.write(CLIP));
+          while (!response.destroyed && response.write(clip));
         }
         response.on("drain", flow)
         flow()
       })
       const base = `http://voices.example:${portOf(server)}`
-      const fetcher = onLoopback({ maxBytes: CLIP.length })
-      expect((yield* fetcher.fetch(`${base}/exact`, "user")).length).toBe(CLIP.length)
+      const fetcher = onLoopback({ maxBytes: clip.length })
+      expect((yield* fetcher.fetch(`${base}/exact`, "user")).length).toBe(clip.length)
       expect(yield* reason(fetcher.fetch(`${base}/told`, "user"))).toBe("TooLarge")
       expect(yield* reason(fetcher.fetch(`${base}/endless`, "user"))).toBe("TooLarge")
       expect(yield* reason(onLoopback({ timeoutMs: 100 }).fetch(`${base}/silent`, "user"))).toBe("TimedOut")
@@ -201,7 +201,7 @@ describe("a public address", () => {
           case "/204":
             return void response.writeHead(204).end()
           case "/gzip":
-            return void response.writeHead(200, { "content-encoding": "gzip" }).end(CLIP)
+            return void response.writeHead(200, { "content-encoding": "gzip" }).end(clip)
           case "/redirect-nowhere":
             return void response.writeHead(302).end()
           case "/cut":
@@ -247,7 +247,7 @@ describe("a public address", () => {
   it.live("fetches half as many clips at a time for one user as for all", () =>
     Effect.gen(function* () {
       const server = yield* listening((request, response) => {
-        if (request.url === "/quick") response.end(CLIP)
+        if (request.url === "/quick") response.end(clip)
       })
       const base = `http://voices.example:${portOf(server)}`
       const fetcher = onLoopback()
@@ -255,9 +255,9 @@ describe("a public address", () => {
         Effect.forkChild(fetcher.fetch(`${base}/slow`, "greedy"), { startImmediately: true }),
       )
       expect(yield* reason(fetcher.fetch(`${base}/quick`, "greedy"))).toBe("Busy")
-      expect((yield* fetcher.fetch(`${base}/quick`, "other")).length).toBe(CLIP.length)
+      expect((yield* fetcher.fetch(`${base}/quick`, "other")).length).toBe(clip.length)
       for (const fiber of slow) yield* Fiber.interrupt(fiber)
-      expect((yield* fetcher.fetch(`${base}/quick`, "greedy")).length).toBe(CLIP.length)
+      expect((yield* fetcher.fetch(`${base}/quick`, "greedy")).length).toBe(clip.length)
     }),
   )
 
@@ -297,7 +297,7 @@ describe("a public address", () => {
       let reached = 0
       const trap = yield* listening((_, response) => {
         reached++
-        response.end(CLIP)
+        response.end(clip)
       })
       trap.on("connection", () => reached++)
       const port = portOf(trap)

@@ -3,7 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import fc from "fast-check"
-import { admits, MAX_STREAM_LOAD, nextFactor, weightOf } from "#domain/models/StreamLoad.ts"
+import { admits, maxStreamLoad, nextFactor, weightOf } from "#domain/models/StreamLoad.ts"
 import { SpeechAdmission, type SpeechModel } from "#services/SpeechAdmission.ts"
 
 describe("the moving real-time factor", () => {
@@ -77,7 +77,7 @@ describe("admission", () => {
             open++
           }
           if (speeds.length > 0) expect(open).toBeGreaterThan(0)
-          if (open > 1) expect(weight * factor).toBeLessThanOrEqual(MAX_STREAM_LOAD)
+          if (open > 1) expect(weight * factor).toBeLessThanOrEqual(maxStreamLoad)
           // And refuses none that would still have been in time.
           if (open < speeds.length) {
             const smallest = Math.min(...speeds.map(weightOf))

@@ -9,7 +9,7 @@ import { afterAll, describe, expect, it } from "vitest"
 import { DecoderFailed } from "#audio/AudioErrors.ts"
 import { type DecodedRing, Decoder } from "#audio/Decoder.ts"
 import type { RingRequest } from "#audio/decoder/DecoderWire.ts"
-import { RING_SAMPLES, type SampleSpan } from "#domain/audio/SampleRing.ts"
+import { ringCapacity, type SampleSpan } from "#domain/audio/SampleRing.ts"
 import { isAnothersRing, openAudio, ringFolder } from "#services/TranscriptionAudio.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "edgewise-audio-"))
@@ -78,15 +78,15 @@ describe("an upload's samples", () => {
           const error = yield* Effect.flip(audio.next)
           expect(error).toMatchObject({ _tag: "InvalidRequest", field: "file" })
           const span = audio.span(1_060, 160) as SampleSpan
-          expect(span).toMatchObject({ from: 1_060, count: 160, ringSamples: RING_SAMPLES })
+          expect(span).toMatchObject({ from: 1_060, count: 160, ringSamples: ringCapacity })
           expect(existsSync(span.path)).toBe(true)
         }),
       )
       expect(asked.map(({ from, until }) => [from, until])).toEqual([
-        [1_000, 1_000 + RING_SAMPLES],
-        [1_150, 1_060 + RING_SAMPLES],
+        [1_000, 1_000 + ringCapacity],
+        [1_150, 1_060 + ringCapacity],
       ])
-      expect(limits).toEqual([1_060 + RING_SAMPLES])
+      expect(limits).toEqual([1_060 + ringCapacity])
       expect(new Set(asked.map(({ path }) => path)).size).toBe(1)
       expect(existsSync(asked[0]!.path)).toBe(false)
     }),

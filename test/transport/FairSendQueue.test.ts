@@ -1,7 +1,7 @@
 // Sending large bodies: bounded at each event loop tick, fair among those that wait, and none is left out.
 import fc from "fast-check"
 import { expect, it } from "vitest"
-import { type FairSender, FairSendQueue, PIECE_BYTES } from "#transport/FairSendQueue.ts"
+import { type FairSender, FairSendQueue, pieceBytes } from "#transport/FairSendQueue.ts"
 
 /** Pieces that may be sent in one event loop tick. */
 const piecesATurn = 8
@@ -43,7 +43,7 @@ const bodies = fc.array(
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
 
-it("a piece is a part of a tick's share", () => expect(PIECE_BYTES * piecesATurn).toBe(512 * 1024))
+it("a piece is a part of a tick's share", () => expect(pieceBytes * piecesATurn).toBe(512 * 1024))
 
 it("hands over a bounded part in each tick, all of it in the end", () =>
   fc.assert(

@@ -1,6 +1,6 @@
 // The bytes of a speech reply as they arrive: raw 16-bit PCM or a WAV file, of any length that its header names. Finds
 // when the first audible sample came, and how much audio was there at each moment.
-import { BYTES_PER_SAMPLE } from "#domain/audio/Audio.ts"
+import { bytesPerSample } from "#domain/audio/Audio.ts"
 import type { Delivered } from "../figures/VirtualPlayer.ts"
 import { RequestFailed } from "./Failures.ts"
 
@@ -103,13 +103,13 @@ export class AudioReply {
   }
 
   #samples(bytes: Buffer, { channels, rateHz }: Layout, atMs: number): void {
-    const whole = bytes.length - (bytes.length % BYTES_PER_SAMPLE)
+    const whole = bytes.length - (bytes.length % bytesPerSample)
     // Copied, because the socket's buffer would stay in memory as long as the byte.
     this.#rest = Buffer.from(bytes.subarray(whole))
     if (whole === 0) return
     this.firstByteMs ??= atMs
     if (this.firstSoundMs === undefined) {
-      for (let at = 0; at < whole; at += BYTES_PER_SAMPLE) {
+      for (let at = 0; at < whole; at += bytesPerSample) {
         if (Math.abs(bytes.readInt16LE(at)) > soundLevel) {
           this.firstSoundMs = atMs
           break
@@ -117,7 +117,7 @@ export class AudioReply {
       }
     }
     this.#bytes += whole
-    const audioMs = (this.#bytes * 1000) / (rateHz * channels * BYTES_PER_SAMPLE)
+    const audioMs = (this.#bytes * 1000) / (rateHz * channels * bytesPerSample)
     const last = this.deliveries.at(-1)
     if (last !== undefined && last.atMs === atMs) this.deliveries.pop()
     if (this.deliveries.length >= mostDeliveries)

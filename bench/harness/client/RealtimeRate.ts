@@ -1,11 +1,11 @@
 // Clips at the rate of the realtime protocol's audio.
-import { LISTEN_RATE_HZ } from "#domain/audio/Audio.ts"
+import { listenRateHz } from "#domain/audio/Audio.ts"
 import { PolyphaseFilter } from "#domain/audio/PolyphaseFilter.ts"
 
 /** Rate of the realtime protocol's audio. */
 export const realtimeHz = 24_000
 /** Rate of clips. */
-export const listenHz = LISTEN_RATE_HZ
+export const listenHz = listenRateHz
 const filter = new PolyphaseFilter(listenHz, realtimeHz, { halfCrossings: 16, beta: 8, rollOff: 0.92 })
 
 /** Clips at the higher rate, each computed once. */

@@ -1,6 +1,6 @@
 // A recording with its text, as 16 kHz WAV, which every server reads.
 import { wavHeader } from "#audio/codecs/Wav.ts"
-import { LISTEN_RATE_HZ, s16ToBytes } from "#domain/audio/Audio.ts"
+import { listenRateHz, s16ToBytes } from "#domain/audio/Audio.ts"
 import { wordsOf } from "../figures/WordErrors.ts"
 
 /** A part of the text and its time, seconds. */
@@ -49,10 +49,10 @@ export const makeClip = (
   text: string,
   segments?: ReadonlyArray<TimedText>,
 ): Clip => {
-  const seconds = samples.length / LISTEN_RATE_HZ
+  const seconds = samples.length / listenRateHz
   return {
     name,
-    bytes: wavOf(samples, LISTEN_RATE_HZ),
+    bytes: wavOf(samples, listenRateHz),
     fileName: `${name}.wav`,
     type: "audio/wav",
     seconds,

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url"
 import { Effect } from "effect"
 import { decodeClip } from "#audio/DecodeClip.ts"
 import type { Decoder } from "#audio/Decoder.ts"
-import { LISTEN_RATE_HZ } from "#domain/audio/Audio.ts"
+import { listenRateHz } from "#domain/audio/Audio.ts"
 import { Random } from "../random/Random.ts"
 import { type Clip, makeClip, type TimedText } from "./Clip.ts"
 import { WrongData } from "./WrongData.ts"
@@ -77,7 +77,7 @@ export const librispeech = (folder: string): ReadonlyArray<Recording> => {
 }
 
 const decoded = ({ path, segments, text }: Recording): Effect.Effect<Clip, WrongData, Decoder> =>
-  decodeClip(path, { maxSeconds: mostSeconds, rateHz: LISTEN_RATE_HZ }).pipe(
+  decodeClip(path, { maxSeconds: mostSeconds, rateHz: listenRateHz }).pipe(
     Effect.mapError((cause) => new WrongData(`${path}: ${"detail" in cause ? cause.detail : String(cause)}`)),
     Effect.map((samples) => makeClip(basename(path).replace(/\.[^.]*$/, ""), samples, text, segments)),
   )

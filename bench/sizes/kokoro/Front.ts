@@ -13,8 +13,8 @@ import {
   upsample,
 } from "./Layers.ts"
 
-const SYMBOLS = 178
-const WIDTH = 512
+const allSymbols = 178
+const modelWidth = 512
 
 /** PL-BERT is an ALBERT: one layer of width 768 applied twelve times, embeddings of width 128. */
 const bert = { layers: 12, width: 768, heads: 12, hidden: 2_048, embedding: 128, positions: 512 }
@@ -54,7 +54,7 @@ const bertLayer = (graph: Graph, x: string): string => {
 /** Encodes symbol ids as [1, n, 512]. */
 export const readSymbols = (graph: Graph, ids: string): string => {
   const { embedding, layers, positions, width } = bert
-  const symbols = graph.op("Gather", [random(graph, "bert.word_embeddings", [SYMBOLS, embedding], 1), ids])
+  const symbols = graph.op("Gather", [random(graph, "bert.word_embeddings", [allSymbols, embedding], 1), ids])
   const length = graph.op("Shape", [ids], { start: 1, end: 2 })
   const places = graph.op("Slice", [
     random(graph, "bert.position_embeddings", [positions, embedding], 1),
@@ -65,19 +65,19 @@ export const readSymbols = (graph: Graph, ids: string): string => {
   const normed = layerNorm(graph, graph.op("Add", [symbols, places]), "bert.embedding_norm", embedding)
   let x = linear(graph, normed, "bert.mapping", embedding, width)
   for (let layer = 0; layer < layers; layer++) x = bertLayer(graph, x)
-  return linear(graph, x, "bert_encoder", width, WIDTH)
+  return linear(graph, x, "bert_encoder", width, modelWidth)
 }
 
 /** [1, 512, n]: acoustic features of the symbols. */
 export const textEncoder = (graph: Graph, ids: string): string => {
-  const rows = graph.op("Gather", [random(graph, "text_encoder.embedding", [SYMBOLS, WIDTH], 1), ids])
+  const rows = graph.op("Gather", [random(graph, "text_encoder.embedding", [allSymbols, modelWidth], 1), ids])
   let x = swapped(graph, rows)
   for (let layer = 0; layer < 3; layer++) {
     const name = `text_encoder.cnn.${layer}`
-    const convolved = swapped(graph, conv(graph, x, name, { from: WIDTH, to: WIDTH, kernel: 5 }))
-    x = leaky(graph, swapped(graph, layerNorm(graph, convolved, `${name}.norm`, WIDTH)), 0.2)
+    const convolved = swapped(graph, conv(graph, x, name, { from: modelWidth, to: modelWidth, kernel: 5 }))
+    x = leaky(graph, swapped(graph, layerNorm(graph, convolved, `${name}.norm`, modelWidth)), 0.2)
   }
-  return swapped(graph, recurrent(graph, swapped(graph, x), "text_encoder.lstm", WIDTH))
+  return swapped(graph, recurrent(graph, swapped(graph, x), "text_encoder.lstm", modelWidth))
 }
 
 /** Appends the style to each of [1, n, 512]: [1, n, 640]. */
@@ -94,20 +94,20 @@ export const prosody = (graph: Graph, read: string, style: string): string => {
   for (let layer = 0; layer < 3; layer++) {
     const name = `predictor.text_encoder.${layer}`
     const hidden = recurrent(graph, x, `${name}.lstm`, 640)
-    x = besideStyle(graph, adaptiveLayerNorm(graph, hidden, style, `${name}.norm`, WIDTH), style)
+    x = besideStyle(graph, adaptiveLayerNorm(graph, hidden, style, `${name}.norm`, modelWidth), style)
   }
   return x
 }
 
-const DURATION_STEPS = 50
+const durationSteps = 50
 /** Mean frames (of 25 ms) of a symbol, which gives 15 symbols a second. */
-const MEAN_FRAMES = 2.67
+const meanFrames = 2.67
 
 /** [n] durations in frames of 25 ms. The random weights give mostly two to four. */
 export const durations = (graph: Graph, prosodic: string, speed: string): string => {
   const hidden = recurrent(graph, prosodic, "predictor.lstm", 640)
-  const share = MEAN_FRAMES / DURATION_STEPS
-  const steps = linear(graph, hidden, "predictor.duration_proj", WIDTH, DURATION_STEPS, {
+  const share = meanFrames / durationSteps
+  const steps = linear(graph, hidden, "predictor.duration_proj", modelWidth, durationSteps, {
     bias: Math.log(share / (1 - share)),
   })
   const sum = graph.op("ReduceSum", [graph.op("Sigmoid", [steps]), graph.ints(2)], { keepdims: 0 })
@@ -189,8 +189,8 @@ export const curves = (
 ): readonly [pitch: string, loudness: string] => {
   const shared = swapped(graph, recurrent(graph, swapped(graph, expanded), "predictor.shared", 640))
   const curve = (name: string): string => {
-    let x = residual(graph, shared, style, `predictor.${name}.0`, { from: WIDTH, to: WIDTH })
-    x = residual(graph, x, style, `predictor.${name}.1`, { from: WIDTH, to: 256, twice: true })
+    let x = residual(graph, shared, style, `predictor.${name}.0`, { from: modelWidth, to: modelWidth })
+    x = residual(graph, x, style, `predictor.${name}.1`, { from: modelWidth, to: 256, twice: true })
     x = residual(graph, x, style, `predictor.${name}.2`, { from: 256, to: 256 })
     return conv(graph, x, `predictor.${name}_proj`, { from: 256, to: 1, kernel: 1 })
   }

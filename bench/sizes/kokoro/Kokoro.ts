@@ -20,8 +20,8 @@ export type KokoroSize = (typeof kokoroSizes)[number]
 const recipeVersion = 1
 
 /** Pitch in Hz: the factor of the random curve, whose values are about 1, and the mean. */
-const SPREAD_HZ = 20
-const MIDDLE_HZ = 180
+const spreadHz = 20
+const middleHz = 180
 
 const kokoroGraph = (): Graph => {
   const graph = new Graph()
@@ -35,7 +35,7 @@ const kokoroGraph = (): Graph => {
   const aligned = alignment(graph, durations(graph, prosodic, "speed"))
   const expanded = graph.op("MatMul", [swapped(graph, prosodic), aligned])
   const [curve, loudness] = curves(graph, expanded, manner)
-  const pitch = graph.op("Add", [graph.op("Mul", [curve, graph.scalar(SPREAD_HZ)]), graph.scalar(MIDDLE_HZ)])
+  const pitch = graph.op("Add", [graph.op("Mul", [curve, graph.scalar(spreadHz)]), graph.scalar(middleHz)])
   const features = graph.op("MatMul", [textEncoder(graph, "input_ids"), aligned])
   graph.op("Identity", [vocoder(graph, features, pitch, loudness, timbre)], {}, ["waveform"])
   graph.output("waveform", "float32", [1, "num_samples"])
@@ -44,7 +44,7 @@ const kokoroGraph = (): Graph => {
 
 const voices = ["af_bella", "bf_emma"] as const
 /** Rows of a voice file; the number of symbols selects one. */
-const STYLE_ROWS = 510
+const styleRows = 510
 const demo = (file: string): string =>
   fileURLToPath(new URL(`../../../models/kokoro-demo/${file}`, import.meta.url))
 
@@ -59,7 +59,7 @@ export const kokoroWeights = (size: KokoroSize): Promise<string> =>
       // The published symbol table, which the built-in weights have too.
       await copyFile(demo("tokenizer.json"), join(folder, "tokenizer.json"))
       for (const voice of voices) {
-        const rows = normal(voice, STYLE_ROWS * 256, 0.3)
+        const rows = normal(voice, styleRows * 256, 0.3)
         await writeFile(join(folder, `voices/${voice}.bin`), new Uint8Array(rows.buffer))
       }
       await writeModel(join(folder, "onnx/model.onnx"), kokoroGraph())

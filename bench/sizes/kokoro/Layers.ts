@@ -98,11 +98,11 @@ export const leaky = (graph: Graph, x: string, slope: number): string =>
 
 export const swapped = (graph: Graph, x: string): string => graph.op("Transpose", [x], { perm: [0, 2, 1] })
 
-const STYLE = 128
+const styleSize = 128
 
 /** Scale and shift, [1, channels] each, that a style gives. */
 const styled = (graph: Graph, style: string, name: string, channels: number): readonly [string, string] => {
-  const both = linear(graph, style, `${name}.fc`, STYLE, 2 * channels, { gain: 0.1 })
+  const both = linear(graph, style, `${name}.fc`, styleSize, 2 * channels, { gain: 0.1 })
   const parts = [graph.fresh("scale"), graph.fresh("shift")] as const
   graph.op("Split", [both, graph.ints(channels, channels)], { axis: 1 }, parts)
   return [graph.op("Add", [parts[0], graph.scalar(1)]), parts[1]]

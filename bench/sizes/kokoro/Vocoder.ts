@@ -3,32 +3,32 @@ import type { Graph } from "../onnx/Graph.ts"
 import { residual } from "./Front.ts"
 import { adaptive, conv, filled, leaky, linear, swapped, upsample } from "./Layers.ts"
 
-const RATE_HZ = 24_000
+const sampleRateHz = 24_000
 /** Number of samples for each value of the pitch curve. */
-const PITCH_HOP = 300
-const HARMONICS = 9
+const pitchHop = 300
+const harmonicCount = 9
 
 /** The Fourier transform of the vocoder: frames of 20 samples, one every 5 samples. */
-const FFT = 20
-const HOP = 5
-const BINS = FFT / 2 + 1
+const fft = 20
+const hop = 5
+const bins = fft / 2 + 1
 
 /** Of 20 samples; the part behind the real one is the imaginary one. */
-const hann = (n: number): number => 0.5 - 0.5 * Math.cos((2 * Math.PI * n) / FFT)
+const hann = (n: number): number => 0.5 - 0.5 * Math.cos((2 * Math.PI * n) / fft)
 
 const forward = (): Float32Array =>
-  Float32Array.from({ length: 2 * BINS * FFT }, (_, i) => {
-    const row = Math.floor(i / FFT)
-    const n = i % FFT
-    const angle = (2 * Math.PI * (row % BINS) * n) / FFT
-    return hann(n) * (row < BINS ? Math.cos(angle) : -Math.sin(angle))
+  Float32Array.from({ length: 2 * bins * fft }, (_, i) => {
+    const row = Math.floor(i / fft)
+    const n = i % fft
+    const angle = (2 * Math.PI * (row % bins) * n) / fft
+    return hann(n) * (row < bins ? Math.cos(angle) : -Math.sin(angle))
   })
 
 /** Overlapping windows add up to 1.5 times their square. */
 const inverse = (): Float32Array =>
   Float32Array.from(forward(), (value, i) => {
-    const bin = Math.floor(i / FFT) % BINS
-    return (value * (bin === 0 || bin === BINS - 1 ? 1 : 2)) / FFT / 1.5
+    const bin = Math.floor(i / fft) % bins
+    return (value * (bin === 0 || bin === bins - 1 ? 1 : 2)) / fft / 1.5
   })
 
 /** x + sin²(αx)/α */
@@ -78,28 +78,28 @@ const stretched = (graph: Graph, x: string, times: number, mode: "nearest" | "li
 
 /** Nine harmonics of the pitch, mixed: spectrum and phase, [1, 22, 24 × … + 1]. */
 const harmonics = (graph: Graph, pitch: string): string => {
-  const multiples = graph.floats("generator.harmonics", [1, HARMONICS, 1], () =>
-    Float32Array.from({ length: HARMONICS }, (_, i) => ((i + 1) * PITCH_HOP) / RATE_HZ),
+  const multiples = graph.floats("generator.harmonics", [1, harmonicCount, 1], () =>
+    Float32Array.from({ length: harmonicCount }, (_, i) => ((i + 1) * pitchHop) / sampleRateHz),
   )
   const cycles = graph.op("CumSum", [graph.op("Mul", [pitch, multiples]), graph.scalar(2, "int64")])
-  const phase = stretched(graph, cycles, PITCH_HOP, "linear")
+  const phase = stretched(graph, cycles, pitchHop, "linear")
   const sines = graph.op("Sin", [graph.op("Mul", [phase, graph.scalar(2 * Math.PI)])])
   const voiced = graph.cast(
-    graph.op("Greater", [stretched(graph, pitch, PITCH_HOP, "nearest"), graph.scalar(10)]),
+    graph.op("Greater", [stretched(graph, pitch, pitchHop, "nearest"), graph.scalar(10)]),
     "float32",
   )
   const audible = swapped(graph, graph.op("Mul", [graph.op("Mul", [sines, graph.scalar(0.1)]), voiced]))
-  const mixed = linear(graph, audible, "generator.m_source.l_linear", HARMONICS, 1)
+  const mixed = linear(graph, audible, "generator.m_source.l_linear", harmonicCount, 1)
   const source = swapped(graph, graph.op("Tanh", [mixed]))
   const transformed = graph.op(
     "Conv",
-    [source, graph.floats("generator.stft", [2 * BINS, 1, FFT], forward)],
+    [source, graph.floats("generator.stft", [2 * bins, 1, fft], forward)],
     {
       dilations: [1],
       group: 1,
-      kernel_shape: [FFT],
-      pads: [FFT / 2, FFT / 2],
-      strides: [HOP],
+      kernel_shape: [fft],
+      pads: [fft / 2, fft / 2],
+      strides: [hop],
     },
   )
   const [real, imaginary] = halves(graph, transformed)
@@ -111,7 +111,7 @@ const harmonics = (graph: Graph, pitch: string): string => {
 
 const halves = (graph: Graph, x: string): readonly [string, string] => {
   const parts = [graph.fresh("first"), graph.fresh("second")] as const
-  graph.op("Split", [x, graph.ints(BINS, BINS)], { axis: 1 }, parts)
+  graph.op("Split", [x, graph.ints(bins, bins)], { axis: 1 }, parts)
   return parts
 }
 
@@ -128,7 +128,7 @@ const generator = (graph: Graph, decoded: string, style: string, pitch: string):
     const { resonance, sourceKernel, sourceStride, to } = stage
     const name = `generator.${i}`
     const excitation = conv(graph, source, `${name}.noise_conv`, {
-      from: 2 * BINS,
+      from: 2 * bins,
       to,
       kernel: sourceKernel,
       stride: sourceStride,
@@ -148,7 +148,7 @@ const generator = (graph: Graph, decoded: string, style: string, pitch: string):
   }
   const last = conv(graph, leaky(graph, x, 0.01), "generator.conv_post", {
     from: 128,
-    to: 2 * BINS,
+    to: 2 * bins,
     kernel: 7,
     gain: 0.2,
   })
@@ -162,21 +162,21 @@ const generator = (graph: Graph, decoded: string, style: string, pitch: string):
   )
   const wave = graph.op(
     "ConvTranspose",
-    [spectrum, graph.floats("generator.istft", [2 * BINS, 1, FFT], inverse)],
+    [spectrum, graph.floats("generator.istft", [2 * bins, 1, fft], inverse)],
     {
       dilations: [1],
       group: 1,
-      kernel_shape: [FFT],
-      pads: [FFT / 2, FFT / 2],
-      strides: [HOP],
+      kernel_shape: [fft],
+      pads: [fft / 2, fft / 2],
+      strides: [hop],
     },
   )
   return graph.op("Squeeze", [wave, graph.ints(1)])
 }
 
-const ALIGNED = 512
-const DEEP = 1_024
-const BESIDE = 64
+const alignedWidth = 512
+const deep = 1_024
+const besideWidth = 64
 
 /** Samples of the speech. `aligned`: features of the symbols by frame, [1, 512, frames]; the curves have two values a frame. */
 export const vocoder = (
@@ -190,14 +190,14 @@ export const vocoder = (
     conv(graph, curve, `decoder.${name}_conv`, { from: 1, to: 1, kernel: 3, stride: 2 })
   const curves = [halved(pitch, "F0"), halved(loudness, "N")]
   const together = graph.op("Concat", [aligned, ...curves], { axis: 1 })
-  let x = residual(graph, together, style, "decoder.encode", { from: ALIGNED + 2, to: DEEP })
-  const beside = conv(graph, aligned, "decoder.asr_res", { from: ALIGNED, to: BESIDE, kernel: 1 })
+  let x = residual(graph, together, style, "decoder.encode", { from: alignedWidth + 2, to: deep })
+  const beside = conv(graph, aligned, "decoder.asr_res", { from: alignedWidth, to: besideWidth, kernel: 1 })
   for (let block = 0; block < 4; block++) {
     const last = block === 3
     const input = graph.op("Concat", [x, beside, ...curves], { axis: 1 })
     x = residual(graph, input, style, `decoder.decode.${block}`, {
-      from: DEEP + BESIDE + 2,
-      to: last ? 512 : DEEP,
+      from: deep + besideWidth + 2,
+      to: last ? 512 : deep,
       twice: last,
     })
   }

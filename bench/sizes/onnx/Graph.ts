@@ -6,8 +6,8 @@ import {
   bytes,
   concat,
   type Dim,
-  ELEMENT,
   type ElementType,
+  elementTypes,
   nodeProto,
   text,
   valueInfo,
@@ -85,7 +85,7 @@ export class Graph {
   }
 
   cast(from: string, type: ElementType): string {
-    return this.op("Cast", [from], { to: ELEMENT[type] })
+    return this.op("Cast", [from], { to: elementTypes[type] })
   }
 
   /** Quantises `x` to unsigned bytes with its own scale and zero point, once for all operators that read it. */

@@ -8,18 +8,18 @@ import { rawData } from "./Messages.ts"
 export type Precision = "float32" | "int8" | "uint8"
 
 /** Largest random value, in standard deviations. */
-const FARTHEST = 4
-const TABLE_SIZE = 1 << 20
+const farthest = 4
+const tableSize = 1 << 20
 
 /** Normal random numbers. Matrices are filled by copying stretches of them, which is fast. */
 const table: Float32Array = (() => {
   const random = seededRandom(1)
-  const values = new Float32Array(TABLE_SIZE)
-  for (let i = 0; i < TABLE_SIZE; i += 2) {
+  const values = new Float32Array(tableSize)
+  for (let i = 0; i < tableSize; i += 2) {
     const radius = Math.sqrt(-2 * Math.log(1 - random()))
     const angle = 2 * Math.PI * random()
-    values[i] = Math.max(-FARTHEST, Math.min(FARTHEST, radius * Math.cos(angle)))
-    values[i + 1] = Math.max(-FARTHEST, Math.min(FARTHEST, radius * Math.sin(angle)))
+    values[i] = Math.max(-farthest, Math.min(farthest, radius * Math.cos(angle)))
+    values[i + 1] = Math.max(-farthest, Math.min(farthest, radius * Math.sin(angle)))
   }
   return values
 })()
@@ -31,15 +31,15 @@ const hashOf = (name: string): number => {
 }
 
 /** Length of a stretch: long enough to be fast, short enough that two rows are rarely equal. */
-const STRETCH = 4096
+const stretch = 4096
 
 /** `count` normal random numbers with that standard deviation. The same name gives the same numbers. */
 export const normal = (name: string, count: number, deviation: number): Float32Array => {
   const values = new Float32Array(count)
   const random = seededRandom(hashOf(name))
-  for (let at = 0; at < count; at += STRETCH) {
-    const length = Math.min(STRETCH, count - at)
-    const from = Math.floor(random() * (TABLE_SIZE - length))
+  for (let at = 0; at < count; at += stretch) {
+    const length = Math.min(stretch, count - at)
+    const from = Math.floor(random() * (tableSize - length))
     values.set(table.subarray(from, from + length), at)
   }
   for (let i = 0; i < count; i++) values[i]! *= deviation
@@ -68,17 +68,17 @@ export const valuesOf = ({ deviation, dims, edit, name }: Matrix): Float32Array 
   return values
 }
 
-const STEPS = 127
+const steps = 127
 /** Zero point of unsigned bytes, so that 0 can be represented. */
-const ZERO_POINT = 128
+const zeroPointByte = 128
 
 /** A real value as an eight-bit integer. */
-const scaleOf = ({ deviation, most = 0 }: Matrix): number => Math.max(most, FARTHEST * deviation) / STEPS || 1
+const scaleOf = ({ deviation, most = 0 }: Matrix): number => Math.max(most, farthest * deviation) / steps || 1
 
 const inBytes = (matrix: Matrix, type: "int8" | "uint8"): Uint8Array => {
   const values = valuesOf(matrix)
   const perUnit = 1 / scaleOf(matrix)
-  const zero = type === "int8" ? 0 : ZERO_POINT
+  const zero = type === "int8" ? 0 : zeroPointByte
   const stored = new Uint8Array(values.length)
   for (let i = 0; i < values.length; i++) stored[i] = Math.round(values[i]! * perUnit) + zero
   return stored
@@ -89,7 +89,7 @@ const stored = (graph: Graph, matrix: Matrix, type: "int8" | "uint8") => ({
   values: graph.weight(`${matrix.name}_quantized`, type, matrix.dims, () => inBytes(matrix, type)),
   scale: graph.floats(`${matrix.name}_scale`, [], () => Float32Array.of(scaleOf(matrix))),
   zeroPoint: graph.weight(`${matrix.name}_zero_point`, type, [], () =>
-    rawData(type, [type === "int8" ? 0 : ZERO_POINT]),
+    rawData(type, [type === "int8" ? 0 : zeroPointByte]),
   ),
 })
 

@@ -34,10 +34,18 @@ const float = (field: number, value: number): Bytes => {
 }
 
 /** Element types of onnx.proto3. */
-export const ELEMENT = { float32: 1, uint8: 2, int8: 3, int32: 6, int64: 7, bool: 9, float16: 10 } as const
-export type ElementType = keyof typeof ELEMENT
+export const elementTypes = {
+  float32: 1,
+  uint8: 2,
+  int8: 3,
+  int32: 6,
+  int64: 7,
+  bool: 9,
+  float16: 10,
+} as const
+export type ElementType = keyof typeof elementTypes
 /** Bytes of one element. */
-export const ELEMENT_BYTES: Readonly<Record<ElementType, number>> = {
+export const elementBytes: Readonly<Record<ElementType, number>> = {
   float32: 4,
   uint8: 1,
   int8: 1,
@@ -52,7 +60,7 @@ export type Dim = number | string
 export const valueInfo = (name: string, type: ElementType, dims: ReadonlyArray<Dim> | undefined): Bytes => {
   const shape = (dims ?? []).map((dim) => bytes(1, typeof dim === "number" ? integer(1, dim) : text(2, dim)))
   const tensorType = concat([
-    integer(1, ELEMENT[type]),
+    integer(1, elementTypes[type]),
     ...(dims === undefined ? [] : [bytes(2, concat(shape))]),
   ])
   return concat([text(1, name), bytes(2, bytes(1, tensorType))])
@@ -79,7 +87,7 @@ export const rawData = (type: ElementType, values: ArrayLike<number>): Bytes => 
 }
 
 export const tensorHead = (name: string, type: ElementType, dims: ReadonlyArray<number>): Bytes =>
-  concat([...dims.map((dim) => integer(1, dim)), integer(2, ELEMENT[type]), text(8, name)])
+  concat([...dims.map((dim) => integer(1, dim)), integer(2, elementTypes[type]), text(8, name)])
 
 export const tensorProto = (
   name: string,

@@ -7,7 +7,7 @@ import {
   type Bytes,
   bytesHead,
   concat,
-  ELEMENT_BYTES,
+  elementBytes,
   externalData,
   modelHead,
   modelTail,
@@ -15,14 +15,14 @@ import {
 } from "./Messages.ts"
 
 /** Limit of a protobuf message: 2^31 − 1 bytes. */
-const LARGEST_MESSAGE = 1.9e9
+const largestMessage = 1.9e9
 /** Smaller weights stay in the graph, so that it can be optimised without the second file. */
-const SMALLEST_EXTERNAL = 1_000_000
+const smallestExternal = 1_000_000
 /** Alignment of the weights in the second file, so that it can be mapped into memory. */
-const PAGE_BYTES = 4096
+const pageBytes = 4096
 
 const sizeOf = ({ dims, type }: Initializer): number =>
-  dims.reduce((product, dim) => product * dim, ELEMENT_BYTES[type])
+  dims.reduce((product, dim) => product * dim, elementBytes[type])
 
 interface Placed {
   readonly initializer: Initializer
@@ -33,15 +33,15 @@ interface Placed {
 }
 
 const place = (all: ReadonlyArray<Initializer>, dataFile: string): ReadonlyArray<Placed> => {
-  const external = all.reduce((sum, each) => sum + sizeOf(each), 0) > LARGEST_MESSAGE
+  const external = all.reduce((sum, each) => sum + sizeOf(each), 0) > largestMessage
   let end = 0
   return all.map((initializer) => {
     const head = tensorHead(initializer.name, initializer.type, initializer.dims)
     const size = sizeOf(initializer)
-    if (!external || size < SMALLEST_EXTERNAL) {
+    if (!external || size < smallestExternal) {
       return { initializer, head: concat([head, bytesHead(9, size)]), offset: undefined }
     }
-    const offset = Math.ceil(end / PAGE_BYTES) * PAGE_BYTES
+    const offset = Math.ceil(end / pageBytes) * pageBytes
     end = offset + size
     return { initializer, head: concat([head, externalData(dataFile, offset, size)]), offset }
   })

@@ -83,7 +83,7 @@ export const gelu = ({ graph }: Blocks, x: string): string => {
 }
 
 /** Standard deviation of input weights, as in freshly initialised networks. */
-export const READING = 0.02
+export const reading = 0.02
 
 /**
  * Weights that write to the residual stream except for its reserved dimensions. Choose the deviation so small that the hand-set

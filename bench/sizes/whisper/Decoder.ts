@@ -8,7 +8,7 @@ import { type ScriptWeights, scriptWeights, type Weights } from "./ScriptWeights
 import { headWidth, targetPositions, type WhisperShape } from "./Shapes.ts"
 
 /** Standard deviation of the position embeddings: small, so that the output of layer norm depends mostly on the token. */
-const POSITION = 0.005
+const position = 0.005
 
 interface Parts extends Blocks {
   readonly layers: number
@@ -18,12 +18,12 @@ interface Parts extends Blocks {
   readonly embedding: Matrix
 }
 
-const PAIR = ["key", "value"] as const
+const pairNames = ["key", "value"] as const
 type Pair = readonly [key: string, value: string]
 
 const namesOf = (layers: number): ReadonlyArray<string> =>
   Array.from({ length: layers }, (_, layer) => layer).flatMap((layer) =>
-    (["decoder", "encoder"] as const).flatMap((side) => PAIR.map((part) => `${layer}.${side}.${part}`)),
+    (["decoder", "encoder"] as const).flatMap((side) => pairNames.map((part) => `${layer}.${side}.${part}`)),
   )
 
 /** A projection as wide as the model. */
@@ -115,7 +115,7 @@ const feedForward = (parts: Parts, x: string, name: string, layer: number): stri
 const embedded = (parts: Parts, before: string, length: string): string => {
   const { embedding, graph, precision, reserved, width } = parts
   const rows = graph.floats("model.decoder.embed_positions.weight", [targetPositions, width], () =>
-    randomRows("positions", targetPositions, width, POSITION, reserved),
+    randomRows("positions", targetPositions, width, position, reserved),
   )
   const ownRows = graph.op("Slice", [rows, before, graph.op("Add", [before, length]), graph.ints(0)])
   return graph.op("Add", [rowsOf(graph, "input_ids", embedding, precision), ownRows])

@@ -6,9 +6,9 @@
 //   with both signs, so that the sum of their GELUs is a magnitude. The second convolution sums them. Silence of any level
 //   and padding give 0.
 // - TIME: rises with the position. In all other dimensions the position embeddings are the published sinusoids.
-// - HAS_SOUND: 0 without sound and the same value for any sound. The first layer's feed-forward block writes it.
-// - SOUND_TIME: equals TIME where HAS_SOUND is set, else 0. The second layer's feed-forward block writes it.
-// - ZERO: always 0. After a layer norm it holds the mean that the norm subtracts; the other dimensions are read minus this one.
+// - soundPattern: 0 without sound and the same value for any sound. The first layer's feed-forward block writes it.
+// - SOUND_TIME: equals TIME where soundPattern is set, else 0. The second layer's feed-forward block writes it.
+// - zero: always 0. After a layer norm it holds the mean that the norm subtracts; the other dimensions are read minus this one.
 // No other weight writes these dimensions. The last layer norm divides by about the same number at every position,
 // because the sinusoids make up most of the norm.
 import { Graph } from "../onnx/Graph.ts"
@@ -23,34 +23,34 @@ import {
   layerNorm,
   noBias,
   project,
-  READING,
+  reading,
   writing,
 } from "./Blocks.ts"
 import { melFrames, positions, type WhisperShape } from "./Shapes.ts"
 
-const [SOUND, TIME, HAS_SOUND, SOUND_TIME, ZERO] = [0, 1, 2, 3, 4]
-const RESERVED = 5
+const [SOUND, TIME, soundPattern, SOUND_TIME, zero] = [0, 1, 2, 3, 4]
+const reserved = 5
 
 /** Root mean square of the sinusoids, which is about the number that layer norm divides by. */
-const NORM = Math.SQRT1_2
+const norm = Math.SQRT1_2
 /** TIME at the last position, before layer norm. */
-const MAX_TIME = 4
+const maxTime = 4
 /** Approximate SOUND_TIME at the last position after the last layer norm. */
-export const maxSoundTime = MAX_TIME / NORM
+export const maxSoundTime = maxTime / norm
 export const soundTimeDimension = SOUND_TIME
-export const zeroDimension = ZERO
+export const zeroDimension = zero
 
-const DETECTORS = 64
+const detectorCount = 64
 /** In speech a mel band changes by 0.05 to 0.2 from a frame to the next. The gain brings that to about 1, where GELU bends. */
-const DETECTOR_GAIN = 10
+const detectorGain = 10
 /** In speech the detectors of three frames add up to 20 to 400. The gain scales this sum to 0.1 to 2. */
-const SOUND_GAIN = 0.005
+const soundGain = 0.005
 
 const detectors = (values: Float32Array, melBins: number): void => {
-  values.fill(0, 0, DETECTORS * melBins * 3)
-  for (let channel = 0; channel < DETECTORS; channel++) {
-    const band = Math.floor(((channel >> 1) * melBins) / (DETECTORS / 2))
-    const sign = channel % 2 === 0 ? DETECTOR_GAIN : -DETECTOR_GAIN
+  values.fill(0, 0, detectorCount * melBins * 3)
+  for (let channel = 0; channel < detectorCount; channel++) {
+    const band = Math.floor(((channel >> 1) * melBins) / (detectorCount / 2))
+    const sign = channel % 2 === 0 ? detectorGain : -detectorGain
     values[(channel * melBins + band) * 3] = -sign
     values[(channel * melBins + band) * 3 + 1] = sign
   }
@@ -58,8 +58,8 @@ const detectors = (values: Float32Array, melBins: number): void => {
 
 /** The channels of the second convolution are the dimensions of the layers. */
 const soundChannels = (values: Float32Array, width: number): void => {
-  values.fill(0, 0, RESERVED * width * 3)
-  values.fill(SOUND_GAIN, SOUND * width * 3, (SOUND * width + DETECTORS) * 3)
+  values.fill(0, 0, reserved * width * 3)
+  values.fill(soundGain, SOUND * width * 3, (SOUND * width + detectorCount) * 3)
 }
 
 const positionRows = (width: number): Float32Array => {
@@ -71,20 +71,20 @@ const positionRows = (width: number): Float32Array => {
       rows[position * width + i] = Math.sin(angle)
       rows[position * width + half + i] = Math.cos(angle)
     }
-    rows.fill(0, position * width, position * width + RESERVED)
-    rows[position * width + TIME] = (MAX_TIME * position) / positions
+    rows.fill(0, position * width, position * width + reserved)
+    rows[position * width + TIME] = (maxTime * position) / positions
   }
   return rows
 }
 
-/** SOUND, after layer norm, at which HAS_SOUND begins to rise, and how steeply it rises. */
-const THRESHOLD = 0.1
-const STEEPNESS = 20
-/** HAS_SOUND where there is sound, before layer norm. */
-const SOUND_FLAG = 2
-/** Input of a hidden unit: OPEN where HAS_SOUND is set and -OPEN elsewhere. TIME is smaller, so it cannot change the sign. */
-const OPEN = 12
-const PER_FLAG = (2 * OPEN * NORM) / SOUND_FLAG
+/** SOUND, after layer norm, at which soundPattern begins to rise, and how steeply it rises. */
+const threshold = 0.1
+const steepness = 20
+/** soundPattern where there is sound, before layer norm. */
+const soundFlag = 2
+/** Input of a hidden unit: open where soundPattern is set and -open elsewhere. TIME is smaller, so it cannot change the sign. */
+const open = 12
+const perFlag = (2 * open * norm) / soundFlag
 
 /** Weights of a feed-forward block that are set by hand. They use its first two hidden units. */
 interface HandSet {
@@ -101,28 +101,28 @@ interface HandSet {
 const hasSound: HandSet = {
   reading: (values, columns) => {
     for (const unit of [0, 1]) {
-      values[SOUND * columns + unit] = STEEPNESS
-      values[ZERO * columns + unit] = -STEEPNESS
+      values[SOUND * columns + unit] = steepness
+      values[zero * columns + unit] = -steepness
     }
   },
-  bias: [-STEEPNESS * THRESHOLD, -STEEPNESS * THRESHOLD - 4],
-  writing: { dimension: HAS_SOUND, perUnit: SOUND_FLAG / 4 },
-  most: STEEPNESS,
+  bias: [-steepness * threshold, -steepness * threshold - 4],
+  writing: { dimension: soundPattern, perUnit: soundFlag / 4 },
+  most: steepness,
 }
 
 /** GELU(time + z) - GELU(z) is the time where z is far above 0, and 0 where both arguments are far below 0. */
 const soundTime: HandSet = {
   reading: (values, columns) => {
     for (const unit of [0, 1]) {
-      values[HAS_SOUND * columns + unit] = PER_FLAG
-      values[ZERO * columns + unit] = -PER_FLAG
+      values[soundPattern * columns + unit] = perFlag
+      values[zero * columns + unit] = -perFlag
     }
     values[TIME * columns] = 1
-    values[ZERO * columns] = -PER_FLAG - 1
+    values[zero * columns] = -perFlag - 1
   },
-  bias: [-OPEN, -OPEN],
-  writing: { dimension: SOUND_TIME, perUnit: NORM },
-  most: PER_FLAG + 1,
+  bias: [-open, -open],
+  writing: { dimension: SOUND_TIME, perUnit: norm },
+  most: perFlag + 1,
 }
 
 const handSetReading = (handSet: HandSet, columns: number): Edit => {
@@ -173,8 +173,8 @@ export const encoderGraph = (shape: WhisperShape, precision: Precision): Graph =
     {
       name: "conv1.weight",
       dims: [width, melBins, 3],
-      deviation: READING,
-      most: DETECTOR_GAIN,
+      deviation: reading,
+      most: detectorGain,
       edit: (values) => detectors(values, melBins),
     },
     1,
@@ -185,7 +185,7 @@ export const encoderGraph = (shape: WhisperShape, precision: Precision): Graph =
       name: "conv2.weight",
       dims: [width, width, 3],
       deviation: 0.002,
-      most: SOUND_GAIN,
+      most: soundGain,
       edit: (values) => soundChannels(values, width),
     },
     2,
@@ -213,7 +213,7 @@ const encoderLayer = (
 ): string => {
   const { graph, width } = blocks
   const name = `layers.${layer}`
-  const square = { from: width, to: width, deviation: READING }
+  const square = { from: width, to: width, deviation: reading }
   const normed = layerNorm(blocks, x, `${name}.self_attn_layer_norm`)
   const query = project(blocks, normed, { ...square, name: `${name}.self_attn.q_proj`, bias: noBias })
   const key = project(blocks, normed, { ...square, name: `${name}.self_attn.k_proj` })
@@ -221,7 +221,7 @@ const encoderLayer = (
   const mixed = attend(blocks, query, inHeads(blocks, key), inHeads(blocks, value))
   const attentionOutput = project(blocks, mixed, {
     ...square,
-    ...writing(deviation, RESERVED, width),
+    ...writing(deviation, reserved, width),
     name: `${name}.self_attn.out_proj`,
     bias: noBias,
   })
@@ -231,11 +231,11 @@ const encoderLayer = (
     name: `${name}.fc1`,
     from: width,
     to: hidden,
-    deviation: READING,
+    deviation: reading,
     ...(handSet === undefined ? {} : { edit: handSetReading(handSet, hidden), most: handSet.most }),
     bias: (values) => values.set(handSet?.bias ?? []),
   })
-  const random = writing(deviation, RESERVED, width)
+  const random = writing(deviation, reserved, width)
   const second = project(blocks, gelu(blocks, first), {
     name: `${name}.fc2`,
     from: hidden,

@@ -15,17 +15,17 @@
 //   it in proportion to the script's time. So the end token is drawn at the first such place after the sound.
 import type { Vocabulary } from "./Vocabulary.ts"
 
-export const SEGMENT_SECONDS = 2
-const SEGMENTS = 15
-const WORDS_A_SEGMENT = 5
+export const segmentSeconds = 2
+const segments = 15
+const wordsASegment = 5
 
 /** Values of the output dimensions that a node sets: of its first follower, and of the one for when the rules forbid the first. */
-const FIRST = 1
-const SECOND = 0.6
+const first = 1
+const second = 0.6
 /** Change of the end token's strength for each second of difference between script and sound. */
-export const END_PER_SECOND = 0.06
+export const endPerSecond = 0.06
 /** Sound shorter than this raises the end token everywhere, longer sound lowers it; it never reaches the strength of a first follower. */
-export const MIDDLE_SECONDS = 8
+export const middleSeconds = 8
 
 export interface Follower {
   readonly node: number
@@ -60,34 +60,34 @@ export const scriptOf = (vocabulary: Vocabulary): Script => {
   // Indices of those nodes that followers refer to by name.
   const [end, language, transcribe, zero] = [0, 2, 3, 5]
   // The last words of the vocabulary have three syllables. Taken at large intervals, they look different from each other.
-  const stride = Math.floor(vocabulary.words.length / 4 / (SEGMENTS * WORDS_A_SEGMENT))
+  const stride = Math.floor(vocabulary.words.length / 4 / (segments * wordsASegment))
   const words = Array.from(
-    { length: SEGMENTS * WORDS_A_SEGMENT },
+    { length: segments * wordsASegment },
     (_, i) => vocabulary.words.length - 1 - i * stride,
   )
-  const wordNode = (segment: number, word: number) => zero + 1 + segment * WORDS_A_SEGMENT + word
+  const wordNode = (segment: number, word: number) => zero + 1 + segment * wordsASegment + word
   const timeNode = (segment: number) => zero + 1 + words.length + segment
-  const times = Array.from({ length: SEGMENTS }, (_, i) =>
-    vocabulary.idOf(`<|${((i + 1) * SEGMENT_SECONDS).toFixed(2)}|>`),
+  const times = Array.from({ length: segments }, (_, i) =>
+    vocabulary.idOf(`<|${((i + 1) * segmentSeconds).toFixed(2)}|>`),
   )
-  const only = (node: number): ReadonlyArray<Follower> => [{ node, strength: FIRST }]
+  const only = (node: number): ReadonlyArray<Follower> => [{ node, strength: first }]
   const endAfter = (segment: number): Follower => ({
     node: end,
-    strength: SECOND + END_PER_SECOND * ((segment + 1) * SEGMENT_SECONDS - MIDDLE_SECONDS),
+    strength: second + endPerSecond * ((segment + 1) * segmentSeconds - middleSeconds),
   })
   const afterWord = (segment: number, word: number): ReadonlyArray<Follower> => {
-    if (word < WORDS_A_SEGMENT - 1) return only(wordNode(segment, word + 1))
-    const nextWord = segment < SEGMENTS - 1 ? [{ node: wordNode(segment + 1, 0), strength: SECOND }] : []
+    if (word < wordsASegment - 1) return only(wordNode(segment, word + 1))
+    const nextWord = segment < segments - 1 ? [{ node: wordNode(segment + 1, 0), strength: second }] : []
     return [...only(timeNode(segment)), ...nextWord, endAfter(segment)]
   }
-  const lastSeconds = SEGMENTS * SEGMENT_SECONDS
+  const lastSeconds = segments * segmentSeconds
   const afterTime = (segment: number): ReadonlyArray<Follower> => {
-    if (segment === SEGMENTS - 1) {
-      return [{ node: end, strength: FIRST + END_PER_SECOND * (lastSeconds - MIDDLE_SECONDS) }]
+    if (segment === segments - 1) {
+      return [{ node: end, strength: first + endPerSecond * (lastSeconds - middleSeconds) }]
     }
     return [
       ...only(wordNode(segment + 1, 0)),
-      { node: timeNode(segment), strength: SECOND },
+      { node: timeNode(segment), strength: second },
       endAfter(segment),
     ]
   }
@@ -99,7 +99,7 @@ export const scriptOf = (vocabulary: Vocabulary): Script => {
     // After <|notimestamps|> and <|0.00|>.
     only(wordNode(0, 0)),
     only(wordNode(0, 0)),
-    ...words.map((_, i) => afterWord(Math.floor(i / WORDS_A_SEGMENT), i % WORDS_A_SEGMENT)),
+    ...words.map((_, i) => afterWord(Math.floor(i / wordsASegment), i % wordsASegment)),
     ...times.map((_, segment) => afterTime(segment)),
   ]
   const nodes = [...tokens, ...words, ...times].map((token, i) => ({ token, followers: followers[i]! }))

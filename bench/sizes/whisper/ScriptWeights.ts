@@ -1,39 +1,39 @@
 // The decoder weights that produce a script; Script.ts explains how. Each part describes a projection except for its name and
 // size.
 import type { Matrix } from "../onnx/Matrices.ts"
-import { clearColumn, type Edit, noBias, type Projection, READING, writing } from "./Blocks.ts"
+import { clearColumn, type Edit, noBias, type Projection, reading, writing } from "./Blocks.ts"
 import { maxSoundTime, soundTimeDimension, zeroDimension } from "./Encoder.ts"
-import { END_PER_SECOND, MIDDLE_SECONDS, type Script, type ScriptNode } from "./Script.ts"
+import { endPerSecond, middleSeconds, type Script, type ScriptNode } from "./Script.ts"
 import { headWidth, positions, windowSeconds } from "./Shapes.ts"
 
 export type Weights = Pick<Projection, "deviation" | "edit" | "most" | "bias">
 
 /** Approximate logit of a first follower, for most lengths of sound. */
-const LOGIT = 60
+const logit = 60
 
 /** Standard deviation of the weights that write to the residual stream. */
-const WRITING = 2e-4
+const writingScale = 2e-4
 
 /** Rise of the attention scores from a position to the next, in the head that finds the last sound. */
-const SOUND_SLOPE = 0.05
-const SOUND_KEY = 0.1
-const SOUND_QUERY = (SOUND_SLOPE * positions * Math.sqrt(headWidth)) / (SOUND_KEY * maxSoundTime)
+const soundSlope = 0.05
+const soundKey = 0.1
+const soundQuery = (soundSlope * positions * Math.sqrt(headWidth)) / (soundKey * maxSoundTime)
 /** Factor from that head's value to the end token's strength. */
-const SOUND_TO_END = (-END_PER_SECOND * windowSeconds) / maxSoundTime
+const soundToEnd = (-endPerSecond * windowSeconds) / maxSoundTime
 
 /** The largest strength in the script: that of the end token after the last timestamp. */
-const STRONGEST = 2.5
+const strongest = 2.5
 
 /** Value after layer norm of each of two dimensions that are 1 while all others are near 0. */
 const normedOne = (width: number) => Math.sqrt(width / 2)
 
 /** The layer whose feed-forward block leads from a node to its followers. */
-const SCRIPT_LAYER = 0
+const scriptLayer = 0
 /** The layer whose first head of the cross-attention finds the last sound. */
-const SOUND_LAYER = 1
+const soundLayer = 1
 
-const random: Weights = { deviation: READING, bias: noBias }
-const randomWithoutBias: Weights = { deviation: READING }
+const random: Weights = { deviation: reading, bias: noBias }
+const randomWithoutBias: Weights = { deviation: reading }
 
 /** Reads one dimension of the encoder's output into the head's first value. */
 const readSoundTime = (width: number, weight: number): Edit => {
@@ -84,7 +84,7 @@ export interface ScriptWeights {
 }
 
 export const scriptWeights = (script: Script, width: number): ScriptWeights => {
-  const written: Weights = { ...writing(WRITING, script.reserved, width), bias: noBias }
+  const written: Weights = { ...writing(writingScale, script.reserved, width), bias: noBias }
   const hiddenUnits = 4 * width
   return {
     embedding: (vocabularySize) => ({
@@ -102,43 +102,42 @@ export const scriptWeights = (script: Script, width: number): ScriptWeights => {
         })
       },
     }),
-    gain: LOGIT / normedOne(width),
+    gain: logit / normedOne(width),
     query: (layer) =>
-      layer === SOUND_LAYER
+      layer === soundLayer
         ? {
             ...random,
             edit: (values) => {
               for (let column = 0; column < headWidth; column++) clearColumn(values, width, column)
             },
             bias: (values) => {
-              values[0] = SOUND_QUERY
+              values[0] = soundQuery
             },
           }
         : random,
     key: (layer) =>
-      layer === SOUND_LAYER
-        ? { ...randomWithoutBias, edit: readSoundTime(width, SOUND_KEY), most: SOUND_KEY }
+      layer === soundLayer
+        ? { ...randomWithoutBias, edit: readSoundTime(width, soundKey), most: soundKey }
         : randomWithoutBias,
-    value: (layer) =>
-      layer === SOUND_LAYER ? { ...random, edit: readSoundTime(width, 1), most: 1 } : random,
+    value: (layer) => (layer === soundLayer ? { ...random, edit: readSoundTime(width, 1), most: 1 } : random),
     crossOutput: (layer) =>
-      layer === SOUND_LAYER
+      layer === soundLayer
         ? {
             ...written,
             edit: (values) => {
               written.edit?.(values)
               values.fill(0, 0, width)
-              values[script.outputDimension(script.end)] = SOUND_TO_END
+              values[script.outputDimension(script.end)] = soundToEnd
             },
-            most: Math.abs(SOUND_TO_END),
+            most: Math.abs(soundToEnd),
             bias: (values) => {
-              values[script.outputDimension(script.end)] = END_PER_SECOND * MIDDLE_SECONDS
+              values[script.outputDimension(script.end)] = endPerSecond * middleSeconds
             },
           }
         : written,
     selfOutput: written,
     feedForwardInput: (layer) =>
-      layer === SCRIPT_LAYER
+      layer === scriptLayer
         ? {
             ...random,
             edit: (values) => {
@@ -158,14 +157,14 @@ export const scriptWeights = (script: Script, width: number): ScriptWeights => {
           }
         : random,
     feedForwardOutput: (layer) =>
-      layer === SCRIPT_LAYER
+      layer === scriptLayer
         ? {
             ...written,
             edit: (values) => {
               written.edit?.(values)
               writeFollowers(values, width, script)
             },
-            most: STRONGEST,
+            most: strongest,
           }
         : written,
   }

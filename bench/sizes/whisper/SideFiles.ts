@@ -10,7 +10,7 @@ import {
 import type { Vocabulary } from "./Vocabulary.ts"
 
 /** Token of a space. No text may begin with it. */
-const SPACE = 220
+const space = 220
 
 export const sideFiles = (shape: WhisperShape, vocabulary: Vocabulary): Readonly<Record<string, unknown>> => {
   const end = vocabulary.idOf("<|endoftext|>")
@@ -49,7 +49,7 @@ export const sideFiles = (shape: WhisperShape, vocabulary: Vocabulary): Readonly
     },
     "generation_config.json": {
       ...shared,
-      begin_suppress_tokens: [SPACE, end],
+      begin_suppress_tokens: [space, end],
       is_multilingual: true,
       lang_to_id: Object.fromEntries(
         vocabulary.languages.map((language) => [`<|${language}|>`, vocabulary.idOf(`<|${language}|>`)]),

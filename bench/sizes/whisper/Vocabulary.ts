@@ -3,10 +3,10 @@
 import type { WhisperShape } from "./Shapes.ts"
 
 /** Number of text tokens; the control tokens have the ids after them. */
-const TEXT_TOKENS = 50_257
-const TIMESTAMPS = 1_501
+const textTokens = 50_257
+const timestamps = 1_501
 
-const LANGUAGES = (
+const languageCodes = (
   "en zh de es ru ko fr ja pt tr pl ca nl ar sv it id hi fi vi he uk el ms cs ro da hu ta no th ur hr bg lt la mi ml cy " +
   "sk te fa lv bn sr az sl kn et mk br eu is hy ne mn bs kk sq sw gl mr pa si km sn yo so af oc ka be tg sd gu am yi lo " +
   "uz fo ht ps tk nn mt sa lb my bo tl mg as tt haw ln ha ba jw su yue"
@@ -32,13 +32,13 @@ export interface Vocabulary {
   readonly languages: ReadonlyArray<string>
 }
 
-const SPACE = "Ġ"
+const space = "Ġ"
 
 export const vocabularyOf = (shape: WhisperShape): Vocabulary => {
   const words = [...byteCharacters()]
   const merges: Array<string> = []
   const join = (first: string, second: string): string => {
-    if (words.length < TEXT_TOKENS) {
+    if (words.length < textTokens) {
       words.push(first + second)
       merges.push(`${first} ${second}`)
     }
@@ -47,11 +47,11 @@ export const vocabularyOf = (shape: WhisperShape): Vocabulary => {
   const pairs = (firsts: ReadonlyArray<string>, seconds: ReadonlyArray<string>): ReadonlyArray<string> =>
     firsts.flatMap((first) => seconds.map((second) => join(first, second)))
   const syllables = pairs([..."bcdfghjklmnpqrstvwxz"], [..."aeiou"])
-  const beginnings = pairs([SPACE], syllables)
+  const beginnings = pairs([space], syllables)
   pairs(syllables, syllables)
   const short = pairs(beginnings, syllables)
   pairs(short, syllables)
-  const languages = LANGUAGES.slice(0, shape.languages)
+  const languages = languageCodes.slice(0, shape.languages)
   const control = [
     "endoftext",
     "startoftranscript",
@@ -64,7 +64,7 @@ export const vocabularyOf = (shape: WhisperShape): Vocabulary => {
     shape.languages === 99 ? "nocaptions" : "nospeech",
     "notimestamps",
   ].map((name) => ({ content: `<|${name}|>`, special: true }))
-  const times = Array.from({ length: TIMESTAMPS }, (_, step) => ({
+  const times = Array.from({ length: timestamps }, (_, step) => ({
     content: `<|${(step / 50).toFixed(2)}|>`,
     special: false,
   }))

@@ -14,7 +14,7 @@ export interface Branch {
 }
 
 /** Most combinations of alternatives for one value. */
-const MAX_BRANCHES = 1_000
+const maxBranches = 1_000
 
 export class Branches {
   readonly #document: SchemaDocument
@@ -61,10 +61,10 @@ export class Branches {
       if (!isList(alternatives)) continue
       if (name === "oneOf") this.#checkOneOf(schema, alternatives)
       all = alternatives.flatMap((alternative) => this.#with(all, alternative, active))
-      if (all.length > MAX_BRANCHES) {
+      if (all.length > maxBranches) {
         throw new SchemaProblem(
           at(path, name),
-          `there are more than ${MAX_BRANCHES} combinations of alternatives`,
+          `there are more than ${maxBranches} combinations of alternatives`,
         )
       }
     }

@@ -9,7 +9,7 @@ import type { Evaluator } from "./Evaluate.ts"
 import { type Leaves, least, most } from "./Leaves.ts"
 
 /** Objects are compared by their required members down to this level. */
-const MAX_LEVELS = 3
+const maxLevels = 3
 
 /** The values of the first `enum` or `const` among schemas that hold together. */
 export const listedValues = (members: ReadonlyArray<JsonObject>): ReadonlyArray<Json> | undefined => {
@@ -85,7 +85,7 @@ export class Disjointness {
       const left = valueSchemas(a, name)
       const right = valueSchemas(b, name)
       if (left.includes(false) || right.includes(false)) return true
-      return level < MAX_LEVELS && this.schemas(left, right, level + 1)
+      return level < maxLevels && this.schemas(left, right, level + 1)
     })
   }
 }

@@ -51,10 +51,10 @@ export const printed = (value: Json, notation: Notation): string => {
 }
 
 const QUOTE = 0x22
-const BACKSLASH = 0x5c
+const backslash = 0x5c
 const escapes: ReadonlyMap<number, number> = new Map([
   [QUOTE, QUOTE],
-  [BACKSLASH, BACKSLASH],
+  [backslash, backslash],
   [0x08, 0x62],
   [0x0c, 0x66],
   [0x0a, 0x6e],
@@ -114,12 +114,12 @@ const escaped = (values: Automaton, control: boolean, base: number): ReadonlyArr
       for (const [low, high] of raw) {
         if (from <= high && to >= low) edges.push([Math.max(from, low), Math.min(to, high), base + target])
       }
-      for (let code = from; code <= Math.min(to, BACKSLASH); code++) {
+      for (let code = from; code <= Math.min(to, backslash); code++) {
         const letter = escapes.get(code)
         if (letter === undefined && (code >= 0x20 || !control)) continue
         if (escape < 0) {
           escape = add()
-          edges.push([BACKSLASH, BACKSLASH, base + escape])
+          edges.push([backslash, backslash, base + escape])
         }
         if (letter !== undefined) states[escape]!.edges.push([letter, letter, base + target])
         else {

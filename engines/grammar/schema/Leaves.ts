@@ -9,7 +9,7 @@ import { formatAutomaton, isKnownFormat } from "./automata/Formats.ts"
 import { type Bound, numbers } from "./automata/Numbers.ts"
 import { PatternProblem, searchAutomaton } from "./automata/Pattern.ts"
 import { longestText } from "./automata/Texts.ts"
-import { MAX_COUNT } from "./document/Contradictions.ts"
+import { maxCount } from "./document/Contradictions.ts"
 import { keyword, named } from "./document/Keywords.ts"
 import { at, SchemaProblem } from "./document/Problem.ts"
 import type { SchemaDocument } from "./document/SchemaDocument.ts"
@@ -27,7 +27,7 @@ export const least = (members: ReadonlyArray<JsonObject>, name: string): number 
 /** The smallest value of a keyword in all members. */
 export const most = (members: ReadonlyArray<JsonObject>, name: string): number | undefined => {
   const all = members.flatMap((schema) => numberOf(schema, name) ?? [])
-  return all.length === 0 ? undefined : Math.min(MAX_COUNT, ...all)
+  return all.length === 0 ? undefined : Math.min(maxCount, ...all)
 }
 
 /**
@@ -35,7 +35,7 @@ export const most = (members: ReadonlyArray<JsonObject>, name: string): number |
  * without the first character of the marker, because that needs no states of its own for each character: a string of up to 400
  * characters took 40 ms to compile, and a schema may have many.
  */
-const MOST_COUNTED = 64
+const mostCounted = 64
 
 export class Leaves {
   readonly #document: SchemaDocument
@@ -145,7 +145,7 @@ export class Leaves {
     { free, high, low }: { readonly free: boolean; readonly high: number | undefined; readonly low: number },
   ): Expression | undefined {
     if (high !== undefined && low > high) return undefined
-    if (free && (high ?? low) > MOST_COUNTED) {
+    if (free && (high ?? low) > mostCounted) {
       const character: Expression = { kind: "characters", ranges: allExcept([marker.charAt(0)]) }
       const between: Expression = { kind: "repeat", of: character, least: low, most: high }
       return sequence(text(marker), between, text(marker))

@@ -15,11 +15,11 @@ import { least, most } from "./Leaves.ts"
 import { membersOf } from "./Members.ts"
 
 /** Each pattern of keys doubles the kinds of keys that are told apart. */
-const MAX_KEY_PATTERNS = 6
+const maxKeyPatterns = 6
 /** Patterns that match at most this many keys are treated as lists of keys. */
-const MAX_LISTED_KEYS = 32
+const maxListedKeys = 32
 /** Most states of an automaton of keys. There is one state for about each character of the named keys. */
-const MAX_KEY_STATES = 50_000
+const maxKeyStates = 50_000
 
 interface KeyPattern {
   readonly source: string
@@ -45,10 +45,10 @@ class ObjectRules {
       for (const source of Object.keys(patterns)) {
         found.set(source, { source, automaton: compiler.leaves.pattern(source, at(path, source)) })
       }
-      if (found.size > MAX_KEY_PATTERNS) {
+      if (found.size > maxKeyPatterns) {
         throw new SchemaProblem(
           path,
-          `there are more than ${MAX_KEY_PATTERNS} patterns for the keys of one object`,
+          `there are more than ${maxKeyPatterns} patterns for the keys of one object`,
         )
       }
     }
@@ -101,7 +101,7 @@ class ObjectRules {
     const named = this.nameSchemas.length === 0 ? undefined : this.compiler.values(this.nameSchemas)
     const keys = this.keys === undefined || named !== undefined ? [] : [this.keys]
     const automata = [...keys, ...this.patterns.map((pattern) => pattern.automaton)]
-    const texts = automata.flatMap((automaton) => allTexts(automaton, MAX_LISTED_KEYS) ?? [])
+    const texts = automata.flatMap((automaton) => allTexts(automaton, maxListedKeys) ?? [])
     return [...new Set([...(named ?? []).filter((name) => typeof name === "string"), ...texts])]
   }
 
@@ -123,7 +123,7 @@ class ObjectRules {
       const value = this.valueOf(undefined, (source) => matched.has(source))
       if (value === undefined) return
       const { notation } = compiler
-      const readable = compiler.leaves.combined(keys, freeKeyValues(notation), path, MAX_KEY_STATES)
+      const readable = compiler.leaves.combined(keys, freeKeyValues(notation), path, maxKeyStates)
       if (typeof notation === "object" && isEmpty(readable)) return
       const key: Expression = {
         kind: "automaton",

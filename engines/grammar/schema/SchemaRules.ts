@@ -20,14 +20,14 @@ export interface SchemaOptions {
 }
 
 /** Units of work for one schema: expressions, states of automata, and comparisons. */
-const MAX_WORK = 200_000
+const maxWork = 200_000
 
 export const schemaRules = (
   schema: Json,
   options: SchemaOptions,
 ): { readonly rules: Rules } | { readonly problem: Problem } => {
   try {
-    const document = new SchemaDocument(schema, options.strict, new Work(MAX_WORK))
+    const document = new SchemaDocument(schema, options.strict, new Work(maxWork))
     const compiler = new Compiler(document, options.notation, options.prefix)
     const rules: Rules = { root: compiler.compile(schema), rules: compiler.rules }
     const ending = endingRules(rules.rules)

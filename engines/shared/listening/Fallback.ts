@@ -4,12 +4,12 @@
 // Source: the reference transcriber's thresholds.
 import { deflateSync } from "node:zlib"
 
-export const COMPRESSION_RATIO_LIMIT = 2.4
-export const LOGPROB_LIMIT = -1
-export const NO_SPEECH_LIMIT = 0.6
+export const compressionRatioLimit = 2.4
+export const logprobLimit = -1
+export const noSpeechLimit = 0.6
 /** After a window accepted at a higher temperature, the next window gets no earlier text. */
-export const CONDITIONING_TEMPERATURE_LIMIT = 0.5
-const LADDER = [0, 0.2, 0.4, 0.6, 0.8, 1] as const
+export const conditioningTemperatureLimit = 0.5
+const ladder = [0, 0.2, 0.4, 0.6, 0.8, 1] as const
 
 export interface Measures {
   /** UTF-8 bytes divided by deflated bytes; a repetition loop compresses well. */
@@ -22,16 +22,16 @@ export interface Measures {
 /** The temperatures to try in order; the first is the request's. */
 export const temperatures = (requested: number): ReadonlyArray<number> => [
   requested,
-  ...LADDER.filter((temperature) => temperature > requested),
+  ...ladder.filter((temperature) => temperature > requested),
 ]
 
 /** Silence: probably no speech, and the text is not confident enough to override that. */
 export const isSilence = (measures: Measures): boolean =>
-  measures.noSpeechProb > NO_SPEECH_LIMIT && measures.avgLogprob <= LOGPROB_LIMIT
+  measures.noSpeechProb > noSpeechLimit && measures.avgLogprob <= logprobLimit
 
 export const needsRetry = (measures: Measures): boolean =>
   !isSilence(measures) &&
-  (measures.compressionRatio > COMPRESSION_RATIO_LIMIT || measures.avgLogprob < LOGPROB_LIMIT)
+  (measures.compressionRatio > compressionRatioLimit || measures.avgLogprob < logprobLimit)
 
 export const compressionRatio = (text: string): number => {
   const bytes = Buffer.from(text, "utf8")

@@ -44,8 +44,8 @@ export const freeTensor = (tensor: Tensor): void => {
   ;((tensor.data as Float32Array).buffer as ArrayBuffer).transfer(0)
 }
 
-const PAST = /^past_key_values\.(\d+)\.(decoder|encoder)\.(key|value)$/
-const ENCODER = ".encoder."
+const pastName = /^past_key_values\.(\d+)\.(decoder|encoder)\.(key|value)$/
+const encoder = ".encoder."
 
 const refuse = (file: string, problem: string) =>
   new EngineError({ reason: "LoadFailed", field: "decoder", detail: `${file}: ${problem}` })
@@ -59,7 +59,7 @@ export const discover = Effect.fnUntraced(function* (
   const empty: Record<string, Tensor> = {}
   for (const { name, type, shape } of session.inputs.values()) {
     if (known.includes(name)) continue
-    if (!PAST.test(name)) return yield* refuse(session.file, `unknown input ${name}`)
+    if (!pastName.test(name)) return yield* refuse(session.file, `unknown input ${name}`)
     const [, heads, , headWidth] = shape
     if (typeof heads !== "number" || typeof headWidth !== "number") {
       return yield* refuse(session.file, `${name} has no fixed head count and width`)
@@ -74,7 +74,7 @@ export const discover = Effect.fnUntraced(function* (
   if (pairs.length === 0) return yield* refuse(session.file, "no past_key_values inputs")
   if (!session.outputs.has("logits")) return yield* refuse(session.file, "no output logits")
   const presents = pairs.map((pair) => pair.present)
-  const growing = pairs.filter((pair) => !pair.past.includes(ENCODER)).map((pair) => pair.past)
+  const growing = pairs.filter((pair) => !pair.past.includes(encoder)).map((pair) => pair.past)
   return {
     // Key and value, decoder and encoder.
     layers: pairs.length / 4,
@@ -89,7 +89,7 @@ export const discover = Effect.fnUntraced(function* (
       ),
     }),
     allOutputs: presents,
-    growingOutputs: presents.filter((name) => !name.includes(ENCODER)),
+    growingOutputs: presents.filter((name) => !name.includes(encoder)),
     advance: (state, tokens, outputs) => {
       const past: Record<string, Tensor> = { ...state.past }
       for (const pair of pairs) {
@@ -123,7 +123,7 @@ export const cutTo = (state: DecoderState, length: number): DecoderState => {
   if (length >= state.length) return state
   const past: Record<string, Tensor> = {}
   for (const [name, tensor] of Object.entries(state.past)) {
-    past[name] = name.includes(ENCODER) ? tensor : headOf(tensor, length)
+    past[name] = name.includes(encoder) ? tensor : headOf(tensor, length)
   }
   return { length, past }
 }

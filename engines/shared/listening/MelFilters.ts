@@ -16,16 +16,16 @@ export interface MelFilterOptions {
 }
 
 // Slaney's Auditory Toolbox: 200/3 Hz for each mel up to 1 kHz (mel 15), then 27 steps for a factor of 6.4.
-const HZ_PER_MEL = 200 / 3
-const BREAK_HZ = 1000
-const BREAK_MEL = BREAK_HZ / HZ_PER_MEL
-const LOG_STEP = Math.log(6.4) / 27
+const hzPerMel = 200 / 3
+const breakHz = 1000
+const breakMel = breakHz / hzPerMel
+const logStep = Math.log(6.4) / 27
 
 export const hzToMel = (hz: number): number =>
-  hz < BREAK_HZ ? hz / HZ_PER_MEL : BREAK_MEL + Math.log(hz / BREAK_HZ) / LOG_STEP
+  hz < breakHz ? hz / hzPerMel : breakMel + Math.log(hz / breakHz) / logStep
 
 export const melToHz = (mel: number): number =>
-  mel < BREAK_MEL ? mel * HZ_PER_MEL : BREAK_HZ * Math.exp(LOG_STEP * (mel - BREAK_MEL))
+  mel < breakMel ? mel * hzPerMel : breakHz * Math.exp(logStep * (mel - breakMel))
 
 export const melFilters = (options: MelFilterOptions): ReadonlyArray<MelFilter> => {
   const { melBins, fftSize, rateHz } = options

@@ -11,9 +11,9 @@ export interface CutOptions {
 }
 
 /** Length of the window whose energy is compared, 100 ms: the rule of the published long-audio recipe. */
-const QUIET_MS = 100
+const quietMs = 100
 /** Steps of the search, 10 ms: one feature frame. */
-const STEP_MS = 10
+const stepMs = 10
 
 /** Samples of the first piece: all of them if they fit and nothing follows, else up to a quiet place. */
 export const firstPiece = (samples: Float32Array, options: CutOptions): number => {
@@ -24,13 +24,13 @@ export const firstPiece = (samples: Float32Array, options: CutOptions): number =
 
 /** The middle of the quietest 100 ms between two sample positions; `to` if there is less than that. */
 export const quietPoint = (samples: Float32Array, from: number, to: number, rateHz: number): number => {
-  const width = (QUIET_MS * rateHz) / 1000
-  const step = (STEP_MS * rateHz) / 1000
+  const width = (quietMs * rateHz) / 1000
+  const step = (stepMs * rateHz) / 1000
   let best = Number.POSITIVE_INFINITY
   let cut = to
   // A window is a whole number of steps, so each sample is squared once.
   const energies = stepEnergies(samples, from, to, step)
-  const steps = QUIET_MS / STEP_MS
+  const steps = quietMs / stepMs
   for (let start = from, at = 0; start + width <= to; start += step, at++) {
     let energy = 0
     for (let i = at; i < at + steps; i++) energy += energies[i]!

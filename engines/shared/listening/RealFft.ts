@@ -13,7 +13,7 @@ export interface RealFft {
   readonly transform: () => void
 }
 
-const BYTES_PER_FLOAT = 4
+const bytesPerFloat = 4
 
 /** One WebAssembly instance for each process: its code has 20 kB and all sizes share its memory. */
 let instance: Promise<KissFftModule> | undefined
@@ -24,8 +24,8 @@ export const make = (size: number): Effect.Effect<RealFft, never, Scope.Scope> =
       instance ??= KissFFT()
       const wasm = await instance
       const config = wasm._kiss_fftr_alloc(size, 0, 0, 0)
-      const input = wasm._malloc(size * BYTES_PER_FLOAT)
-      const output = wasm._malloc((size + 2) * BYTES_PER_FLOAT)
+      const input = wasm._malloc(size * bytesPerFloat)
+      const output = wasm._malloc((size + 2) * bytesPerFloat)
       return { wasm, config, input, output }
     }),
     ({ wasm, config, input, output }) =>
@@ -36,8 +36,8 @@ export const make = (size: number): Effect.Effect<RealFft, never, Scope.Scope> =
     Effect.map(({ wasm, config, input, output }) => ({
       size,
       views: () => ({
-        input: wasm.HEAPF32.subarray(input / BYTES_PER_FLOAT, input / BYTES_PER_FLOAT + size),
-        output: wasm.HEAPF32.subarray(output / BYTES_PER_FLOAT, output / BYTES_PER_FLOAT + size + 2),
+        input: wasm.HEAPF32.subarray(input / bytesPerFloat, input / bytesPerFloat + size),
+        output: wasm.HEAPF32.subarray(output / bytesPerFloat, output / bytesPerFloat + size + 2),
       }),
       transform: () => wasm._kiss_fftr(config, input, output),
     })),

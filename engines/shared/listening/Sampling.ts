@@ -45,11 +45,11 @@ export const maxOf = (row: Float32Array, from: number, to: number): number => {
 export const argMax = (row: Float32Array): number => Math.max(0, row.indexOf(maxOf(row, 0, row.length)))
 
 /** exp of this is less than the rounding error of a sum that is at least 1, in double precision. */
-const NEGLIGIBLE = -37
+const negligible = -37
 
-const STEPS = 64
-/** exp(0), exp(−1/64), … down to exp(NEGLIGIBLE). */
-const EXPONENTIALS = Float64Array.from({ length: 1 - NEGLIGIBLE * STEPS }, (_, i) => Math.exp(-i / STEPS))
+const steps = 64
+/** exp(0), exp(−1/64), … down to exp(negligible). */
+const exponentials = Float64Array.from({ length: 1 - negligible * steps }, (_, i) => Math.exp(-i / steps))
 
 /**
  * Log of the sum of the exponentials; `max` is the row's maximum. Forbidden tokens (-Infinity), usually most, are skipped.
@@ -60,10 +60,10 @@ const logSumExp = (row: Float32Array, max: number): number => {
   let sum = 0
   for (let i = 0; i < row.length; i++) {
     const below = row[i]! - max
-    if (!(below > NEGLIGIBLE)) continue
-    const at = (below * -STEPS) | 0
-    const rest = below + at / STEPS
-    sum += EXPONENTIALS[at]! * (1 + rest * (1 + rest * (0.5 + rest / 6)))
+    if (!(below > negligible)) continue
+    const at = (below * -steps) | 0
+    const rest = below + at / steps
+    sum += exponentials[at]! * (1 + rest * (1 + rest * (0.5 + rest / 6)))
   }
   return max + Math.log(sum)
 }

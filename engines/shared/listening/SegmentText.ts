@@ -8,16 +8,16 @@ import type { BytesOf } from "./TokenText.ts"
 import { isUnspaced } from "./Words.ts"
 
 /** An incomplete character has at most 3 bytes, and a token has at least one. */
-const HELD_TOKENS = 3
+const heldCount = 3
 
 /** The tokens at the end that hold an incomplete character: the next window's `previousTokens` must include them. */
 export const heldTokens = (bytesOf: BytesOf, tokens: ReadonlyArray<number>): ReadonlyArray<number> => {
-  const last = tokens.slice(-HELD_TOKENS)
+  const last = tokens.slice(-heldCount)
   return incompleteTail(bytesOf(last)) === 0 ? [] : last
 }
 
 const heldBytes = (bytesOf: BytesOf, tokens: ReadonlyArray<number>): Uint8Array => {
-  const last = bytesOf(tokens.slice(-HELD_TOKENS))
+  const last = bytesOf(tokens.slice(-heldCount))
   return last.subarray(last.length - incompleteTail(last))
 }
 

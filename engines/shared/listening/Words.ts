@@ -9,9 +9,9 @@ export interface TimedWord {
 }
 
 /** Languages written without spaces between words; Intl.Segmenter finds the words. */
-const UNSPACED = new Set(["zh", "yue", "ja", "th", "lo", "km", "my", "bo"])
+const unspaced = new Set(["zh", "yue", "ja", "th", "lo", "km", "my", "bo"])
 
-export const isUnspaced = (language: string): boolean => UNSPACED.has(language)
+export const isUnspaced = (language: string): boolean => unspaced.has(language)
 
 const splitWords = (text: string, language: string): ReadonlyArray<string> => {
   if (!isUnspaced(language)) return text.split(/\s+/u).filter((word) => word !== "")

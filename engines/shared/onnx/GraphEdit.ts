@@ -3,7 +3,14 @@
 // is written to disk. The caller decides what to change.
 import { basename } from "node:path"
 import type { Extent, GraphNode, GraphOutline, GraphTensor, GraphValue } from "./GraphOutline.ts"
-import { ELEMENT, GRAPH, MODEL, NODE, TENSOR, VALUE } from "./GraphOutline.ts"
+import {
+  elementTypes,
+  graphFields,
+  modelFields,
+  nodeFields,
+  tensorFields,
+  valueFields,
+} from "./GraphOutline.ts"
 import { fields, type Reader, writeBytes, writeInteger, writeText } from "./Protobuf.ts"
 
 export interface NewNode {
@@ -26,43 +33,43 @@ export interface GraphEdit {
 }
 
 /** Bytes. Smaller tensors stay in the graph: ONNX Runtime reads shapes and scales from them during inference and folding. */
-const SMALLEST_REFERENCE_BYTES = 4_096
+const smallestReferenceBytes = 4_096
 
 /** More than any graph without its weights; the message must stay far below 2 GB. */
-const MOST_BYTES = 64 * 1024 * 1024
+const mostBytes = 64 * 1024 * 1024
 
-const EXTERNAL = 1
+const external = 1
 
 const integerTensor = (name: string, values: ReadonlyArray<number>): Uint8Array => {
   const raw = Buffer.alloc(8 * values.length)
   for (const [i, value] of values.entries()) raw.writeBigInt64LE(BigInt(value), 8 * i)
   return Buffer.concat([
-    writeInteger(TENSOR.dims, values.length),
-    writeInteger(TENSOR.dataType, ELEMENT.int64),
-    writeText(TENSOR.name, name),
-    writeBytes(TENSOR.raw, raw),
+    writeInteger(tensorFields.dims, values.length),
+    writeInteger(tensorFields.dataType, elementTypes.int64),
+    writeText(tensorFields.name, name),
+    writeBytes(tensorFields.raw, raw),
   ])
 }
 
 const referenceTo = (file: string, { data, dims, name, type }: GraphTensor): Uint8Array => {
   const entry = (key: string, value: string | number) =>
-    writeBytes(TENSOR.externalData, Buffer.concat([writeText(1, key), writeText(2, String(value))]))
+    writeBytes(tensorFields.externalData, Buffer.concat([writeText(1, key), writeText(2, String(value))]))
   return Buffer.concat([
-    ...dims.map((dim) => writeInteger(TENSOR.dims, dim)),
-    writeInteger(TENSOR.dataType, type),
-    writeText(TENSOR.name, name),
+    ...dims.map((dim) => writeInteger(tensorFields.dims, dim)),
+    writeInteger(tensorFields.dataType, type),
+    writeText(tensorFields.name, name),
     entry("location", file),
     entry("offset", data!.at),
     entry("length", data!.size),
-    writeInteger(TENSOR.dataLocation, EXTERNAL),
+    writeInteger(tensorFields.dataLocation, external),
   ])
 }
 
 const nodeMessage = ({ inputs, outputs, type }: NewNode): Uint8Array =>
   Buffer.concat([
-    ...inputs.map((name) => writeText(NODE.input, name)),
-    ...outputs.map((name) => writeText(NODE.output, name)),
-    writeText(NODE.opType, type),
+    ...inputs.map((name) => writeText(nodeFields.input, name)),
+    ...outputs.map((name) => writeText(nodeFields.output, name)),
+    writeText(nodeFields.opType, type),
   ])
 
 const valueMessage = (
@@ -71,19 +78,21 @@ const valueMessage = (
 ): Uint8Array => {
   const shape = value.dims.map((dim, axis) => {
     const size = lengths.get(axis) ?? dim
-    if (size === "") return writeBytes(VALUE.dim, new Uint8Array(0))
+    if (size === "") return writeBytes(valueFields.dim, new Uint8Array(0))
     return writeBytes(
-      VALUE.dim,
-      typeof size === "number" ? writeInteger(VALUE.dimValue, size) : writeText(VALUE.dimName, size),
+      valueFields.dim,
+      typeof size === "number"
+        ? writeInteger(valueFields.dimValue, size)
+        : writeText(valueFields.dimName, size),
     )
   })
   const tensor = Buffer.concat([
-    writeInteger(VALUE.element, value.element),
-    writeBytes(VALUE.shape, Buffer.concat(shape)),
+    writeInteger(valueFields.element, value.element),
+    writeBytes(valueFields.shape, Buffer.concat(shape)),
   ])
   return Buffer.concat([
-    writeText(VALUE.name, value.name),
-    writeBytes(VALUE.type, writeBytes(VALUE.tensor, tensor)),
+    writeText(valueFields.name, value.name),
+    writeBytes(valueFields.type, writeBytes(valueFields.tensor, tensor)),
   ])
 }
 
@@ -95,8 +104,8 @@ const withInputs = async (reader: Reader, { extent }: GraphNode, names: Readonly
   const parts: Array<Uint8Array> = []
   let nth = 0
   for await (const field of fields(reader, extent.at, extent.at + extent.size)) {
-    const name = field.number === NODE.input ? names.get(nth++) : undefined
-    if (name !== undefined) parts.push(writeText(NODE.input, name))
+    const name = field.number === nodeFields.input ? names.get(nth++) : undefined
+    if (name !== undefined) parts.push(writeText(nodeFields.input, name))
     else parts.push(await copied(reader, { at: field.from, size: field.end - field.from }))
   }
   return Buffer.concat(parts)
@@ -116,48 +125,52 @@ export const edited = async (
   let sizeBytes = 0
   const sized = (part: Uint8Array): Uint8Array => {
     sizeBytes += part.length
-    if (sizeBytes > MOST_BYTES) throw new RangeError("the graph is too large to edit")
+    if (sizeBytes > mostBytes) throw new RangeError("the graph is too large to edit")
     return part
   }
   const asIt = (extent: Extent) => {
-    if (sizeBytes + extent.size > MOST_BYTES) throw new RangeError("the graph is too large to edit")
+    if (sizeBytes + extent.size > mostBytes) throw new RangeError("the graph is too large to edit")
     return copied(reader, extent)
   }
   const graph: Array<Uint8Array> = []
   const add = (field: number, message: Uint8Array) => graph.push(sized(writeBytes(field, message)))
   for (const node of outline.nodes) {
-    for (const one of edit.before.get(node) ?? []) add(GRAPH.node, nodeMessage(one))
+    for (const one of edit.before.get(node) ?? []) add(graphFields.node, nodeMessage(one))
     const names = edit.inputs.get(node)
-    add(GRAPH.node, names === undefined ? await asIt(node.extent) : await withInputs(reader, node, names))
+    add(
+      graphFields.node,
+      names === undefined ? await asIt(node.extent) : await withInputs(reader, node, names),
+    )
   }
   for (const tensor of outline.initializers) {
-    const isReference = tensor.data !== undefined && tensor.data.size >= SMALLEST_REFERENCE_BYTES
-    add(GRAPH.initializer, isReference ? referenceTo(file, tensor) : await asIt(tensor.extent))
+    const isReference = tensor.data !== undefined && tensor.data.size >= smallestReferenceBytes
+    add(graphFields.initializer, isReference ? referenceTo(file, tensor) : await asIt(tensor.extent))
   }
   for (const [name, values] of Object.entries(edit.integers)) {
-    add(GRAPH.initializer, integerTensor(name, values))
+    add(graphFields.initializer, integerTensor(name, values))
   }
   for (const [field, values] of [
-    [GRAPH.input, outline.inputs],
-    [GRAPH.output, outline.outputs],
+    [graphFields.input, outline.inputs],
+    [graphFields.output, outline.outputs],
   ] as const) {
     for (const value of values) {
       const lengths = edit.lengths.get(value.name)
       add(field, lengths === undefined ? await asIt(value.extent) : valueMessage(value, lengths))
     }
   }
-  for (const [name, value] of edit.values) add(GRAPH.valueInfo, valueMessage({ name, ...value }, new Map()))
-  const rewritten: ReadonlyArray<number> = Object.values(GRAPH)
+  for (const [name, value] of edit.values)
+    add(graphFields.valueInfo, valueMessage({ name, ...value }, new Map()))
+  const rewritten: ReadonlyArray<number> = Object.values(graphFields)
   for await (const field of fields(reader, outline.graph.at, outline.graph.at + outline.graph.size)) {
     if (rewritten.includes(field.number)) continue
     graph.push(sized(await asIt({ at: field.from, size: field.end - field.from })))
   }
   const model: Array<Uint8Array> = []
   for await (const field of fields(reader, 0, outline.sizeBytes)) {
-    const isGraph = field.number === MODEL.graph
+    const isGraph = field.number === modelFields.graph
     model.push(
       isGraph
-        ? writeBytes(MODEL.graph, Buffer.concat(graph))
+        ? writeBytes(modelFields.graph, Buffer.concat(graph))
         : sized(await asIt({ at: field.from, size: field.end - field.from })),
     )
   }

@@ -9,7 +9,7 @@ import { EngineError } from "../../protocol/Engine.ts"
 import { fields, Reader } from "./Protobuf.ts"
 
 /** Operators whose output changes from run to run, whatever their inputs. */
-export const RANDOM_OPERATORS: ReadonlySet<string> = new Set([
+export const randomOperators: ReadonlySet<string> = new Set([
   "RandomNormal",
   "RandomNormalLike",
   "RandomUniform",
@@ -19,14 +19,14 @@ export const RANDOM_OPERATORS: ReadonlySet<string> = new Set([
 ])
 
 // Field numbers of onnx.proto.
-const MODEL = { graph: 7, functions: 25 }
-const GRAPH = { node: 1 }
-const FUNCTION = { node: 7 }
-const NODE = { opType: 4, attribute: 5 }
-const ATTRIBUTE = { graph: 6, graphs: 11 }
+const modelFields = { graph: 7, functions: 25 }
+const graphFields = { node: 1 }
+const functionFields = { node: 7 }
+const nodeFields = { opType: 4, attribute: 5 }
+const attribute = { graph: 6, graphs: 11 }
 
 /** Depth of nested subgraphs; a file with more is damaged. */
-const MAX_DEPTH = 32
+const maxDepth = 32
 
 type Counts = Map<string, number>
 
@@ -38,17 +38,17 @@ const countNodes = async (
   depth: number,
   counts: Counts,
 ): Promise<void> => {
-  if (depth > MAX_DEPTH) throw new RangeError("subgraphs nest too deeply")
+  if (depth > maxDepth) throw new RangeError("subgraphs nest too deeply")
   for await (const field of fields(reader, start, end)) {
     if (field.number !== nodeField) continue
     for await (const part of fields(reader, field.at, field.at + field.size)) {
-      if (part.number === NODE.opType) {
+      if (part.number === nodeFields.opType) {
         const name = await reader.text(part)
         counts.set(name, (counts.get(name) ?? 0) + 1)
-      } else if (part.number === NODE.attribute) {
+      } else if (part.number === nodeFields.attribute) {
         for await (const inner of fields(reader, part.at, part.at + part.size)) {
-          if (inner.number !== ATTRIBUTE.graph && inner.number !== ATTRIBUTE.graphs) continue
-          await countNodes(reader, inner.at, inner.at + inner.size, GRAPH.node, depth + 1, counts)
+          if (inner.number !== attribute.graph && inner.number !== attribute.graphs) continue
+          await countNodes(reader, inner.at, inner.at + inner.size, graphFields.node, depth + 1, counts)
         }
       }
     }
@@ -63,8 +63,10 @@ const count = async (path: string): Promise<Counts> => {
     const { size } = await file.stat()
     for await (const field of fields(reader, 0, size)) {
       const end = field.at + field.size
-      if (field.number === MODEL.graph) await countNodes(reader, field.at, end, GRAPH.node, 0, counts)
-      if (field.number === MODEL.functions) await countNodes(reader, field.at, end, FUNCTION.node, 0, counts)
+      if (field.number === modelFields.graph)
+        await countNodes(reader, field.at, end, graphFields.node, 0, counts)
+      if (field.number === modelFields.functions)
+        await countNodes(reader, field.at, end, functionFields.node, 0, counts)
     }
     return counts
   } finally {
@@ -87,7 +89,7 @@ export const operatorCounts = (path: string): Effect.Effect<ReadonlyMap<string, 
 /** Fails if the graph draws random numbers: its output would differ from run to run. */
 export const requireRepeatable = (path: string): Effect.Effect<void, EngineError> =>
   Effect.flatMap(operatorCounts(path), (counts) => {
-    const random = [...counts].filter(([operator]) => RANDOM_OPERATORS.has(operator))
+    const random = [...counts].filter(([operator]) => randomOperators.has(operator))
     if (random.length === 0) return Effect.void
     const list = random.map(([operator, times]) => `${operator} ×${times}`).join(", ")
     return Effect.fail(

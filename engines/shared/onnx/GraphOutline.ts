@@ -4,11 +4,11 @@ import { type FileHandle, open } from "node:fs/promises"
 import { type Field, fields, Reader } from "./Protobuf.ts"
 
 // Field numbers of onnx.proto.
-export const MODEL = { graph: 7 } as const
-export const GRAPH = { node: 1, initializer: 5, input: 11, output: 12, valueInfo: 13 } as const
-export const NODE = { input: 1, output: 2, opType: 4, attribute: 5 } as const
-const ATTRIBUTE = { tensor: 5 } as const
-export const TENSOR = {
+export const modelFields = { graph: 7 } as const
+export const graphFields = { node: 1, initializer: 5, input: 11, output: 12, valueInfo: 13 } as const
+export const nodeFields = { input: 1, output: 2, opType: 4, attribute: 5 } as const
+const attribute = { tensor: 5 } as const
+export const tensorFields = {
   dims: 1,
   dataType: 2,
   floats: 4,
@@ -19,7 +19,7 @@ export const TENSOR = {
   dataLocation: 14,
 } as const
 /** `ValueInfoProto`, its `TypeProto`, the tensor type in it, its shape, and a dimension of the shape. */
-export const VALUE = {
+export const valueFields = {
   name: 1,
   type: 2,
   tensor: 1,
@@ -31,7 +31,7 @@ export const VALUE = {
 } as const
 
 /** Element types of tensors. */
-export const ELEMENT = { float32: 1, int64: 7, float16: 10 } as const
+export const elementTypes = { float32: 1, int64: 7, float16: 10 } as const
 
 /** A range of bytes of the file. */
 export interface Extent {
@@ -79,7 +79,7 @@ export interface GraphOutline {
 
 const within = (reader: Reader, { at, size }: Extent) => fields(reader, at, at + size)
 
-const MOST_INTEGERS = 8
+const mostIntegers = 8
 
 /** Reads a 64-bit varint as signed: a negative number is encoded close to 2^64. */
 const signed = (value: number): number => (value >= 2 ** 63 ? value - 2 ** 64 : value)
@@ -108,21 +108,21 @@ const readTensor = async (reader: Reader, extent: Extent): Promise<GraphTensor> 
   let raw: Field | undefined
   let floats: Field | undefined
   for await (const field of within(reader, extent)) {
-    if (field.number === TENSOR.dims) dims.push(...(await packedIntegers(reader, field)))
-    else if (field.number === TENSOR.dataType) type = field.value
-    else if (field.number === TENSOR.name) name = await reader.text(field)
-    else if (field.number === TENSOR.raw) raw = field
-    else if (field.number === TENSOR.floats && field.size > 0) floats = field
-    else if (field.number === TENSOR.integers && field.size <= 10 * MOST_INTEGERS) {
+    if (field.number === tensorFields.dims) dims.push(...(await packedIntegers(reader, field)))
+    else if (field.number === tensorFields.dataType) type = field.value
+    else if (field.number === tensorFields.name) name = await reader.text(field)
+    else if (field.number === tensorFields.raw) raw = field
+    else if (field.number === tensorFields.floats && field.size > 0) floats = field
+    else if (field.number === tensorFields.integers && field.size <= 10 * mostIntegers) {
       integers = [...(integers ?? []), ...(await packedIntegers(reader, field))]
     }
   }
-  if (type === ELEMENT.int64 && raw !== undefined && raw.size <= 8 * MOST_INTEGERS) {
+  if (type === elementTypes.int64 && raw !== undefined && raw.size <= 8 * mostIntegers) {
     integers = [...(await rawIntegers(reader, raw))]
   }
   // Packed floats are little-endian, like raw data.
-  const data = raw ?? (type === ELEMENT.float32 ? floats : undefined)
-  return { name, dims, type, extent, data, integers: type === ELEMENT.int64 ? integers : undefined }
+  const data = raw ?? (type === elementTypes.float32 ? floats : undefined)
+  return { name, dims, type, extent, data, integers: type === elementTypes.int64 ? integers : undefined }
 }
 
 const readNode = async (reader: Reader, extent: Extent): Promise<GraphNode> => {
@@ -131,12 +131,12 @@ const readNode = async (reader: Reader, extent: Extent): Promise<GraphNode> => {
   let type = ""
   let value: GraphTensor | undefined
   for await (const field of within(reader, extent)) {
-    if (field.number === NODE.input) inputs.push(await reader.text(field))
-    else if (field.number === NODE.output) outputs.push(await reader.text(field))
-    else if (field.number === NODE.opType) type = await reader.text(field)
-    else if (field.number === NODE.attribute && type === "Constant") {
+    if (field.number === nodeFields.input) inputs.push(await reader.text(field))
+    else if (field.number === nodeFields.output) outputs.push(await reader.text(field))
+    else if (field.number === nodeFields.opType) type = await reader.text(field)
+    else if (field.number === nodeFields.attribute && type === "Constant") {
       for await (const part of within(reader, field)) {
-        if (part.number === ATTRIBUTE.tensor) value = await readTensor(reader, part)
+        if (part.number === attribute.tensor) value = await readTensor(reader, part)
       }
     }
   }
@@ -146,10 +146,10 @@ const readNode = async (reader: Reader, extent: Extent): Promise<GraphNode> => {
 const readDims = async (reader: Reader, shape: Extent): Promise<ReadonlyArray<number | string>> => {
   const dims: Array<number | string> = []
   for await (const dim of within(reader, shape)) {
-    if (dim.number !== VALUE.dim) continue
+    if (dim.number !== valueFields.dim) continue
     let size: number | string = ""
     for await (const part of within(reader, dim)) {
-      size = part.number === VALUE.dimName ? await reader.text(part) : part.value
+      size = part.number === valueFields.dimName ? await reader.text(part) : part.value
     }
     dims.push(size)
   }
@@ -161,13 +161,13 @@ const readValue = async (reader: Reader, extent: Extent): Promise<GraphValue> =>
   let element = 0
   let dims: ReadonlyArray<number | string> = []
   for await (const field of within(reader, extent)) {
-    if (field.number === VALUE.name) name = await reader.text(field)
-    if (field.number !== VALUE.type) continue
+    if (field.number === valueFields.name) name = await reader.text(field)
+    if (field.number !== valueFields.type) continue
     for await (const type of within(reader, field)) {
-      if (type.number !== VALUE.tensor) continue
+      if (type.number !== valueFields.tensor) continue
       for await (const part of within(reader, type)) {
-        if (part.number === VALUE.element) element = part.value
-        else if (part.number === VALUE.shape) dims = await readDims(reader, part)
+        if (part.number === valueFields.element) element = part.value
+        else if (part.number === valueFields.shape) dims = await readDims(reader, part)
       }
     }
   }
@@ -177,17 +177,18 @@ const readValue = async (reader: Reader, extent: Extent): Promise<GraphValue> =>
 /** @throws RangeError if the file is not a complete model. */
 export const readOutline = async (reader: Reader, sizeBytes: number): Promise<GraphOutline> => {
   let graph: Field | undefined
-  for await (const field of fields(reader, 0, sizeBytes)) if (field.number === MODEL.graph) graph = field
+  for await (const field of fields(reader, 0, sizeBytes))
+    if (field.number === modelFields.graph) graph = field
   if (graph === undefined) throw new RangeError("no graph")
   const nodes: Array<GraphNode> = []
   const initializers: Array<GraphTensor> = []
   const inputs: Array<GraphValue> = []
   const outputs: Array<GraphValue> = []
   for await (const field of within(reader, graph)) {
-    if (field.number === GRAPH.node) nodes.push(await readNode(reader, field))
-    else if (field.number === GRAPH.initializer) initializers.push(await readTensor(reader, field))
-    else if (field.number === GRAPH.input) inputs.push(await readValue(reader, field))
-    else if (field.number === GRAPH.output) outputs.push(await readValue(reader, field))
+    if (field.number === graphFields.node) nodes.push(await readNode(reader, field))
+    else if (field.number === graphFields.initializer) initializers.push(await readTensor(reader, field))
+    else if (field.number === graphFields.input) inputs.push(await readValue(reader, field))
+    else if (field.number === graphFields.output) outputs.push(await readValue(reader, field))
   }
   return { sizeBytes, graph: { at: graph.at, size: graph.size }, nodes, initializers, inputs, outputs }
 }

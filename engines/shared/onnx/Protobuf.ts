@@ -16,7 +16,7 @@ export interface Field {
 }
 
 /** Fields and headers are small and close together; weights are skipped, not read. */
-const WINDOW_BYTES = 64 * 1024
+const windowBytes = 64 * 1024
 
 export class Reader {
   readonly #file: FileHandle
@@ -30,7 +30,7 @@ export class Reader {
   /** A view into the reader's window, valid until the next read. Shorter than `size` at the end of the file. */
   async bytes(at: number, size: number): Promise<Buffer> {
     if (at < this.#windowAt || at + size > this.#windowAt + this.#window.length) {
-      const buffer = Buffer.alloc(Math.max(WINDOW_BYTES, size))
+      const buffer = Buffer.alloc(Math.max(windowBytes, size))
       const { bytesRead } = await this.#file.read(buffer, 0, buffer.length, at)
       this.#window = buffer.subarray(0, bytesRead)
       this.#windowAt = at

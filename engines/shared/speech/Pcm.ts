@@ -3,35 +3,35 @@
 import type { Pause } from "./Pieces.ts"
 
 /** Largest peak of the output: −1 dBFS, because lossy codecs overshoot. */
-export const CEILING = 10 ** (-1 / 20)
+export const ceiling = 10 ** (-1 / 20)
 
 /**
  * Milliseconds of silence after a piece at speed 1. The demonstration voices pause about 330 ms after a sentence
  * and 170 ms after a comma inside one piece (measured); the 60 ms that trimming leaves are already subtracted.
  */
-const PAUSE_MS: Readonly<Record<Pause, number>> = { sentence: 270, clause: 190, comma: 110, none: 0 }
+const pauseMs: Readonly<Record<Pause, number>> = { sentence: 270, clause: 190, comma: 110, none: 0 }
 
 /** Speech starts and ends where a 5 ms frame exceeds −42 dB of the piece's peak, or −54 dBFS (both measured). */
-const FRAME_MS = 5
-const RELATIVE_FLOOR = 10 ** (-42 / 20)
-const ABSOLUTE_FLOOR = 10 ** (-54 / 20)
+const frameMs = 5
+const relativeFloor = 10 ** (-42 / 20)
+const absoluteFloor = 10 ** (-54 / 20)
 
 /**
  * Milliseconds kept before and after speech at speed 1: soft onsets ("h") and the decay of a final vowel are below the
  * threshold. They scale with speed as all speech does: kept at 60 ms, a short sentence at speed 4 was 11 % too long
  * (measured).
  */
-const LEAD_MS = 20
-const TAIL_MS = 40
-const FADE_IN_MS = 5
-const FADE_OUT_MS = 15
+const leadMs = 20
+const tailMs = 40
+const fadeInMs = 5
+const fadeOutMs = 15
 
 /** Pole of the DC blocker: −3 dB near 19 Hz at 24 kHz, far under the lowest voice. */
-const DC_POLE = 0.995
+const dcPole = 0.995
 
 /** Number of silent samples between two pieces. */
 export const pauseSamples = (pause: Pause, speed: number, rateHz: number): number =>
-  Math.round((PAUSE_MS[pause] * rateHz) / 1000 / speed)
+  Math.round((pauseMs[pause] * rateHz) / 1000 / speed)
 
 /** Speech of one piece. */
 export interface PiecePcm {
@@ -56,15 +56,15 @@ export const trimmedPcm = (wave: Float32Array, rateHz: number, speed = 1): Piece
   const speech = flat.subarray(start, end)
   fadeEdges(speech, rateHz)
   // A piece above the ceiling is attenuated as a whole: no distortion, and the level depends on the piece alone.
-  const gain = 32767 * Math.min(1, CEILING / (peakOf(speech) ?? CEILING))
+  const gain = 32767 * Math.min(1, ceiling / (peakOf(speech) ?? ceiling))
   const out = new Int16Array(speech.length)
   for (let i = 0; i < out.length; i++) out[i] = Math.round(speech[i]! * gain)
   return { samples: out, from: start }
 }
 
 const fadeEdges = (speech: Float32Array, rateHz: number): void => {
-  const fadeIn = Math.min(speech.length >> 1, Math.round((FADE_IN_MS * rateHz) / 1000))
-  const fadeOut = Math.min(speech.length >> 1, Math.round((FADE_OUT_MS * rateHz) / 1000))
+  const fadeIn = Math.min(speech.length >> 1, Math.round((fadeInMs * rateHz) / 1000))
+  const fadeOut = Math.min(speech.length >> 1, Math.round((fadeOutMs * rateHz) / 1000))
   // Raised cosine: the slope is zero at both ends of a fade.
   for (let i = 0; i < fadeIn; i++) speech[i]! *= (1 - Math.cos((Math.PI * i) / fadeIn)) / 2
   for (let i = 0; i < fadeOut; i++)
@@ -77,7 +77,7 @@ const withoutDc = (wave: Float32Array): Float32Array => {
   let state = 0
   for (let i = 0; i < wave.length; i++) {
     const sample = wave[i]!
-    state = sample - last + DC_POLE * state
+    state = sample - last + dcPole * state
     last = sample
     out[i] = state
   }
@@ -102,8 +102,8 @@ const speechBounds = (
   rateHz: number,
   speed: number,
 ): { readonly start: number; readonly end: number } => {
-  const frame = Math.max(1, Math.round((FRAME_MS * rateHz) / 1000))
-  const floor = Math.max(peak * RELATIVE_FLOOR, ABSOLUTE_FLOOR)
+  const frame = Math.max(1, Math.round((frameMs * rateHz) / 1000))
+  const floor = Math.max(peak * relativeFloor, absoluteFloor)
   const loud = (at: number): boolean => {
     const end = Math.min(at + frame, wave.length)
     let energy = 0
@@ -116,7 +116,7 @@ const speechBounds = (
   let last = Math.floor((wave.length - 1) / frame) * frame
   while (last > first && !loud(last)) last -= frame
   return {
-    start: Math.max(0, first - Math.round((LEAD_MS * rateHz) / 1000 / speed)),
-    end: Math.min(wave.length, last + frame + Math.round((TAIL_MS * rateHz) / 1000 / speed)),
+    start: Math.max(0, first - Math.round((leadMs * rateHz) / 1000 / speed)),
+    end: Math.min(wave.length, last + frame + Math.round((tailMs * rateHz) / 1000 / speed)),
   }
 }

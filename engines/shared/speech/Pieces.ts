@@ -3,14 +3,14 @@
 // model does not know are dropped, and no others.
 import * as Effect from "effect/Effect"
 import { EngineError } from "../../protocol/Engine.ts"
-import { MAX_SYMBOLS, type Symbols } from "./Symbols.ts"
+import { maxSymbols, type Symbols } from "./Symbols.ts"
 import { type Fragment, wordOfSymbols } from "./WordSymbols.ts"
 
 /** The pause at the end of a piece. */
 export type Pause = "sentence" | "clause" | "comma" | "none"
 
 export interface Piece {
-  /** Known symbols only, at most `MAX_SYMBOLS`, without white space at either end. */
+  /** Known symbols only, at most `maxSymbols`, without white space at either end. */
   readonly phonemes: string
   readonly pause: Pause
   /** The words that are spoken in it, in order. */
@@ -34,25 +34,25 @@ export interface PieceRule {
  * The first piece ends at its first clause mark, or at a word after 60 symbols (about 3 s of speech): the sooner it
  * ends, the sooner audio starts. With less than 12 symbols, "Well," would be a piece of its own and sound cut off.
  */
-const FIRST = { min: 12, max: 60 }
+const first = { min: 12, max: 60 }
 
 /** Share of `maxSymbols`. The second piece must be ready before the first has played, so it is of medium length. */
-const SECOND_SHARE = 0.6
+const secondShare = 0.6
 
-const SENTENCE = ".!?…"
-const CLAUSE = ";:"
-const COMMA = ",—)”"
-const CLOSING = '”")'
-const SOUNDLESS = /^[\s;:,.!?—…"()“”ˈˌː]*$/u
+const sentence = ".!?…"
+const clause = ";:"
+const comma = ",—)”"
+const closing = '”")'
+const soundless = /^[\s;:,.!?—…"()“”ˈˌː]*$/u
 
 const pauseAfter = (symbols: ReadonlyArray<string>, end: number): Pause => {
   let pause: Pause = "none"
   for (let i = end - 1; i >= 0; i--) {
     const symbol = symbols[i]!
-    if (SENTENCE.includes(symbol)) return "sentence"
-    if (CLAUSE.includes(symbol)) return "clause"
-    if (symbol !== " " && !CLOSING.includes(symbol)) return COMMA.includes(symbol) ? "comma" : pause
-    if (COMMA.includes(symbol)) pause = "comma"
+    if (sentence.includes(symbol)) return "sentence"
+    if (clause.includes(symbol)) return "clause"
+    if (symbol !== " " && !closing.includes(symbol)) return comma.includes(symbol) ? "comma" : pause
+    if (comma.includes(symbol)) pause = "comma"
   }
   return pause
 }
@@ -60,7 +60,7 @@ const pauseAfter = (symbols: ReadonlyArray<string>, end: number): Pause => {
 /** Index after the mark at `at`, after further marks of the same run, and after closing quotes next to it. */
 const afterMark = (symbols: ReadonlyArray<string>, at: number): number => {
   let end = at + 1
-  while (end < symbols.length && (SENTENCE.includes(symbols[end]!) || CLOSING.includes(symbols[end]!))) end++
+  while (end < symbols.length && (sentence.includes(symbols[end]!) || closing.includes(symbols[end]!))) end++
   return end
 }
 
@@ -76,7 +76,7 @@ const lastMark = (symbols: ReadonlyArray<string>, marks: string, max: number): n
 
 /** Where to cut a row that is longer than `max`: sentence, clause, comma, word, anywhere. Returns 1 to `max`. */
 export const cutAt = (symbols: ReadonlyArray<string>, max: number): number => {
-  for (const marks of [SENTENCE, CLAUSE, COMMA]) {
+  for (const marks of [sentence, clause, comma]) {
     const end = lastMark(symbols, marks, max)
     if (end > 0) return end
   }
@@ -87,7 +87,7 @@ export const cutAt = (symbols: ReadonlyArray<string>, max: number): number => {
 /** The first mark that ends at or after `min`, or undefined. */
 const firstMark = (symbols: ReadonlyArray<string>, min: number, max: number): number | undefined => {
   for (let i = 0; i < Math.min(max, symbols.length); i++) {
-    if (!(SENTENCE + CLAUSE + COMMA).includes(symbols[i]!)) continue
+    if (!(sentence + clause + comma).includes(symbols[i]!)) continue
     const end = afterMark(symbols, i)
     if (end >= min && end <= max) return end
   }
@@ -110,7 +110,7 @@ export class PieceReader {
   constructor(fragments: AsyncIterable<Fragment>, symbols: Symbols, rule: PieceRule) {
     this.#fragments = fragments[Symbol.asyncIterator]()
     this.#symbols = symbols
-    this.#maxSymbols = Math.max(1, Math.min(rule.maxSymbols, MAX_SYMBOLS))
+    this.#maxSymbols = Math.max(1, Math.min(rule.maxSymbols, maxSymbols))
   }
 
   /** The next piece, or undefined after the last one. */
@@ -131,7 +131,7 @@ export class PieceReader {
       const wordOf = this.#pendingWords.splice(0, end)
       const phonemes = symbols.join("").trim()
       // Marks without words are not spoken; their pause belongs to the piece before.
-      if (SOUNDLESS.test(phonemes)) continue
+      if (soundless.test(phonemes)) continue
       this.#taken++
       const skipped = symbols.findIndex((symbol) => symbol.trim() !== "")
       return { phonemes, pause, words: this.#wordsOf(wordOf.slice(skipped)) }
@@ -158,7 +158,7 @@ export class PieceReader {
     const max = this.#limit()
     for (;;) {
       if (this.#taken === 0) {
-        const cut = firstMark(this.#pending, FIRST.min, max)
+        const cut = firstMark(this.#pending, first.min, max)
         if (cut !== undefined) return cut
       }
       if (this.#pending.length > max) return cutAt(this.#pending, max)
@@ -168,8 +168,8 @@ export class PieceReader {
   }
 
   #limit(): number {
-    if (this.#taken === 0) return Math.min(FIRST.max, this.#maxSymbols)
-    return this.#taken === 1 ? Math.ceil(this.#maxSymbols * SECOND_SHARE) : this.#maxSymbols
+    if (this.#taken === 0) return Math.min(first.max, this.#maxSymbols)
+    return this.#taken === 1 ? Math.ceil(this.#maxSymbols * secondShare) : this.#maxSymbols
   }
 
   async #fill(): Promise<void> {

@@ -12,13 +12,13 @@ import type { EngineError, Outlet, SynthesizeEnd } from "../../protocol/Engine.t
  * Pieces of a batch reply have no playback time, so each is due this long after it is requested: after every stream
  * that would run out of audio sooner, before one that is further ahead. A guess.
  */
-const BATCH_PATIENCE_MS = 10_000
+const batchPatienceMs = 10_000
 
 /**
  * Milliseconds of the first part of the first piece, which fits a pipe's buffer. What does not fit waits for the next
  * tick of the event loop, and that comes after the next piece's phonemes (12 ms for a long text, measured).
  */
-const FIRST_CHUNK_MS = 250
+const firstChunkMs = 250
 
 export interface PlayoutOptions {
   readonly calls: DeadlineQueue
@@ -80,7 +80,7 @@ export class Playout {
   give(piece: Int16Array, words: ReadonlyArray<SpokenWord> = []): Effect.Effect<void> {
     return Effect.suspend(() => {
       const { rateHz } = this.#options
-      const first = this.#samples === 0 ? Math.min(piece.length, msToSamples(FIRST_CHUNK_MS, rateHz)) : 0
+      const first = this.#samples === 0 ? Math.min(piece.length, msToSamples(firstChunkMs, rateHz)) : 0
       this.push(piece.slice(0, first), words)
       const rest = Effect.suspend(() => {
         this.push(piece.slice(first), first === 0 ? words : [])
@@ -92,7 +92,7 @@ export class Playout {
 
   #dueAtMs(): number {
     const { priority, rateHz } = this.#options
-    if (priority === "batch") return monotonicMsOf(this.#clock) + BATCH_PATIENCE_MS
+    if (priority === "batch") return monotonicMsOf(this.#clock) + batchPatienceMs
     if (this.#playsFromMs === undefined) return this.#arrivedAtMs
     return this.#playsFromMs + (this.#samples * 1000) / rateHz
   }

@@ -4,36 +4,36 @@
 import { resample } from "./Resample.ts"
 
 /** Seconds. Longer clips add cost and no likeness: the style is a mean over time, measured on clips of 6 s. */
-export const MAX_CLIP_SECONDS = 12
+export const maxClipSeconds = 12
 /** Seconds. Half a second has hardly a syllable; the model's card recommends two seconds. */
-const MIN_CLIP_SECONDS = 0.5
+const minClipSeconds = 0.5
 /** −50 dBFS: below it a clip has only background noise. A guess. */
-const SILENT_PEAK = 10 ** (-50 / 20)
+const silentPeak = 10 ** (-50 / 20)
 /** Edges below −40 dB of the clip's peak are silence. A guess. */
-const EDGE_FLOOR = 10 ** (-40 / 20)
+const edgeFloor = 10 ** (-40 / 20)
 /** Sample rates in use, Hz: telephone to studio. */
-const RATES = { min: 4000, max: 192_000 }
+const rates = { min: 4000, max: 192_000 }
 
 /** The usable part of a clip, or what is wrong with it. */
 export type Checked = { readonly speech: Int16Array; readonly rateHz: number } | { readonly problem: string }
 
 /** Checks and trims `clip`, s16 mono at `rateHz`. Cheap, so that a bad clip is refused before the reply begins. */
 export const checkClip = (clip: Int16Array, rateHz: number): Checked => {
-  if (!(Number.isInteger(rateHz) && rateHz >= RATES.min && rateHz <= RATES.max)) {
+  if (!(Number.isInteger(rateHz) && rateHz >= rates.min && rateHz <= rates.max)) {
     return { problem: `the reference clip has a sample rate of ${rateHz} Hz` }
   }
   let peak = 0
   for (const sample of clip) peak = Math.max(peak, Math.abs(sample))
-  if (peak / 32768 < SILENT_PEAK) return { problem: "the reference clip is silent" }
-  const { start, end } = edges(clip, peak * EDGE_FLOOR)
+  if (peak / 32768 < silentPeak) return { problem: "the reference clip is silent" }
+  const { start, end } = edges(clip, peak * edgeFloor)
   const seconds = (end - start) / rateHz
-  if (seconds < MIN_CLIP_SECONDS) {
+  if (seconds < minClipSeconds) {
     return {
-      problem: `the reference clip has ${seconds.toFixed(2)} s of speech, ${MIN_CLIP_SECONDS} s are needed`,
+      problem: `the reference clip has ${seconds.toFixed(2)} s of speech, ${minClipSeconds} s are needed`,
     }
   }
   return {
-    speech: clip.subarray(start, Math.min(end, start + Math.round(MAX_CLIP_SECONDS * rateHz))),
+    speech: clip.subarray(start, Math.min(end, start + Math.round(maxClipSeconds * rateHz))),
     rateHz,
   }
 }

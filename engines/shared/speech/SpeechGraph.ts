@@ -7,7 +7,7 @@ import { EngineError } from "../../protocol/Engine.ts"
 import type { OnnxOptions } from "../onnx/OnnxOptions.ts"
 import * as OnnxSession from "../onnx/OnnxSession.ts"
 import * as Tensors from "../onnx/Tensors.ts"
-import { STYLE_SIZE } from "./VoiceStyles.ts"
+import { styleSize } from "./VoiceStyles.ts"
 
 export interface KokoroGraph {
   /** True if `speed` is an integer in this graph (as the reference exporter makes it). */
@@ -29,9 +29,9 @@ export interface Synthesized {
 }
 
 /** Names of the output of durations: the published export with timestamps and its reference exporter. */
-const DURATIONS = ["durations", "duration", "pred_dur"]
+const durationNames = ["durations", "duration", "pred_dur"]
 
-const FLOATS: ReadonlyArray<Tensor.Type> = ["float32", "float16", "float64"]
+const floats: ReadonlyArray<Tensor.Type> = ["float32", "float16", "float64"]
 
 export const open = (
   path: string,
@@ -42,9 +42,9 @@ export const open = (
     const ids = yield* OnnxSession.inputNamed(session, ["input_ids", "tokens"])
     const style = yield* OnnxSession.inputNamed(session, ["style", "ref_s"])
     const speed = yield* OnnxSession.inputNamed(session, ["speed"])
-    const outputs = [...session.outputs.values()].filter((output) => FLOATS.includes(output.type))
+    const outputs = [...session.outputs.values()].filter((output) => floats.includes(output.type))
     const durations = [...session.outputs.values()].find(
-      ({ name, type }) => DURATIONS.includes(name) && [...FLOATS, "int64", "int32"].includes(type),
+      ({ name, type }) => durationNames.includes(name) && [...floats, "int64", "int32"].includes(type),
     )
     const others = outputs.filter((output) => output !== durations)
     const audio = others.find((output) => ["waveform", "audio"].includes(output.name)) ?? others[0]
@@ -56,7 +56,7 @@ export const open = (
         : Effect.succeed(tensor)
     }
     // Types are checked at load, not at the first request.
-    yield* typed(style, new Float32Array(STYLE_SIZE), [1, STYLE_SIZE])
+    yield* typed(style, new Float32Array(styleSize), [1, styleSize])
     yield* typed(speed, Float32Array.of(1), [1])
     const idsOf = (values: ReadonlyArray<number>) => typed(ids, Float32Array.from(values), [1, values.length])
     yield* idsOf([0])
@@ -67,7 +67,7 @@ export const open = (
         Effect.gen(function* () {
           const feeds = {
             [ids.name]: yield* idsOf(symbolIds),
-            [style.name]: yield* typed(style, row, [1, STYLE_SIZE]),
+            [style.name]: yield* typed(style, row, [1, styleSize]),
             [speed.name]: yield* typed(speed, Float32Array.of(pace), speed.shape.length === 0 ? [] : [1]),
           }
           const names = durations === undefined ? [audio.name] : [audio.name, durations.name]

@@ -14,7 +14,7 @@ export interface Symbols {
 }
 
 /** The longest row of ids that the published graph accepts, without pads. */
-export const MAX_SYMBOLS = 510
+export const maxSymbols = 510
 
 const Vocabulary = Schema.Record(Schema.String, Schema.Int)
 const TokenizerFile = Schema.fromJsonString(

@@ -5,10 +5,10 @@ import * as Effect from "effect/Effect"
 import { EngineError } from "../../protocol/Engine.ts"
 
 /** f32 [256], the style input of the graph. */
-export const STYLE_SIZE = 256
+export const styleSize = 256
 /** Rows of a voice file: f32 little-endian [510, 1, 256]. */
-export const STYLE_ROWS = 510
-const FILE_BYTES = STYLE_ROWS * STYLE_SIZE * 4
+export const styleRows = 510
+const fileBytes = styleRows * styleSize * 4
 
 export interface VoiceStyle {
   /** The style of a piece with `symbols` symbols: row `min(symbols, 509)`, as the published model card does. */
@@ -27,20 +27,20 @@ export const loadVoice = (path: string, name: string): Effect.Effect<VoiceStyle,
     catch: () => loadFailed(`voice ${name}: cannot be read`),
   }).pipe(
     Effect.flatMap((bytes) =>
-      bytes.length === FILE_BYTES
+      bytes.length === fileBytes
         ? Effect.succeed(fromBytes(bytes))
-        : Effect.fail(loadFailed(`voice ${name}: ${bytes.length} bytes, expected ${FILE_BYTES}`)),
+        : Effect.fail(loadFailed(`voice ${name}: ${bytes.length} bytes, expected ${fileBytes}`)),
     ),
   )
 
 const fromBytes = (bytes: Uint8Array): VoiceStyle => {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  const rows = new Float32Array(STYLE_ROWS * STYLE_SIZE)
+  const rows = new Float32Array(styleRows * styleSize)
   for (let i = 0; i < rows.length; i++) rows[i] = view.getFloat32(i * 4, true)
   return {
     row: (symbols) => {
-      const at = Math.min(symbols, STYLE_ROWS - 1) * STYLE_SIZE
-      return rows.subarray(at, at + STYLE_SIZE)
+      const at = Math.min(symbols, styleRows - 1) * styleSize
+      return rows.subarray(at, at + styleSize)
     },
   }
 }

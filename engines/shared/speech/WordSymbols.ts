@@ -45,20 +45,20 @@ const isVowel = (symbol: string): boolean =>
 const soundless = new Set(["ˈ", "ˌ", "ː", "ʲ", "ʰ"])
 
 /** Scores of an alignment, guesses: only their order matters. */
-const SAME = 3
-const VOWELS = 1.5
-const SPACES = 3
-const DIFFERENT = -2
-const SILENT_LETTER = -0.4
-const UNWRITTEN = -0.6
+const same = 3
+const vowels = 1.5
+const spaces = 3
+const different = -2
+const silentLetter = -0.4
+const unwritten = -0.6
 
 const plain = (text: string): string => text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase()
 
 const score = (letter: string, symbol: string): number => {
-  if (letter === " " || symbol === " ") return letter === symbol ? SPACES : DIFFERENT
+  if (letter === " " || symbol === " ") return letter === symbol ? spaces : different
   const written = consonants[symbol]
-  if (written !== undefined) return written.includes(letter) ? SAME : DIFFERENT
-  return vowelLetters.includes(letter) && isVowel(symbol) ? VOWELS : DIFFERENT
+  if (written !== undefined) return written.includes(letter) ? same : different
+  return vowelLetters.includes(letter) && isVowel(symbol) ? vowels : different
 }
 
 /** The alignment of letters and symbols with the highest score: the index of each symbol's letter, −1 for none. */
@@ -70,9 +70,9 @@ const aligned = (letters: ReadonlyArray<string>, symbols: ReadonlyArray<string>)
       return best[(letter - 1) * width + symbol - 1]! + score(letters[letter - 1]!, symbols[symbol - 1]!)
     if (from === "letter") {
       // A space that is not spoken costs nothing: two words were joined.
-      return best[(letter - 1) * width + symbol]! + (letters[letter - 1] === " " ? 0 : SILENT_LETTER)
+      return best[(letter - 1) * width + symbol]! + (letters[letter - 1] === " " ? 0 : silentLetter)
     }
-    return best[letter * width + symbol - 1]! + (soundless.has(symbols[symbol - 1]!) ? 0 : UNWRITTEN)
+    return best[letter * width + symbol - 1]! + (soundless.has(symbols[symbol - 1]!) ? 0 : unwritten)
   }
   for (let letter = 0; letter <= letters.length; letter++) {
     for (let symbol = 0; symbol <= symbols.length; symbol++) {

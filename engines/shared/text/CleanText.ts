@@ -2,7 +2,7 @@
 // once a request, before the cut into sentences; for every language. Knows no numbers or words.
 
 /** Quotation marks of many scripts → the two curly ones in the model's symbol table; apostrophes → "'". */
-const QUOTES: ReadonlyArray<readonly [RegExp, string]> = [
+const quoteMarks: ReadonlyArray<readonly [RegExp, string]> = [
   [/[‘’‚‛′ʼ`´]/g, "'"],
   [/[„‟«‹「『《〈【]/g, "“"],
   [/[»›」』》〉】]/g, "”"],
@@ -10,7 +10,7 @@ const QUOTES: ReadonlyArray<readonly [RegExp, string]> = [
 ]
 
 /** Punctuation of other scripts → the model's own, with the space that those scripts omit. */
-const PUNCTUATION: ReadonlyArray<readonly [RegExp, string]> = [
+const punctuation: ReadonlyArray<readonly [RegExp, string]> = [
   [/[、，،﹐]/g, ", "],
   [/[。｡．۔।]/g, ". "],
   [/[؛；]/g, "; "],
@@ -23,7 +23,7 @@ const PUNCTUATION: ReadonlyArray<readonly [RegExp, string]> = [
 ]
 
 /** Signs whose compatibility form would be joined to the word or number before them. */
-const BEFORE_NFKC: ReadonlyArray<readonly [RegExp, string]> = [
+const beforeNfkc: ReadonlyArray<readonly [RegExp, string]> = [
   [/[™℠®©]/g, " "],
   [/(\d)([¼-¾⅐-⅞])/g, "$1 $2"],
   [/(?<=\d)(?=[⁰¹²³⁴-⁹])/g, "^"],
@@ -32,7 +32,7 @@ const BEFORE_NFKC: ReadonlyArray<readonly [RegExp, string]> = [
   [/…/g, "..."],
 ]
 
-const SILENT: ReadonlyArray<readonly [RegExp, string]> = [
+const silent: ReadonlyArray<readonly [RegExp, string]> = [
   [/\r\n?|[\u2028\u2029\u0085\v\f]/g, "\n"],
   [/[^\S\n]/g, " "],
   // Zero-width characters, bidirectional controls, soft hyphens, variation selectors: removed without a space.
@@ -46,7 +46,7 @@ const SILENT: ReadonlyArray<readonly [RegExp, string]> = [
   [/(\p{M}{2})\p{M}+/gu, "$1"],
 ]
 
-const REPEATS: ReadonlyArray<readonly [RegExp, string]> = [
+const repeats: ReadonlyArray<readonly [RegExp, string]> = [
   [/\.{2,}/g, "…"],
   [/([,;:—…])(?:\s*\1)+/g, "$1"],
   [/([!?]{2})[!?]+/g, "$1"],
@@ -61,6 +61,6 @@ const apply = (text: string, rules: ReadonlyArray<readonly [RegExp, string]>): s
 
 /** Linear in the length of `raw`. Line breaks are kept, because they end sentences and list items. */
 export const cleanText = (raw: string): string => {
-  const uniform = apply(apply(raw.toWellFormed(), BEFORE_NFKC).normalize("NFKC"), SILENT)
-  return apply(apply(apply(uniform, QUOTES), PUNCTUATION), REPEATS)
+  const uniform = apply(apply(raw.toWellFormed(), beforeNfkc).normalize("NFKC"), silent)
+  return apply(apply(apply(uniform, quoteMarks), punctuation), repeats)
 }

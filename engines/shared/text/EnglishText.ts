@@ -1,15 +1,15 @@
 // One written English sentence → its spoken form for the phonemiser: letters, apostrophes, hyphens, spaces, and the
-// marks of `MARKS`. Pure, linear in the length of the sentence.
+// marks of `marks`. Pure, linear in the length of the sentence.
 import type { Accent } from "./Numbers.ts"
 import { cardinal } from "./Numbers.ts"
 import { sayNumbers } from "./SpokenNumbers.ts"
-import { ABBREVIATIONS, ROMAN, romanValue } from "./SpokenWords.ts"
+import { abbreviations, romanPattern, romanValue } from "./SpokenWords.ts"
 
 /** The punctuation marks in the model's symbol table; they carry prosody. */
-export const MARKS = ';:,.!?—…"()“”'
+export const marks = ';:,.!?—…"()“”'
 
 /** URLs and e-mail addresses: their dots and slashes are spoken. */
-const ADDRESS = /\b(?:https?:\/\/|www\.)[^\s<>"“”]+|\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+/gi
+const addressPattern = /\b(?:https?:\/\/|www\.)[^\s<>"“”]+|\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+/gi
 
 const sayAddress = (address: string): string => {
   const tail = /[.,;:!?)]+$/.exec(address)?.[0] ?? ""
@@ -28,7 +28,7 @@ const sayAddress = (address: string): string => {
 }
 
 /** Signs between or before numbers; replaced before the digits are. */
-const SIGNS_AT_NUMBERS: ReadonlyArray<readonly [RegExp, string]> = [
+const signsAtNumbers: ReadonlyArray<readonly [RegExp, string]> = [
   [/~(?=\s?\d)/g, "about "],
   [/(?<=\d\s?)[x×*](?=\s?\d)/g, " times "],
   [/(?<=\d\s?)÷(?=\s?\d)/g, " divided by "],
@@ -37,7 +37,7 @@ const SIGNS_AT_NUMBERS: ReadonlyArray<readonly [RegExp, string]> = [
   [/±/g, " plus or minus "],
 ]
 
-const SIGNS: ReadonlyArray<readonly [RegExp, string]> = [
+const signs: ReadonlyArray<readonly [RegExp, string]> = [
   [/&/g, " and "],
   [/@/g, " at "],
   [/\+/g, " plus "],
@@ -66,31 +66,31 @@ const SIGNS: ReadonlyArray<readonly [RegExp, string]> = [
 ]
 
 /** Dotted initials: "U.S.A." → "U S A". The last full stop stays if a capital or nothing follows. */
-const INITIALS = /\b((?:\p{L}\.){1,}\p{L})\.(?=\s\p{Lu}|$)|\b((?:\p{L}\.)+\p{L})\.?(?![\p{L}\d])/gu
+const initials = /\b((?:\p{L}\.){1,}\p{L})\.(?=\s\p{Lu}|$)|\b((?:\p{L}\.)+\p{L})\.?(?![\p{L}\d])/gu
 
 /** Everything that the phonemiser cannot use. Scripts other than Latin and Greek are not spoken. */
-const UNSPOKEN = /[^\p{Script=Latin}\p{Script=Greek}\p{M}'\s;:,.!?—…"()“”-]|(?<!\p{L})[-]|[-](?!\p{L})/gu
+const unspoken = /[^\p{Script=Latin}\p{Script=Greek}\p{M}'\s;:,.!?—…"()“”-]|(?<!\p{L})[-]|[-](?!\p{L})/gu
 
 export const englishText = (sentence: string, accent: Accent): string => {
-  let text = sentence.replace(ADDRESS, sayAddress)
-  for (const [pattern, word] of ABBREVIATIONS) {
+  let text = sentence.replace(addressPattern, sayAddress)
+  for (const [pattern, word] of abbreviations) {
     text = text.replace(pattern, (match: string, offset: number, all: string) => {
       const last = match.endsWith(".") && offset + match.length === all.trimEnd().length
       return last ? `${word}.` : word
     })
   }
-  text = text.replace(ROMAN, (_, word: string, roman: string) =>
+  text = text.replace(romanPattern, (_, word: string, roman: string) =>
     roman === "" ? `${word} ${roman}` : `${word} ${cardinal(String(romanValue(roman)), accent)}`,
   )
-  for (const [pattern, word] of SIGNS_AT_NUMBERS) text = text.replace(pattern, word)
+  for (const [pattern, word] of signsAtNumbers) text = text.replace(pattern, word)
   text = sayNumbers(text, accent)
-  text = text.replace(INITIALS, (_, last: string | undefined, inner: string | undefined) =>
+  text = text.replace(initials, (_, last: string | undefined, inner: string | undefined) =>
     last === undefined ? inner!.replaceAll(".", " ") : `${last.replaceAll(".", " ")}.`,
   )
   text = text.replace(/(?<![\p{L}\d])(?!I\b)(\p{Lu})\.(?=\s\p{Lu})/gu, "$1")
-  for (const [pattern, word] of SIGNS) text = text.replace(pattern, word)
+  for (const [pattern, word] of signs) text = text.replace(pattern, word)
   return text
-    .replace(UNSPOKEN, " ")
+    .replace(unspoken, " ")
     .replace(/\s+/g, " ")
     .replace(/\s+(?=[;:,.!?…)”])/g, "")
     .replace(/([,;:—])(?:\s*[,;:—])+/g, "$1")

@@ -3,27 +3,27 @@
 /** "american": "one hundred one"; "british": "one hundred and one". */
 export type Accent = "american" | "british"
 
-const ONES =
+const onesWords =
   "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split(
     " ",
   )
-const TENS = "_ _ twenty thirty forty fifty sixty seventy eighty ninety".split(" ")
-const SCALES = ["", "thousand", "million", "billion", "trillion", "quadrillion", "quintillion"]
+const tens = "_ _ twenty thirty forty fifty sixty seventy eighty ninety".split(" ")
+const scales = ["", "thousand", "million", "billion", "trillion", "quadrillion", "quintillion"]
 
 /** Digit by digit, with "zero". ("oh five" is used in years and times only.) */
 export const digitByDigit = (digits: string): string =>
-  [...digits].map((digit) => ONES[Number(digit)] ?? "").join(" ")
+  [...digits].map((digit) => onesWords[Number(digit)] ?? "").join(" ")
 
 const underHundred = (value: number): string => {
-  if (value < 20) return ONES[value]!
+  if (value < 20) return onesWords[value]!
   const ones = value % 10
-  return ones === 0 ? TENS[Math.floor(value / 10)]! : `${TENS[Math.floor(value / 10)]} ${ONES[ones]}`
+  return ones === 0 ? tens[Math.floor(value / 10)]! : `${tens[Math.floor(value / 10)]} ${onesWords[ones]}`
 }
 
 const underThousand = (value: number, accent: Accent): string => {
   const rest = value % 100
   if (value < 100) return underHundred(value)
-  const hundreds = `${ONES[Math.floor(value / 100)]} hundred`
+  const hundreds = `${onesWords[Math.floor(value / 100)]} hundred`
   if (rest === 0) return hundreds
   return accent === "british" ? `${hundreds} and ${underHundred(rest)}` : `${hundreds} ${underHundred(rest)}`
 }
@@ -31,7 +31,7 @@ const underThousand = (value: number, accent: Accent): string => {
 /** "1234567" → "one million two hundred thirty four thousand five hundred sixty seven". */
 export const cardinal = (digits: string, accent: Accent): string => {
   const trimmed = digits.replace(/^0+(?=\d)/, "")
-  if (trimmed.length > SCALES.length * 3) return digitByDigit(trimmed)
+  if (trimmed.length > scales.length * 3) return digitByDigit(trimmed)
   const words: Array<string> = []
   const groups = Math.ceil(trimmed.length / 3)
   for (let group = groups - 1; group >= 0; group--) {
@@ -41,12 +41,12 @@ export const cardinal = (digits: string, accent: Accent): string => {
     const small = group === 0 && groups > 1 && value < 100 && accent === "british"
     if (small) words.push("and")
     words.push(underThousand(value, accent))
-    if (group > 0) words.push(SCALES[group]!)
+    if (group > 0) words.push(scales[group]!)
   }
   return words.join(" ")
 }
 
-const IRREGULAR: Readonly<Record<string, string>> = {
+const irregular: Readonly<Record<string, string>> = {
   one: "first",
   two: "second",
   three: "third",
@@ -60,7 +60,7 @@ const IRREGULAR: Readonly<Record<string, string>> = {
 export const ordinal = (digits: string, accent: Accent): string => {
   const words = cardinal(digits, accent).split(" ")
   const last = words.pop()!
-  words.push(IRREGULAR[last] ?? (last.endsWith("y") ? `${last.slice(0, -1)}ieth` : `${last}th`))
+  words.push(irregular[last] ?? (last.endsWith("y") ? `${last.slice(0, -1)}ieth` : `${last}th`))
   return words.join(" ")
 }
 
@@ -70,7 +70,7 @@ export const year = (digits: string, accent: Accent): string => {
   const rest = Number(digits.slice(-2))
   if (digits.length !== 4 || (century % 10 === 0 && rest < 10)) return cardinal(digits, accent)
   if (rest === 0) return `${underHundred(century)} hundred`
-  return `${underHundred(century)} ${rest < 10 ? `oh ${ONES[rest]}` : underHundred(rest)}`
+  return `${underHundred(century)} ${rest < 10 ? `oh ${onesWords[rest]}` : underHundred(rest)}`
 }
 
 /** The plural of the last word: "nineteen eighty" → "nineteen eighties". */

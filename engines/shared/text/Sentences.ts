@@ -2,23 +2,23 @@
 // missed boundary only makes a sentence longer, a false one makes a wrong pause: in doubt there is none.
 
 /** Never end a sentence with their full stop: a name or a number follows. */
-const TITLES = new Set(
+const titles = new Set(
   "mr mrs ms dr prof st sr jr rev hon capt lt col gen sgt gov sen rep mt ft no vs fig figs eq vol ed approx dept est".split(
     " ",
   ),
 )
 
 /** End a sentence only if a capital letter follows. */
-const OTHERS = new Set(
+const others = new Set(
   "e.g i.e a.m p.m etc inc ltd co corp ave rd blvd jan feb mar apr jun jul aug sep sept oct nov dec u.s u.k ph.d cf al".split(
     " ",
   ),
 )
 
 /** Longest sentence in characters; bounds the work before the first sound. A guess. */
-const MAX_CHARACTERS = 400
+const maxCharacters = 400
 
-const ENDING = /[.!?…]+["”')\]]*(?=\s|$)|\n\s*\n|\n(?=\s*(?:[-*•‣◦]|\d{1,3}[.)])\s)/g
+const ending = /[.!?…]+["”')\]]*(?=\s|$)|\n\s*\n|\n(?=\s*(?:[-*•‣◦]|\d{1,3}[.)])\s)/g
 
 /** Sentences in order; together they contain every character of `text` except white space and list bullets. */
 export function* sentences(text: string): Generator<string> {
@@ -30,8 +30,8 @@ export function* sentences(text: string): Generator<string> {
 }
 
 const nextEnd = (text: string, start: number): number => {
-  ENDING.lastIndex = start
-  for (let match = ENDING.exec(text); match !== null; match = ENDING.exec(text)) {
+  ending.lastIndex = start
+  for (let match = ending.exec(text); match !== null; match = ending.exec(text)) {
     const end = match.index + match[0].length
     if (match[0] !== "." || !isAbbreviated(text, start, match.index)) return end
   }
@@ -46,24 +46,24 @@ const isAbbreviated = (text: string, start: number, dot: number): boolean => {
   // The number of a list item.
   if (/^\d{1,3}$/.test(word) && text.slice(start, dot).trim() === word) return true
   const lower = word.toLowerCase()
-  if (TITLES.has(lower)) return lower !== "no" || /\d/.test(following)
+  if (titles.has(lower)) return lower !== "no" || /\d/.test(following)
   if (/^\p{Lu}$/u.test(word)) return /^\p{Lu}$/u.test(following) && word !== "I"
   const initials = /^(?:\p{L}\.)+\p{L}$/u.test(word)
-  return (OTHERS.has(lower) || initials) && !/\p{Lu}/u.test(following)
+  return (others.has(lower) || initials) && !/\p{Lu}/u.test(following)
 }
 
-const BULLET = /^\s*(?:[-*•‣◦]|(\d{1,3})[.)])\s+/
+const bullet = /^\s*(?:[-*•‣◦]|(\d{1,3})[.)])\s+/
 
 /** One sentence without line breaks, cut if it is too long. A line or paragraph without a final mark gets a full stop. */
 function* parts(raw: string): Generator<string> {
   const line = raw
-    .replace(BULLET, (_, number: string | undefined) => (number === undefined ? "" : `${number}, `))
+    .replace(bullet, (_, number: string | undefined) => (number === undefined ? "" : `${number}, `))
     .replace(/([^\s.!?…,;:—])\s*\n\s*$/, "$1.")
     .replace(/\s+/g, " ")
     .trim()
   let rest = line
-  while (rest.length > MAX_CHARACTERS) {
-    const cut = cutBefore(rest, MAX_CHARACTERS)
+  while (rest.length > maxCharacters) {
+    const cut = cutBefore(rest, maxCharacters)
     yield rest.slice(0, cut).trim()
     rest = rest.slice(cut).trim()
   }

@@ -2,7 +2,7 @@
 // of the rules matters (a date before a range, a range before a number). Pure.
 import type { Accent } from "./Numbers.ts"
 import { cardinal, decimal, digitByDigit, ordinal, plural, year } from "./Numbers.ts"
-import { CURRENCIES, MONTHS, monthOf, UNITS } from "./SpokenWords.ts"
+import { currencies, monthOf, months, units } from "./SpokenWords.ts"
 
 type Say = (groups: ReadonlyArray<string | undefined>, accent: Accent) => string | undefined
 interface Rule {
@@ -11,16 +11,16 @@ interface Rule {
   readonly say: Say
 }
 
-const NUMBER = String.raw`\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+`
-const MONTH = String.raw`(?:${MONTHS.join("|")}|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept|Sep|Oct|Nov|Dec)\b\.?)`
-const NOT_INSIDE = String.raw`(?<![\w.,])`
+const number = String.raw`\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+`
+const monthPattern = String.raw`(?:${months.join("|")}|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept|Sep|Oct|Nov|Dec)\b\.?)`
+const notInside = String.raw`(?<![\w.,])`
 
 const rule = (source: string, say: Say, flags = "gu"): Rule => ({ pattern: new RegExp(source, flags), say })
 
 const day = (digits: string, accent: Accent): string => ordinal(digits, accent)
 
 const date = (d: string, month: number, y: string | undefined, accent: Accent): string | undefined => {
-  const name = MONTHS[month - 1]
+  const name = months[month - 1]
   if (name === undefined || Number(d) < 1 || Number(d) > 31) return undefined
   const tail = y === undefined ? "" : `, ${year(y, accent)}`
   return accent === "british" ? `the ${day(d, accent)} of ${name}${tail}` : `${name} ${day(d, accent)}${tail}`
@@ -39,7 +39,7 @@ const clock = (h: string, m: string, meridiem: string | undefined, accent: Accen
 
 /** "3" and "50" of "$3.50". */
 const money = (sign: string, amount: string, scale: string, accent: Accent): string | undefined => {
-  const currency = CURRENCIES[sign]
+  const currency = currencies[sign]
   if (currency === undefined) return undefined
   if (scale !== "") return `${decimal(amount, accent)} ${scale} ${currency.many}`
   const [whole = "0", cents] = amount.replaceAll(",", "").split(".")
@@ -50,15 +50,15 @@ const money = (sign: string, amount: string, scale: string, accent: Accent): str
   return Number(whole) === 0 ? minor : `${major} and ${minor}`
 }
 
-const SCALE_OF: Readonly<Record<string, string>> = {
+const scaleOf: Readonly<Record<string, string>> = {
   k: "thousand",
   m: "million",
   bn: "billion",
   b: "billion",
 }
-const SCALE = String.raw`(?:\s?(thousand|million|billion|trillion)\b|(k|m|bn|b)\b)?`
+const scalePattern = String.raw`(?:\s?(thousand|million|billion|trillion)\b|(k|m|bn|b)\b)?`
 const scaleWord = (word: string | undefined, letter: string | undefined): string =>
-  word ?? SCALE_OF[letter?.toLowerCase() ?? ""] ?? ""
+  word ?? scaleOf[letter?.toLowerCase() ?? ""] ?? ""
 
 const fraction = (top: string, bottom: string, accent: Accent): string | undefined => {
   if (Number(bottom) < 2 || Number(bottom) > 20 || Number(top) >= Number(bottom) || Number(top) === 0)
@@ -67,7 +67,7 @@ const fraction = (top: string, bottom: string, accent: Accent): string | undefin
   return `${cardinal(top, accent)} ${Number(top) === 1 ? part : bottom === "2" ? "halves" : plural(part)}`
 }
 
-const GROUPS = (text: string): string =>
+const inGroups = (text: string): string =>
   text
     .split(/\D+/)
     .filter((group) => group !== "")
@@ -77,32 +77,34 @@ const GROUPS = (text: string): string =>
 /** Numbers from 1100 to 2099 that stand alone are years; "1,500" and "1500 km" are amounts. */
 const isYear = (digits: string): boolean => /^(?:1[1-9]|20)\d\d$/.test(digits)
 
-const RULES: ReadonlyArray<Rule> = [
+const rules: ReadonlyArray<Rule> = [
   // Telephone numbers: groups of digits, digit by digit.
-  rule(String.raw`${NOT_INSIDE}\+\d[\d ().-]{6,22}\d(?![\w])`, ([all]) => `plus ${GROUPS(all!)}`),
-  rule(String.raw`${NOT_INSIDE}(?:1[-. ])?\(?\d{3}\)?[-. ]\d{3}[-. ]\d{4}(?![\w-])`, ([all]) => GROUPS(all!)),
-  rule(String.raw`${NOT_INSIDE}\d{3}-\d{4}(?![\w-])`, ([all]) => GROUPS(all!)),
+  rule(String.raw`${notInside}\+\d[\d ().-]{6,22}\d(?![\w])`, ([all]) => `plus ${inGroups(all!)}`),
+  rule(String.raw`${notInside}(?:1[-. ])?\(?\d{3}\)?[-. ]\d{3}[-. ]\d{4}(?![\w-])`, ([all]) =>
+    inGroups(all!),
+  ),
+  rule(String.raw`${notInside}\d{3}-\d{4}(?![\w-])`, ([all]) => inGroups(all!)),
   // Dates.
-  rule(String.raw`${NOT_INSIDE}(\d{4})-(\d{1,2})-(\d{1,2})(?![\w-])`, ([, y, m, d], accent) =>
+  rule(String.raw`${notInside}(\d{4})-(\d{1,2})-(\d{1,2})(?![\w-])`, ([, y, m, d], accent) =>
     date(d!, Number(m), y, accent),
   ),
-  rule(String.raw`${NOT_INSIDE}(\d{1,2})/(\d{1,2})/(\d{4}|\d{2})(?![\w/])`, ([, a, b, y], accent) => {
+  rule(String.raw`${notInside}(\d{1,2})/(\d{1,2})/(\d{4}|\d{2})(?![\w/])`, ([, a, b, y], accent) => {
     const monthFirst = accent === "american" ? Number(a) <= 12 : Number(b) > 12
     return monthFirst
       ? date(b!, Number(a), shortYear(y!), accent)
       : date(a!, Number(b), shortYear(y!), accent)
   }),
   rule(
-    String.raw`\b(${MONTH})\s(\d{1,2})(?:st|nd|rd|th)?(?:,?\s(\d{4}))?(?![\w:])`,
+    String.raw`\b(${monthPattern})\s(\d{1,2})(?:st|nd|rd|th)?(?:,?\s(\d{4}))?(?![\w:])`,
     ([, name, d, y], accent) => date(d!, monthOf(name!), y, accent),
   ),
   rule(
-    String.raw`${NOT_INSIDE}(\d{1,2})(?:st|nd|rd|th)?\s(?:of\s)?(${MONTH})(?:,?\s(\d{4}))?(?!\w)`,
+    String.raw`${notInside}(\d{1,2})(?:st|nd|rd|th)?\s(?:of\s)?(${monthPattern})(?:,?\s(\d{4}))?(?!\w)`,
     ([, d, name, y], accent) => date(d!, monthOf(name!), y, accent),
   ),
   // Times.
   rule(
-    String.raw`${NOT_INSIDE}(\d{1,2}):(\d{2})(?::(\d{2}))?(?:\s?([ap])\.?\s?m\b\.?)?(?![\d:])`,
+    String.raw`${notInside}(\d{1,2}):(\d{2})(?::(\d{2}))?(?:\s?([ap])\.?\s?m\b\.?)?(?![\d:])`,
     ([, h, m, s, half], accent) => {
       const time = clock(h!, m!, half, accent)
       if (time === undefined || s === undefined || Number(s) > 59) return time
@@ -111,13 +113,13 @@ const RULES: ReadonlyArray<Rule> = [
     "giu",
   ),
   rule(
-    String.raw`${NOT_INSIDE}(\d{1,2})\s?([ap])\.?\s?m\b(?:\.(?=\s\S))?`,
+    String.raw`${notInside}(\d{1,2})\s?([ap])\.?\s?m\b(?:\.(?=\s\S))?`,
     ([, h, half], accent) => clock(h!, "00", half, accent),
     "giu",
   ),
   // Money, before and after the amount.
   rule(
-    String.raw`(?<!\d\s?)([-−])?(?:US|A|C|HK|NZ)?([$£€¥₹₩])\s?(${NUMBER})${SCALE}`,
+    String.raw`(?<!\d\s?)([-−])?(?:US|A|C|HK|NZ)?([$£€¥₹₩])\s?(${number})${scalePattern}`,
     ([, minus, sign, amount, word, letter], accent) => {
       const said = money(sign!, amount!, scaleWord(word, letter), accent)
       return minus === undefined || said === undefined ? said : `minus ${said}`
@@ -125,7 +127,7 @@ const RULES: ReadonlyArray<Rule> = [
     "giu",
   ),
   rule(
-    String.raw`${NOT_INSIDE}(${NUMBER})${SCALE}\s?([$£€¥₹₩])(?!\d)`,
+    String.raw`${notInside}(${number})${scalePattern}\s?([$£€¥₹₩])(?!\d)`,
     ([, amount, word, letter, sign], accent) => money(sign!, amount!, scaleWord(word, letter), accent),
     "giu",
   ),
@@ -136,30 +138,30 @@ const RULES: ReadonlyArray<Rule> = [
   rule(String.raw`(?<=^|[\s(])[-−](?=\.?\d)`, () => "minus "),
   // Number and mark: #5, No. 5, 50 %, 5 km.
   rule(String.raw`(?:#|№|\bNo\.|\bno\.)\s?(?=\d)`, () => "number "),
-  rule(String.raw`${NOT_INSIDE}(\d+)\s?[-–—]\s?(\d+)\s?%`, ([, a, b], accent) => {
+  rule(String.raw`${notInside}(\d+)\s?[-–—]\s?(\d+)\s?%`, ([, a, b], accent) => {
     return `${cardinal(a!, accent)} to ${cardinal(b!, accent)} percent`
   }),
-  rule(String.raw`(${NUMBER})\s?%`, ([, n], accent) => `${decimal(n!, accent)} percent`),
+  rule(String.raw`(${number})\s?%`, ([, n], accent) => `${decimal(n!, accent)} percent`),
   rule(
-    String.raw`(${NUMBER})\s?(${Object.keys(UNITS)
+    String.raw`(${number})\s?(${Object.keys(units)
       .sort((a, b) => b.length - a.length)
       .join("|")})(?![\p{L}\d])`,
     ([, n, unit], accent) => {
-      const { one, many } = UNITS[unit!]!
+      const { one, many } = units[unit!]!
       return `${decimal(n!, accent)} ${n === "1" ? one : many}`
     },
   ),
   // Ordinals, years.
-  rule(String.raw`${NOT_INSIDE}(\d{1,3}(?:,\d{3})+|\d+)(?:st|nd|rd|th)\b`, ([, n], accent) =>
+  rule(String.raw`${notInside}(\d{1,3}(?:,\d{3})+|\d+)(?:st|nd|rd|th)\b`, ([, n], accent) =>
     ordinal(n!.replaceAll(",", ""), accent),
   ),
   rule(String.raw`(?<![\w.,])'(\d\d)(?![\w'])`, ([, n], accent) =>
     n!.startsWith("0") ? `oh ${digitByDigit(n![1]!)}` : cardinal(n!, accent),
   ),
-  rule(String.raw`${NOT_INSIDE}(\d{4})\s?[-–—]\s?(\d{4}|\d\d)(?![\w-])`, ([, a, b], accent) => {
+  rule(String.raw`${notInside}(\d{4})\s?[-–—]\s?(\d{4}|\d\d)(?![\w-])`, ([, a, b], accent) => {
     return isYear(a!) ? `${year(a!, accent)} to ${year(b!, accent)}` : undefined
   }),
-  rule(String.raw`${NOT_INSIDE}(\d)'\s?(\d{1,2})(?:"|'')?(?!\w)`, ([, feet, inches], accent) => {
+  rule(String.raw`${notInside}(\d)'\s?(\d{1,2})(?:"|'')?(?!\w)`, ([, feet, inches], accent) => {
     return `${cardinal(feet!, accent)} foot ${cardinal(inches!, accent)}`
   }),
   // Fractions, ranges, scores, ratios.
@@ -175,11 +177,11 @@ const RULES: ReadonlyArray<Rule> = [
     },
   ),
   rule(
-    String.raw`${NOT_INSIDE}(${NUMBER})\s?[–—]\s?(${NUMBER})(?![\w-])`,
+    String.raw`${notInside}(${number})\s?[–—]\s?(${number})(?![\w-])`,
     ([, a, b], accent) => `${decimal(a!, accent)} to ${decimal(b!, accent)}`,
   ),
   rule(
-    String.raw`${NOT_INSIDE}(\d+)[-:](\d+)(?![\w-])`,
+    String.raw`${notInside}(\d+)[-:](\d+)(?![\w-])`,
     ([, a, b], accent) => `${cardinal(a!, accent)} to ${cardinal(b!, accent)}`,
   ),
   // The rest: versions, long digit strings or ones with leading zeros, decimals, years, whole numbers.
@@ -190,14 +192,14 @@ const RULES: ReadonlyArray<Rule> = [
       .join(" point "),
   ),
   rule(String.raw`(?<![\d.,])(?:0\d+|\d{10,})(?![\d.,]*\d)`, ([all]) => digitByDigit(all!)),
-  rule(NUMBER, ([all], accent) => (isYear(all!) ? year(all!, accent) : decimal(all!, accent))),
+  rule(number, ([all], accent) => (isYear(all!) ? year(all!, accent) : decimal(all!, accent))),
 ]
 
 /** The sentence with all digits replaced by words. */
 export const sayNumbers = (sentence: string, accent: Accent): string => {
   if (!/\d/.test(sentence)) return sentence
   let out = sentence
-  for (const { pattern, say } of RULES) {
+  for (const { pattern, say } of rules) {
     out = out.replace(pattern, (...args: ReadonlyArray<unknown>) => {
       const offset = args.findLastIndex((value) => typeof value === "number")
       const groups = args.slice(0, offset) as ReadonlyArray<string | undefined>

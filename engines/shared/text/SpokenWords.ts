@@ -1,11 +1,11 @@
 // The tables of the English front end: months, currencies, units, abbreviations. Data only.
 
-export const MONTHS: ReadonlyArray<string> =
+export const months: ReadonlyArray<string> =
   "January February March April May June July August September October November December".split(" ")
 
 /** 1 to 12 for a month's name or its abbreviation; 0 for anything else. */
 export const monthOf = (name: string): number =>
-  1 + MONTHS.findIndex((month) => month.startsWith(name.replace(".", "").slice(0, 3)))
+  1 + months.findIndex((month) => month.startsWith(name.replace(".", "").slice(0, 3)))
 
 interface Currency {
   readonly one: string
@@ -21,7 +21,7 @@ const currency = (one: string, many: string, cent: string, cents: string): Curre
   cents,
 })
 
-export const CURRENCIES: Readonly<Record<string, Currency>> = {
+export const currencies: Readonly<Record<string, Currency>> = {
   $: currency("dollar", "dollars", "cent", "cents"),
   "£": currency("pound", "pounds", "penny", "pence"),
   "€": currency("euro", "euros", "cent", "cents"),
@@ -31,7 +31,7 @@ export const CURRENCIES: Readonly<Record<string, Currency>> = {
 }
 
 /** Units after a number. Single letters that are also words or initials ("a", "i", "A") are omitted. */
-export const UNITS: Readonly<Record<string, { readonly one: string; readonly many: string }>> =
+export const units: Readonly<Record<string, { readonly one: string; readonly many: string }>> =
   Object.fromEntries(
     [
       "km/h=kilometer per hour=kilometers per hour",
@@ -96,7 +96,7 @@ export const UNITS: Readonly<Record<string, { readonly one: string; readonly man
   )
 
 /** Patterns in order. "St." before a capital letter is "saint", after a capitalised word "street". */
-export const ABBREVIATIONS: ReadonlyArray<readonly [RegExp, string]> = [
+export const abbreviations: ReadonlyArray<readonly [RegExp, string]> = [
   [/\bMr\b\.?/g, "Mister"],
   [/\bMrs\b\.?/g, "Missis"],
   [/\bMs\b\./g, "Miz"],
@@ -144,7 +144,7 @@ export const ABBREVIATIONS: ReadonlyArray<readonly [RegExp, string]> = [
 ]
 
 /** Roman numerals are numbers only after a word that takes a number; "I" alone never is. */
-export const ROMAN =
+export const romanPattern =
   /\b(Chapter|Part|Volume|Section|Act|Phase|World War|Super Bowl|Type|Class|Appendix|Article) ((?=[IVX])(?:X{0,3})(?:IX|IV|V?I{0,3}))\b/g
 
 export const romanValue = (roman: string): number => {

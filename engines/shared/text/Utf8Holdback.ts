@@ -2,11 +2,11 @@
 // The text never contains U+FFFD: bytes that cannot become a character are dropped, and so is a U+FFFD that the model
 // itself writes, because a reader could not distinguish it from damage. Knows no tokens or stop sequences.
 
-const REPLACEMENT = "\ufffd"
+const replacement = "\ufffd"
 
 /** The text without U+FFFD. */
 export const withoutReplacement = (text: string): string =>
-  text.includes(REPLACEMENT) ? text.replaceAll(REPLACEMENT, "") : text
+  text.includes(replacement) ? text.replaceAll(replacement, "") : text
 
 /**
  * The number of bytes at the end of `bytes` that begin a character which later bytes could complete (0 to 3).

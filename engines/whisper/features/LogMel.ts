@@ -38,9 +38,9 @@ export interface KnownFrames {
   readonly logs: Float32Array
 }
 
-const POWER_FLOOR = 1e-10
-const LOG_POWER_FLOOR = -10
-const DYNAMIC_RANGE = 8
+const powerFloor = 1e-10
+const logPowerFloor = -10
+const dynamicRange = 8
 
 const periodicHann = (size: number): Float32Array =>
   Float32Array.from({ length: size }, (_, i) => 0.5 - 0.5 * Math.cos((2 * Math.PI * i) / size))
@@ -53,7 +53,7 @@ export const make = (options: LogMelOptions): Effect.Effect<LogMel, never, Scope
     const logs = (samples: Float32Array, frames: number, known: KnownFrames) => {
       const padded = reflectPadded(samples, frames * hopSamples, fftSize / 2)
       const audible = framesWithAudio(samples.length, frames, options)
-      const features = new Float32Array(melBins * frames).fill(LOG_POWER_FLOOR)
+      const features = new Float32Array(melBins * frames).fill(logPowerFloor)
       const from = Math.min(known.count, framesInside(samples.length, frames, options))
       copyFrames(known.logs, known.count, features, frames, from)
       logPowers(fft, window, filters, padded, hopSamples, { from, to: audible }, frames, features)
@@ -157,15 +157,15 @@ const logPowers = (
       let sum = 0
       for (let i = at[mel]!; i < end; i++) sum += weights[i]! * power[bin++]!
       // A third faster than Math.log10; there are 8,000 values a second of audio.
-      if (sum > POWER_FLOOR) features[mel * frames + frame] = Math.log(sum) * Math.LOG10E
+      if (sum > powerFloor) features[mel * frames + frame] = Math.log(sum) * Math.LOG10E
     }
   }
 }
 
 const normalise = (features: Float32Array): Float32Array => {
-  let max = LOG_POWER_FLOOR
+  let max = logPowerFloor
   for (let i = 0; i < features.length; i++) if (features[i]! > max) max = features[i]!
-  const floor = max - DYNAMIC_RANGE
+  const floor = max - dynamicRange
   for (let i = 0; i < features.length; i++) {
     const value = features[i]!
     features[i] = ((value > floor ? value : floor) + 4) / 4

@@ -20,13 +20,13 @@ export interface Heard {
 }
 
 /** Seconds between two timestamp ids of a 30 s window cut into 1500 steps. */
-export const TIMESTAMP_STEP_SECONDS = 0.02
+export const timestampStepSeconds = 0.02
 
 /**
  * Least advance of a window, so that a decoder that keeps closing tiny segments cannot turn a
  * minute of audio into thousands of windows. A guess: shorter than any pause worth keeping.
  */
-export const MIN_ADVANCE_SECONDS = 0.5
+export const minAdvanceSeconds = 0.5
 
 /** `windowSeconds`: length of the audio in the window, without padding. */
 export const segmentsOf = (
@@ -36,7 +36,7 @@ export const segmentsOf = (
 ): Heard => {
   const isTime = (token: number | undefined) => token !== undefined && token >= layout.timestampBegin
   const secondsOf = (token: number) =>
-    Math.min(windowSeconds, (token - layout.timestampBegin) * TIMESTAMP_STEP_SECONDS)
+    Math.min(windowSeconds, (token - layout.timestampBegin) * timestampStepSeconds)
   const segments: Array<TimedTokens> = []
   let start = 0
   let text: Array<number> = []
@@ -60,7 +60,7 @@ export const segmentsOf = (
   const wholeWindow = pairEnd === undefined || (endsInTime && !endsInPair)
   const consumedSeconds = wholeWindow
     ? windowSeconds
-    : Math.min(windowSeconds, Math.max(pairEnd ?? 0, MIN_ADVANCE_SECONDS))
+    : Math.min(windowSeconds, Math.max(pairEnd ?? 0, minAdvanceSeconds))
   // Text after the last pair is an unfinished segment: the next window, which starts at the pair, transcribes it again.
   // Without a next window it is kept.
   if (consumedSeconds === windowSeconds) close(windowSeconds)

@@ -3,10 +3,15 @@
 // table to the actual length. For the full length the result is the same.
 import type { GraphEdit, NewNode } from "../../shared/onnx/GraphEdit.ts"
 import { edited } from "../../shared/onnx/GraphEdit.ts"
-import { ELEMENT, type GraphNode, type GraphOutline, withOutline } from "../../shared/onnx/GraphOutline.ts"
+import {
+  elementTypes,
+  type GraphNode,
+  type GraphOutline,
+  withOutline,
+} from "../../shared/onnx/GraphOutline.ts"
 
 /** Operators between the table and the addition: exports and quantizers differ. */
-const PASSES_TABLE: ReadonlySet<string> = new Set([
+const passesTable: ReadonlySet<string> = new Set([
   "Cast",
   "DequantizeLinear",
   "Gather",
@@ -37,13 +42,13 @@ const additionOf = (outline: GraphOutline, positions: number, width: number): Ad
     const table = node.inputs.findIndex((name) => tables.has(name))
     if (table < 0) continue
     if (node.type === "Add" && node.inputs.length === 2) found.push({ node, table })
-    else if (PASSES_TABLE.has(node.type) && table === 0) tables.add(node.outputs[0]!)
+    else if (passesTable.has(node.type) && table === 0) tables.add(node.outputs[0]!)
     else return undefined
   }
   return found.length === 1 ? found[0] : undefined
 }
 
-const NAMES = {
+const names = {
   shape: "edgewise_positions_shape",
   length: "edgewise_positions_length",
   table: "edgewise_positions_table",
@@ -54,16 +59,16 @@ const NAMES = {
 }
 
 const cutNodes = ({ node, table }: Addition): ReadonlyArray<NewNode> => [
-  { type: "Shape", inputs: [node.inputs[1 - table]!], outputs: [NAMES.shape] },
+  { type: "Shape", inputs: [node.inputs[1 - table]!], outputs: [names.shape] },
   {
     type: "Slice",
-    inputs: [NAMES.shape, NAMES.secondLast, NAMES.last, NAMES.first],
-    outputs: [NAMES.length],
+    inputs: [names.shape, names.secondLast, names.last, names.first],
+    outputs: [names.length],
   },
   {
     type: "Slice",
-    inputs: [node.inputs[table]!, NAMES.first, NAMES.length, NAMES.secondLast],
-    outputs: [NAMES.table],
+    inputs: [node.inputs[table]!, names.first, names.length, names.secondLast],
+    outputs: [names.table],
   },
 ]
 
@@ -90,7 +95,7 @@ const reshapeInputs = (
     const parts = concat.inputs.map((name) => integers.get(name) ?? [])
     const at = parts.findIndex((values) => values.length === 1 && values[0] === positions)
     const isOnly = parts.flat().filter((value) => value === positions || value < 0).length === 1
-    return at >= 0 && isOnly ? [[concat, new Map([[at, NAMES.inferred]])] as const] : []
+    return at >= 0 && isOnly ? [[concat, new Map([[at, names.inferred]])] as const] : []
   })
 }
 
@@ -119,7 +124,7 @@ const valuesOf = (outline: GraphOutline, { node }: Addition, { positions, width 
   const integers = new Map(outline.initializers.map(({ integers: values, name }) => [name, values]))
   for (const { outputs, value } of outline.nodes) integers.set(outputs[0]!, value?.integers)
   const table = outline.initializers.find(({ dims }) => isTable(dims, positions, width))
-  const element = table?.type === ELEMENT.float16 ? ELEMENT.float16 : ELEMENT.float32
+  const element = table?.type === elementTypes.float16 ? elementTypes.float16 : elementTypes.float32
   const named = { element, dims: ["", lengthNames.positions, ""] }
   const values = new Map([[node.outputs[0]!, named]])
   for (const { inputs, outputs, type } of outline.nodes) {
@@ -146,14 +151,14 @@ export const shortAudioEdit = (outline: GraphOutline, shape: EncoderShape): Grap
   return {
     inputs: new Map([
       ...reshapeInputs(outline, shape.positions),
-      [addition.node, new Map([[addition.table, NAMES.table]])] as const,
+      [addition.node, new Map([[addition.table, names.table]])] as const,
     ]),
     before: new Map([[addition.node, cutNodes(addition)]]),
     integers: {
-      [NAMES.secondLast]: [-2],
-      [NAMES.last]: [-1],
-      [NAMES.first]: [0],
-      [NAMES.inferred]: [-1],
+      [names.secondLast]: [-2],
+      [names.last]: [-1],
+      [names.first]: [0],
+      [names.inferred]: [-1],
     },
     lengths: lengthsOf(outline, shape.frames, shape.positions),
     values: valuesOf(outline, addition, shape),

@@ -13,21 +13,21 @@ export interface TokenLayout {
   readonly maxInitialTimestamp: number
 }
 
-const FORBIDDEN = Number.NEGATIVE_INFINITY
+const forbidden = Number.NEGATIVE_INFINITY
 /** Far above the rounding error of a sum of exponentials in double precision. */
-const ROUNDING = 1e-6
+const rounding = 1e-6
 
 /** Forbids all control tokens except end of text, whatever a configuration lists. */
 export const suppressControls = (logits: Float32Array, layout: TokenLayout): void => {
-  logits.fill(FORBIDDEN, layout.endOfText + 1, layout.timestampBegin)
+  logits.fill(forbidden, layout.endOfText + 1, layout.timestampBegin)
 }
 
 export const suppress = (logits: Float32Array, ids: ReadonlyArray<number>): void => {
-  for (const id of ids) if (id < logits.length) logits[id] = FORBIDDEN
+  for (const id of ids) if (id < logits.length) logits[id] = forbidden
 }
 
 export const suppressTimestamps = (logits: Float32Array, layout: TokenLayout): void => {
-  logits.fill(FORBIDDEN, layout.timestampBegin)
+  logits.fill(forbidden, layout.timestampBegin)
 }
 
 /** `sampled`: the tokens of this window so far, without the prompt. */
@@ -39,21 +39,21 @@ export const applyTimestampRules = (
   const { endOfText, timestampBegin, maxInitialTimestamp } = layout
   const count = sampled.length
   if (count === 0) {
-    logits.fill(FORBIDDEN, 0, timestampBegin)
-    logits.fill(FORBIDDEN, timestampBegin + maxInitialTimestamp + 1)
+    logits.fill(forbidden, 0, timestampBegin)
+    logits.fill(forbidden, timestampBegin + maxInitialTimestamp + 1)
     return
   }
   const afterTimestamp = sampled[count - 1]! >= timestampBegin
   const afterPair = afterTimestamp && (count < 2 || sampled[count - 2]! >= timestampBegin)
-  if (afterPair) logits.fill(FORBIDDEN, timestampBegin)
-  else if (afterTimestamp) logits.fill(FORBIDDEN, 0, endOfText)
+  if (afterPair) logits.fill(forbidden, timestampBegin)
+  else if (afterTimestamp) logits.fill(forbidden, 0, endOfText)
   const last = lastTimestamp(sampled, timestampBegin)
   if (last !== undefined) {
     // A segment's start may equal the end of the segment before; its own end must be later than its start.
     const lowest = afterTimestamp && !afterPair ? last : last + 1
-    logits.fill(FORBIDDEN, timestampBegin, lowest)
+    logits.fill(forbidden, timestampBegin, lowest)
   }
-  if (timestampsPreferred(logits, timestampBegin)) logits.fill(FORBIDDEN, 0, timestampBegin)
+  if (timestampsPreferred(logits, timestampBegin)) logits.fill(forbidden, 0, timestampBegin)
 }
 
 const lastTimestamp = (sampled: ReadonlyArray<number>, timestampBegin: number): number | undefined => {
@@ -65,10 +65,10 @@ const lastTimestamp = (sampled: ReadonlyArray<number>, timestampBegin: number): 
 const timestampsPreferred = (logits: Float32Array, timestampBegin: number): boolean => {
   const bestText = maxOf(logits, 0, timestampBegin)
   const bestTime = maxOf(logits, timestampBegin, logits.length)
-  if (bestTime === FORBIDDEN) return false
+  if (bestTime === forbidden) return false
   if (bestTime > bestText) return true
   // Their sum is at most their number times the best one. This usually decides, without 1,500 exponentials a token.
-  if (bestTime + Math.log(logits.length - timestampBegin) + ROUNDING < bestText) return false
+  if (bestTime + Math.log(logits.length - timestampBegin) + rounding < bestText) return false
   let sum = 0
   for (let i = timestampBegin; i < logits.length; i++) sum += Math.exp(logits[i]! - bestTime)
   return bestTime + Math.log(sum) > bestText

@@ -3,9 +3,9 @@
 // never interrupted.
 import { Cause, Clock, Context, Effect, Exit, Fiber, Scope } from "effect"
 import type { SocketError } from "effect/socket/Socket"
-import { G711_RATE_HZ, toG711 } from "#audio/G711.ts"
+import { g711RateHz, toG711 } from "#audio/G711.ts"
 import { Resampler } from "#audio/Resampler.ts"
-import { SPEECH_RATE_HZ, s16ToBytes } from "#domain/audio/Audio.ts"
+import { s16ToBytes, speechRateHz } from "#domain/audio/Audio.ts"
 import {
   type AnswerCommand,
   type AnswerError,
@@ -335,7 +335,7 @@ export class Answer {
   #encoded(samples: Int16Array): Uint8Array {
     const { sounds } = this.#terms.settings
     if (sounds === "pcm") return s16ToBytes(samples)
-    this.#telephone ??= new Resampler(SPEECH_RATE_HZ, G711_RATE_HZ)
+    this.#telephone ??= new Resampler(speechRateHz, g711RateHz)
     return toG711(this.#telephone.push(samples), sounds)
   }
 

@@ -3,7 +3,7 @@
 import { Clock, Deferred, Effect, type Fiber, type Scope } from "effect"
 import type { SocketError } from "effect/socket/Socket"
 import { type ConversationActor, startConversation } from "#actors/conversation/ConversationActor.ts"
-import { SPEECH_RATE_HZ } from "#domain/audio/Audio.ts"
+import { speechRateHz } from "#domain/audio/Audio.ts"
 import type { AnswerEvent } from "#domain/conversation/AnswerGiving.ts"
 import { type AnswerCause, AnswerTimes } from "#domain/conversation/AnswerTimes.ts"
 import type { ResponseCreate } from "#domain/conversation/ClientEvents.ts"
@@ -422,10 +422,10 @@ export class Conversation {
     { endMs, itemId, stops }: { readonly itemId: string; readonly endMs: number; readonly stops: boolean },
     nowMs: number,
   ): Effect.Effect<number, ProtocolError> {
-    const samples = this.#terms.history.truncate(itemId, Math.round((endMs * SPEECH_RATE_HZ) / 1000))
+    const samples = this.#terms.history.truncate(itemId, Math.round((endMs * speechRateHz) / 1000))
     if (samples === undefined) return Effect.fail(noItem("truncate", itemId))
     if (stops) this.#clock.stopped(nowMs)
-    return Effect.succeed(Math.floor((samples * 1000) / SPEECH_RATE_HZ))
+    return Effect.succeed(Math.floor((samples * 1000) / speechRateHz))
   }
 
   #awaitSilence(timer: number, ms: number): Effect.Effect<void> {

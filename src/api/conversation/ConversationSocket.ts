@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import type { SocketError } from "effect/socket/Socket"
 import type { SessionLease } from "#actors/live/SessionLease.ts"
-import { G711_RATE_HZ } from "#audio/G711.ts"
+import { g711RateHz } from "#audio/G711.ts"
 import type { PlayedAudio } from "#domain/activity/PlayedAudio.ts"
 import {
   ItemCreate,
@@ -14,8 +14,8 @@ import {
 } from "#domain/conversation/ClientEvents.ts"
 import { type Item, itemOf } from "#domain/conversation/Items.ts"
 import {
-  CONVERSATION_RATE_HZ,
   type ConversationSettings,
+  conversationRateHz,
   type SessionFacts,
   sessionObject,
   type Turns,
@@ -70,7 +70,7 @@ const turnTerms = (turns: Turns | null): TurnTerms =>
   turns === null ? null : { ...turns, judges: turns.kind === "semantic_vad" }
 
 const rateOf = ({ hears }: ConversationSettings): number =>
-  hears === "pcm" ? CONVERSATION_RATE_HZ : G711_RATE_HZ
+  hears === "pcm" ? conversationRateHz : g711RateHz
 
 /** The settings that decide which lease hears. */
 const earsOf = ({ transcription }: ConversationSettings): string => {

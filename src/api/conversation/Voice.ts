@@ -2,7 +2,7 @@
 // when, and what of its audio is sent, is AnswerGiving's.
 import { Effect, Schedule, type Scope } from "effect"
 import type { ModelHandle } from "#actors/model/ModelHandle.ts"
-import { SPEECH_RATE_HZ } from "#domain/audio/Audio.ts"
+import { speechRateHz } from "#domain/audio/Audio.ts"
 import type { SpokenWord } from "#domain/audio/TimedWords.ts"
 import { LeadingSilence } from "#domain/conversation/LeadingSilence.ts"
 import { speechTextWithin } from "#domain/language/StripMarkdown.ts"
@@ -51,7 +51,7 @@ export class Voice {
   readonly #terms: VoiceTerms
   readonly #asked: Array<Asked> = []
   readonly #news = new Signal()
-  readonly #silence = new LeadingSilence(SPEECH_RATE_HZ)
+  readonly #silence = new LeadingSilence(speechRateHz)
   /** Counts the samples of a piece that are sent: they are charged when the scope closes. */
   readonly #charges = new Map<number, (samples: number) => void>()
 

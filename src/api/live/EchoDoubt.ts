@@ -1,6 +1,6 @@
 // Places the audio that comes in on the clock of what is played, for the comparison of the two. A client that sends in real time
 // sends each sample a constant time after it was recorded, plus what the network adds now and then.
-import { HOP_MS } from "#domain/activity/BandEnergies.ts"
+import { hopMs } from "#domain/activity/BandEnergies.ts"
 import { EchoDetector } from "#domain/activity/EchoDetector.ts"
 import type { PlayedAudio } from "#domain/activity/PlayedAudio.ts"
 import type { SpeechDoubt } from "#domain/audio/VoiceActivityDetector.ts"
@@ -35,7 +35,7 @@ export class EchoDoubt implements SpeechDoubt {
   }
 
   hear(energies: Float32Array): void {
-    this.#atMs += HOP_MS
+    this.#atMs += hopMs
     this.#detector.hear(energies, this.#atMs + (this.#offsetMs ?? 0))
   }
 

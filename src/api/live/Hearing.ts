@@ -10,9 +10,9 @@ import { Resampler } from "#audio/Resampler.ts"
 import { speechWeights } from "#audio/SpeechWeights.ts"
 import type { PlayedAudio } from "#domain/activity/PlayedAudio.ts"
 import {
-  BYTES_PER_SAMPLE,
+  bytesPerSample,
   bytesToS16,
-  LISTEN_RATE_HZ,
+  listenRateHz,
   samplesToMs,
   samplesToSeconds,
 } from "#domain/audio/Audio.ts"
@@ -115,7 +115,7 @@ export class Hearing {
   readonly #echo: EchoDoubt | undefined
   /** The silence with which the open turn ended before the newest audio, milliseconds. */
   #quietMs = 0
-  #resampler = new Resampler(pcmRateHz, LISTEN_RATE_HZ)
+  #resampler = new Resampler(pcmRateHz, listenRateHz)
 
   constructor(terms: HearingTerms, turns: TurnTerms) {
     this.#terms = terms
@@ -158,14 +158,14 @@ export class Hearing {
 
   /** All audio so far, milliseconds. */
   get heardMs(): number {
-    return samplesToMs(this.#heardSamples, LISTEN_RATE_HZ)
+    return samplesToMs(this.#heardSamples, listenRateHz)
   }
 
   /** Audio comes at this rate from now on. */
   setRate(rateHz: number): void {
     if (rateHz === this.#rateHz) return
     this.#rateHz = rateHz
-    this.#resampler = new Resampler(rateHz, LISTEN_RATE_HZ)
+    this.#resampler = new Resampler(rateHz, listenRateHz)
   }
 
   /** The open item's audio is complete. False where there is none. */
@@ -174,7 +174,7 @@ export class Hearing {
   }
 
   readonly clear: Effect.Effect<void> = Effect.suspend(() => {
-    this.#resampler = new Resampler(this.#rateHz, LISTEN_RATE_HZ)
+    this.#resampler = new Resampler(this.#rateHz, listenRateHz)
     this.#findTurns()
     return this.#terms.items.clear
   })
@@ -207,7 +207,7 @@ export class Hearing {
     { self: this },
     function* (this: Hearing, audio: AudioText, form: AudioForm) {
       yield* checkAudio(audio, form)
-      const bytesPerSecond = form === "pcm" ? this.#rateHz * BYTES_PER_SAMPLE : this.#rateHz
+      const bytesPerSecond = form === "pcm" ? this.#rateHz * bytesPerSample : this.#rateHz
       // Eight characters are six bytes: whole samples.
       const sliceChars = Math.floor((bytesPerSecond * sliceSeconds) / 6) * 8
       let count = 0

@@ -6,7 +6,7 @@ import type { Socket } from "effect/socket/Socket"
 import { type LiveSession, longestSessionSeconds } from "#actors/live/LiveSession.ts"
 import type { LiveError } from "#actors/live/SessionLease.ts"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
-import { LISTEN_RATE_HZ, msToSamples } from "#domain/audio/Audio.ts"
+import { listenRateHz, msToSamples } from "#domain/audio/Audio.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { costOf } from "#domain/models/Money.ts"
 import { audioUsage } from "#domain/models/Usage.ts"
@@ -88,7 +88,7 @@ export const payFor = Effect.fnUntraced(function* (
   const notes = yield* CurrentRequest
   const reservation = yield* ledger.reserve(caller, most)
   notes.reserved(reservation)
-  const used = () => audioUsage("transcription", charged(), LISTEN_RATE_HZ)
+  const used = () => audioUsage("transcription", charged(), listenRateHz)
   const leaveLimit = (yield* CurrentSpendingLimit)?.watch(() => costOf(entry.price, used()))
   yield* Effect.addFinalizer(() => {
     leaveLimit?.()
@@ -106,6 +106,4 @@ export const payFor = Effect.fnUntraced(function* (
  * events to the client.
  */
 export const chargedSamples = (session: LiveSession<LiveError>, failed: boolean): number =>
-  failed
-    ? Math.min(session.samples, msToSamples(session.hypothesis.audioMs, LISTEN_RATE_HZ))
-    : session.samples
+  failed ? Math.min(session.samples, msToSamples(session.hypothesis.audioMs, listenRateHz)) : session.samples

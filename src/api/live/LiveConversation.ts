@@ -5,7 +5,7 @@ import { CloseEvent, type Reader, type SocketError, type Writer } from "effect/s
 import { type LiveSession, remainingMs } from "#actors/live/LiveSession.ts"
 import type { LiveError } from "#actors/live/SessionLease.ts"
 import { speechWeights } from "#audio/SpeechWeights.ts"
-import { bytesToS16, LISTEN_RATE_HZ, samplesToBytes, samplesToSeconds } from "#domain/audio/Audio.ts"
+import { bytesToS16, listenRateHz, samplesToBytes, samplesToSeconds } from "#domain/audio/Audio.ts"
 import { deltaOf, type FinalResult, type LiveEnd } from "#domain/audio/LiveTranscript.ts"
 import { type SpeechEvent, VoiceActivityDetector } from "#domain/audio/VoiceActivityDetector.ts"
 import { monotonicMsOf } from "#domain/queues/Monotonic.ts"
@@ -66,7 +66,7 @@ const endingOf = (
   const done = {
     type: "transcript.text.done",
     text: hypothesis.text,
-    duration: samplesToSeconds(session.samples, LISTEN_RATE_HZ),
+    duration: samplesToSeconds(session.samples, listenRateHz),
     language: hypothesis.language ?? language ?? "en",
   }
   return { events: session.samples > 0 || end === "stop" ? [done] : [], code, reason }
@@ -97,7 +97,7 @@ const flawOf = (session: LiveSession<LiveError>, frame: Uint8Array): Ending | un
 
 /** Bytes of a frame that are processed in one tick: a frame of 4 MiB would hold the event loop for 10 ms and more. */
 const sliceBytes = 256 * 1024
-const bytesPerSecond = samplesToBytes(LISTEN_RATE_HZ)
+const bytesPerSecond = samplesToBytes(listenRateHz)
 /** The same where speech is detected in them. */
 const detectedBytes = bytesPerSecond * sliceSeconds
 

@@ -5,8 +5,8 @@ import type { SocketError } from "effect/socket/Socket"
 import { type LiveSession, longestSessionSeconds } from "#actors/live/LiveSession.ts"
 import type { LiveError, SessionLease } from "#actors/live/SessionLease.ts"
 import {
-  BYTES_PER_SAMPLE,
-  LISTEN_RATE_HZ,
+  bytesPerSample,
+  listenRateHz,
   s16ToBytes,
   samplesToMs,
   samplesToSeconds,
@@ -152,7 +152,7 @@ export class RealtimeItems {
     const current = this.#current
     if (current === undefined || current.session.hasEnded) return true
     const { session } = current
-    const grown = session.heldSamples * BYTES_PER_SAMPLE + samples.byteLength - current.heldBytes
+    const grown = session.heldSamples * bytesPerSample + samples.byteLength - current.heldBytes
     if (grown > 0 && !this.#held.take(grown)) return false
     if (grown < 0) this.#held.giveBack(-grown)
     current.heldBytes += grown
@@ -188,7 +188,7 @@ export class RealtimeItems {
    * length that was left out, milliseconds.
    */
   leaveOutUnheard(): number {
-    return samplesToMs(this.#current?.session.leaveOutUnheard() ?? 0, LISTEN_RATE_HZ)
+    return samplesToMs(this.#current?.session.leaveOutUnheard() ?? 0, listenRateHz)
   }
 
   /** The open item's audio is complete. False where there is none. */
@@ -288,7 +288,7 @@ export class RealtimeItems {
           item_id: id,
           content_index: 0,
           transcript: hypothesis.text,
-          usage: { type: "duration", seconds: samplesToSeconds(session.samples, LISTEN_RATE_HZ) },
+          usage: { type: "duration", seconds: samplesToSeconds(session.samples, listenRateHz) },
         })
       })
     const fail = (message: string, type: string) => {

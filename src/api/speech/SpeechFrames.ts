@@ -1,11 +1,11 @@
 // The events of a speech reply in server-sent events: its audio in base64, its words with times, its end. Pure.
-import { SPEECH_RATE_HZ, samplesToMs } from "#domain/audio/Audio.ts"
+import { samplesToMs, speechRateHz } from "#domain/audio/Audio.ts"
 import { type SpokenWord, WordTimes, type WrittenWord } from "#domain/audio/TimedWords.ts"
 import type { SpeechEvent } from "#domain/wire/events/SpeechEvents.ts"
 
 const frame = (event: SpeechEvent): string => `data: ${JSON.stringify(event)}\n\n`
 
-const seconds = (samples: number): number => Math.round(samplesToMs(samples, SPEECH_RATE_HZ)) / 1000
+const seconds = (samples: number): number => Math.round(samplesToMs(samples, speechRateHz)) / 1000
 
 export class SpeechFrames {
   readonly #text: string

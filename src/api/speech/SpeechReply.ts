@@ -5,7 +5,7 @@ import { Effect, Latch } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { CodecPool } from "#audio/codecs/CodecPool.ts"
 import type { Encoder } from "#audio/codecs/Encoder.ts"
-import { type AudioFormat, SPEECH_RATE_HZ } from "#domain/audio/Audio.ts"
+import { type AudioFormat, speechRateHz } from "#domain/audio/Audio.ts"
 import { AtCapacity, SynthesisFailed } from "#domain/wire/Errors.ts"
 import { contentTypes, isStreamed } from "#domain/wire/Speech.ts"
 import { joined } from "#http/JoinedBytes.ts"
@@ -23,7 +23,7 @@ const batchAheadBytes = 16 * 1024 * 1024
 
 const streamHeaders = {
   "x-service-stream": "1",
-  "x-service-sample-rate": String(SPEECH_RATE_HZ),
+  "x-service-sample-rate": String(speechRateHz),
   // Makes nginx pass the stream on as it arrives, also where `proxy_buffering` is on.
   "x-accel-buffering": "no",
 }

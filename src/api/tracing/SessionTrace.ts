@@ -4,7 +4,7 @@ import { Cause, Effect, Exit, type Scope } from "effect"
 import type { SocketError } from "effect/socket/Socket"
 import type { LiveSession } from "#actors/live/LiveSession.ts"
 import type { LiveError, SessionLease } from "#actors/live/SessionLease.ts"
-import { LISTEN_RATE_HZ, samplesToMs } from "#domain/audio/Audio.ts"
+import { listenRateHz, samplesToMs } from "#domain/audio/Audio.ts"
 import { CurrentNodeMeters } from "#http/NodeMeters.ts"
 import { CurrentRequest } from "#http/RequestContext.ts"
 import { type Facts, type TracedWork, type WorkName, workBehind } from "#http/TracedWork.ts"
@@ -100,7 +100,7 @@ export class SessionTrace {
     for (const place of this.#places) this.leave(place)
     const samples = this.#heardSamples + (this.#current?.samples ?? 0)
     return {
-      "edgewise.audio_ms": samplesToMs(samples, LISTEN_RATE_HZ),
+      "edgewise.audio_ms": samplesToMs(samples, listenRateHz),
       "edgewise.engine_ms": this.#engineMs,
       "edgewise.engine_calls": this.#engineCalls,
     }

@@ -4,7 +4,7 @@
 // If a thread dies, the encoders open on it fail with a typed error, and it is replaced.
 import { Worker } from "node:worker_threads"
 import { Context, Effect, Layer, type Scope } from "effect"
-import { msToSamples, SPEECH_RATE_HZ } from "#domain/audio/Audio.ts"
+import { msToSamples, speechRateHz } from "#domain/audio/Audio.ts"
 import { CodecFailed } from "../AudioErrors.ts"
 import type { FromCodec, ToCodec } from "./CodecWire.ts"
 import { type Encoder, type EncoderOptions, pcmEncoder, wavEncoder } from "./Encoder.ts"
@@ -56,7 +56,7 @@ export const makeCodecPool = (
   options: CodecPoolOptions = {},
 ): Effect.Effect<CodecPool["Service"], never, Scope.Scope> => {
   const { threads = 2, maxOpen = 256, maxMs = 3_600_000, spawn = spawnCodecWorker } = options
-  const maxSamples = msToSamples(maxMs, SPEECH_RATE_HZ)
+  const maxSamples = msToSamples(maxMs, speechRateHz)
   let nextId = 0
   let closed = false
 
@@ -136,7 +136,7 @@ export const makeCodecPool = (
             case "pcm":
               return Effect.sync(() => pcmEncoder(encoder))
             case "wav":
-              return Effect.sync(() => wavEncoder(encoder, SPEECH_RATE_HZ, maxSamples))
+              return Effect.sync(() => wavEncoder(encoder, speechRateHz, maxSamples))
             case "mp3":
             case "opus":
               return openOnThread(encoder.format, encoder, slots)

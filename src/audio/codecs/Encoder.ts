@@ -4,7 +4,7 @@
 import { Deferred, Effect } from "effect"
 import { type AudioFormat, s16ToBytes } from "#domain/audio/Audio.ts"
 import { CodecFailed } from "../AudioErrors.ts"
-import { WAV_MAX_SAMPLES, wavHeader } from "./Wav.ts"
+import { wavHeader, wavMaxSamples } from "./Wav.ts"
 
 export interface EncoderOptions {
   readonly format: AudioFormat
@@ -55,7 +55,7 @@ export const pcmEncoder = (options: EncoderOptions): Encoder => {
  * joining them.
  */
 export const wavEncoder = (options: EncoderOptions, rateHz: number, maxSamples: number): Encoder => {
-  const limit = Math.min(maxSamples, WAV_MAX_SAMPLES)
+  const limit = Math.min(maxSamples, wavMaxSamples)
   const tooLong = Deferred.makeUnsafe<never, CodecFailed>()
   let pieces: Array<Int16Array> = []
   let samplesIn = 0

@@ -6,10 +6,10 @@ import { s16ToF32 } from "#domain/audio/Audio.ts"
 import { mp3Crc, mp3InfoFrame } from "./Mp3Info.ts"
 
 /** Kilobits a second (protocol 8.2). */
-export const MP3_KBPS = 128
+export const mp3Kbps = 128
 
 /** Bytes of one MPEG 2 frame: 576 samples at the bit rate. A whole number at both rates, so no frame is padded. */
-const frameBytesAt = (rateHz: number): number => (72_000 * MP3_KBPS) / rateHz
+const frameBytesAt = (rateHz: number): number => (72_000 * mp3Kbps) / rateHz
 
 export interface Mp3Encoder {
   readonly push: (samples: Int16Array) => void
@@ -26,7 +26,7 @@ export const loadMp3 = async (): Promise<(rateHz: 16000 | 24000) => Promise<Mp3E
   const wasm = await readFile(file)
   return async (rateHz) => {
     const lame = await createEncoder("audio/mpeg", wasm)
-    lame.configure({ sampleRate: rateHz, channels: 1, bitrate: MP3_KBPS })
+    lame.configure({ sampleRate: rateHz, channels: 1, bitrate: mp3Kbps })
     const frames: Array<Uint8Array> = []
     let samplesIn = 0
     let sizeBytes = 0
@@ -52,7 +52,7 @@ export const loadMp3 = async (): Promise<(rateHz: 16000 | 24000) => Promise<Mp3E
           samples: samplesIn,
           frames: sizeBytes / frameBytes,
           frameBytes,
-          kbps: MP3_KBPS,
+          kbps: mp3Kbps,
           crc,
         }
         return [mp3InfoFrame(header, recording), ...frames]

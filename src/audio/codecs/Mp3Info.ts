@@ -3,14 +3,14 @@
 // it players add the encoder's delay to every file. Pure.
 
 /** Samples that LAME 3.100 puts before the recording: lame_get_encoder_delay(), checked by a test. */
-const ENCODER_DELAY = 576
+const encoderDelay = 576
 /** Samples of one frame of MPEG 2 Layer III. */
-export const MP3_FRAME_SAMPLES = 576
+export const mp3FrameSamples = 576
 /** Frame header and side information of a mono MPEG 2 frame. */
-const TAG_AT = 4 + 9
+const tagAt = 4 + 9
 /** Number of frames, number of bytes, table of contents, quality: all present. */
-const ALL_FIELDS = 0x0f
-const CONSTANT_BIT_RATE = 1
+const allFields = 0x0f
+const constantBitRate = 1
 
 const crcTable = Uint16Array.from({ length: 256 }, (_, byte) => {
   let r = byte
@@ -46,19 +46,19 @@ export const mp3InfoFrame = (header: Uint8Array, recording: Mp3Recording): Uint8
     for (let i = 0; i < word.length; i++) frame[at + i] = word.charCodeAt(i)
   }
   const sizeBytes = frameBytes * (frames + 1)
-  text(TAG_AT, "Info")
-  view.setUint32(TAG_AT + 4, ALL_FIELDS)
-  view.setUint32(TAG_AT + 8, frames)
-  view.setUint32(TAG_AT + 12, sizeBytes)
+  text(tagAt, "Info")
+  view.setUint32(tagAt + 4, allFields)
+  view.setUint32(tagAt + 8, frames)
+  view.setUint32(tagAt + 12, sizeBytes)
   // All frames have one size, so each hundredth of the time is a hundredth of the bytes.
-  for (let i = 0; i < 100; i++) frame[TAG_AT + 16 + i] = Math.floor((i * 256) / 100)
-  const lame = TAG_AT + 120
+  for (let i = 0; i < 100; i++) frame[tagAt + 16 + i] = Math.floor((i * 256) / 100)
+  const lame = tagAt + 120
   text(lame, "LAME3.100")
-  frame[lame + 9] = CONSTANT_BIT_RATE
+  frame[lame + 9] = constantBitRate
   frame[lame + 20] = kbps
-  const padding = frames * MP3_FRAME_SAMPLES - ENCODER_DELAY - samples
-  frame[lame + 21] = ENCODER_DELAY >> 4
-  frame[lame + 22] = ((ENCODER_DELAY & 15) << 4) | (padding >> 8)
+  const padding = frames * mp3FrameSamples - encoderDelay - samples
+  frame[lame + 21] = encoderDelay >> 4
+  frame[lame + 22] = ((encoderDelay & 15) << 4) | (padding >> 8)
   frame[lame + 23] = padding & 0xff
   view.setUint32(lame + 28, sizeBytes)
   view.setUint16(lame + 32, crc)

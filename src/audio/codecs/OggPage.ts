@@ -4,10 +4,10 @@
 export const OggFlag = { none: 0, beginOfStream: 2, endOfStream: 4 } as const
 
 /** Bytes before the segment table. */
-const FIXED_HEADER_BYTES = 27
+const fixedHeaderBytes = 27
 /** A packet is cut into segments of 255 bytes; a shorter one (maybe empty) ends it. */
-const SEGMENT_BYTES = 255
-const MAX_SEGMENTS = 255
+const segmentBytes = 255
+const maxSegments = 255
 
 export interface OggPage {
   readonly flags: number
@@ -37,22 +37,22 @@ export const oggPage = (page: OggPage): Uint8Array => {
   const lacing: Array<number> = []
   let bodyBytes = 0
   for (const packet of page.packets) {
-    for (let left = packet.length; left >= SEGMENT_BYTES; left -= SEGMENT_BYTES) lacing.push(SEGMENT_BYTES)
-    lacing.push(packet.length % SEGMENT_BYTES)
+    for (let left = packet.length; left >= segmentBytes; left -= segmentBytes) lacing.push(segmentBytes)
+    lacing.push(packet.length % segmentBytes)
     bodyBytes += packet.length
   }
-  if (lacing.length > MAX_SEGMENTS)
+  if (lacing.length > maxSegments)
     throw new RangeError(`an Ogg page holds 255 segments, not ${lacing.length}`)
 
-  const bytes = new Uint8Array(FIXED_HEADER_BYTES + lacing.length + bodyBytes)
+  const bytes = new Uint8Array(fixedHeaderBytes + lacing.length + bodyBytes)
   const view = new DataView(bytes.buffer)
   bytes.set([0x4f, 0x67, 0x67, 0x53, 0, page.flags]) // "OggS", version 0
   view.setBigInt64(6, page.granule, true)
   view.setUint32(14, page.serial, true)
   view.setUint32(18, page.sequence, true)
   bytes[26] = lacing.length
-  bytes.set(lacing, FIXED_HEADER_BYTES)
-  let at = FIXED_HEADER_BYTES + lacing.length
+  bytes.set(lacing, fixedHeaderBytes)
+  let at = fixedHeaderBytes + lacing.length
   for (const packet of page.packets) {
     bytes.set(packet, at)
     at += packet.length

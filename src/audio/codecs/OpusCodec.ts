@@ -34,10 +34,10 @@ const instantiate = createRequire(import.meta.url)(
 ) as () => OpusModule
 
 /** OPUS_APPLICATION_AUDIO: no high-pass filter or formant emphasis, so the voice stays as the model made it. */
-const APPLICATION_AUDIO = 2049
-const SET_BITRATE = 4002
+const applicationAudio = 2049
+const setBitrate = 4002
 /** opus_defines.h recommends 4000; opusscript's own limit is 3 × 1276. */
-const MAX_PACKET_BYTES = 3828
+const maxPacketBytes = 3828
 
 export interface OpusCodec {
   /** Takes exactly `frameSamples` samples; the packet is a copy. */
@@ -52,13 +52,13 @@ export const makeOpusCodec = (options: {
   readonly bitsPerSecond: number
 }): OpusCodec => {
   const wasm = instantiate()
-  const handler = new wasm.OpusScriptHandler(options.rateHz, 1, APPLICATION_AUDIO)
-  const status = handler._encoder_ctl(SET_BITRATE, options.bitsPerSecond)
+  const handler = new wasm.OpusScriptHandler(options.rateHz, 1, applicationAudio)
+  const status = handler._encoder_ctl(setBitrate, options.bitsPerSecond)
   if (status < 0) throw new Error(`libopus refused ${options.bitsPerSecond} bit/s (error ${status})`)
 
   const pcmBytes = options.frameSamples * 2
   const pcmAddress = wasm._malloc(pcmBytes * 2)
-  const packetAddress = wasm._malloc(MAX_PACKET_BYTES)
+  const packetAddress = wasm._malloc(maxPacketBytes)
   let open = true
   return {
     encode: (frame) => {

@@ -2,18 +2,18 @@
 // out) and Effects (ready, failed, finish).
 
 import { Effect, Exit } from "effect"
-import { msToSamples, SPEECH_RATE_HZ } from "#domain/audio/Audio.ts"
+import { msToSamples, speechRateHz } from "#domain/audio/Audio.ts"
 import { CodecFailed } from "../AudioErrors.ts"
 import type { EncoderId, FromCodec, ToCodec } from "./CodecWire.ts"
 import type { EncodedTotals, Encoder } from "./Encoder.ts"
 
 /** Queued audio above which `push` asks the producer to wait: 10 s are 480 KB and about 200 ms of work for Opus. */
-export const WINDOW_SAMPLES = msToSamples(10_000, SPEECH_RATE_HZ)
+export const windowSamples = msToSamples(10_000, speechRateHz)
 /**
  * Hard limit of queued samples. A producer that awaits `ready` stays far below it; exceeding it is a bug and fails the
  * encoder. A guess.
  */
-export const OVERRUN_SAMPLES = msToSamples(600_000, SPEECH_RATE_HZ)
+export const overrunSamples = msToSamples(600_000, speechRateHz)
 
 type Ending = Exit.Exit<EncodedTotals, CodecFailed>
 
@@ -48,27 +48,27 @@ export class ThreadEncoder implements Encoder {
 
   readonly push = (samples: Int16Array): boolean => {
     if (this.#ending !== undefined || this.#finishing) return false
-    if (samples.length === 0) return this.#outstanding <= WINDOW_SAMPLES
+    if (samples.length === 0) return this.#outstanding <= windowSamples
     this.#samplesIn += samples.length
     this.#outstanding += samples.length
     if (this.#samplesIn > this.#maxSamples) {
       this.#abort("TooLong", `more than ${this.#maxSamples} samples for one encoder`)
       return false
     }
-    if (this.#outstanding > OVERRUN_SAMPLES) {
+    if (this.#outstanding > overrunSamples) {
       this.#abort("Overrun", `${this.#outstanding} samples outstanding`)
       return false
     }
     // A copy: the view may lie in a larger buffer, and transferring takes all of it.
     const own = samples.slice()
     this.#post({ t: "push", id: this.#id, samples: own }, [own.buffer])
-    return this.#outstanding <= WINDOW_SAMPLES
+    return this.#outstanding <= windowSamples
   }
 
   readonly ready: Effect.Effect<void, CodecFailed> = Effect.suspend(() =>
     this.#when<void>(() => {
       if (this.#ending !== undefined) return Exit.asVoid(this.#ending)
-      return this.#outstanding <= WINDOW_SAMPLES ? Exit.void : undefined
+      return this.#outstanding <= windowSamples ? Exit.void : undefined
     }),
   )
 
@@ -99,7 +99,7 @@ export class ThreadEncoder implements Encoder {
       this.#outstanding -= message.samples
       this.#held += message.samples
       if (message.bytes.length > 0) this.emit(message.bytes)
-      if (this.#outstanding <= WINDOW_SAMPLES) this.#wake()
+      if (this.#outstanding <= windowSamples) this.#wake()
     }
   }
 

@@ -1,18 +1,18 @@
 // The entry of a codec thread: takes samples from CodecPool and returns bytes. Encoders are served in slices in
 // rotation, so a minute of speech does not delay the first bytes of another reply.
 import { parentPort } from "node:worker_threads"
-import { msToSamples, SPEECH_RATE_HZ } from "#domain/audio/Audio.ts"
+import { msToSamples, speechRateHz } from "#domain/audio/Audio.ts"
 import type { EncoderId, FromCodec, ToCodec, WorkerFormat } from "./CodecWire.ts"
 import { loadMp3 } from "./Mp3.ts"
 import { makeOggOpusEncoder } from "./OggOpus.ts"
 
 /** 250 ms of audio take about 5 ms for Opus (50 × real time, measured), which bounds the wait for a slice. */
-const SLICE_SAMPLES = msToSamples(250, SPEECH_RATE_HZ)
+const sliceSamples = msToSamples(250, speechRateHz)
 /**
  * The first slice of a reply; each next one is twice as long. Two Opus frames, so that the first bytes leave some
  * milliseconds earlier and follow steadily while other encoders are served.
  */
-const FIRST_SLICE_SAMPLES = msToSamples(40, SPEECH_RATE_HZ)
+const firstSliceSamples = msToSamples(40, speechRateHz)
 
 interface WorkingEncoder {
   readonly push: (samples: Int16Array) => ReadonlyArray<Uint8Array>
@@ -50,7 +50,7 @@ const joined = (parts: ReadonlyArray<Uint8Array>): Uint8Array<ArrayBuffer> => {
 
 const makeEncoder = async (format: WorkerFormat): Promise<WorkingEncoder> => {
   if (format === "opus") return makeOggOpusEncoder()
-  const mp3 = await (await mp3Ready)(SPEECH_RATE_HZ)
+  const mp3 = await (await mp3Ready)(speechRateHz)
   const push = (samples: Int16Array): ReadonlyArray<Uint8Array> => {
     mp3.push(samples)
     return []
@@ -68,7 +68,7 @@ const step = (id: EncoderId, job: Job, encoder: WorkingEncoder): boolean => {
   const next = job.queue.shift()
   if (next !== undefined) {
     const most = job.sliceSamples
-    job.sliceSamples = Math.min(SLICE_SAMPLES, most * 2)
+    job.sliceSamples = Math.min(sliceSamples, most * 2)
     if (next.length > most) job.queue.unshift(next.subarray(most))
     const slice = next.subarray(0, most)
     const bytes = joined(encoder.push(slice))
@@ -106,7 +106,7 @@ const schedule = () => {
 }
 
 const open = (id: EncoderId, format: WorkerFormat) => {
-  const job: Job = { encoder: undefined, queue: [], finishing: false, sliceSamples: FIRST_SLICE_SAMPLES }
+  const job: Job = { encoder: undefined, queue: [], finishing: false, sliceSamples: firstSliceSamples }
   jobs.set(id, job)
   makeEncoder(format).then(
     (encoder) => {

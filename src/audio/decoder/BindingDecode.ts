@@ -14,12 +14,12 @@ import {
 } from "node-av/lib"
 import type { Container } from "./Container.ts"
 import {
+  allowedDecoders,
   containerAt,
-  DECODERS,
   type DecodeFile,
   inputOptions,
-  MAX_RSS_BYTES,
-  SLICE_MS,
+  maxRssBytes,
+  sliceMs,
 } from "./DecodeInput.ts"
 import { MonoResampler } from "./MonoResampler.ts"
 import {
@@ -34,11 +34,11 @@ import {
 import { SampleChunks } from "./SampleChunks.ts"
 
 /** Failed reads after which the rest of a file is dropped; the part before is kept. */
-const MAX_READ_ERRORS = 32
+const maxReadErrors = 32
 
 const openFormat = (path: string, container: Container): FormatContext => {
   const format = new FormatContext()
-  const options = Dictionary.fromObject(inputOptions(DECODERS))
+  const options = Dictionary.fromObject(inputOptions(allowedDecoders))
   try {
     const opened = format.openInputSync(`file:${path}`, InputFormat.findInputFormat(container), options)
     if (opened < 0) throw damaged(`${container} file`)
@@ -67,7 +67,7 @@ interface OpenCodec {
 const openCodec = (stream: Stream): OpenCodec => {
   const codec = Codec.findDecoder(stream.codecpar.codecId)
   const name = codec?.name ?? "unknown"
-  if (codec === null || !DECODERS.has(name)) throw unsupportedCodec(name)
+  if (codec === null || !allowedDecoders.has(name)) throw unsupportedCodec(name)
   checkLayout(stream.codecpar.sampleRate, stream.codecpar.channels)
   const context = new CodecContext()
   context.allocContext3(codec)
@@ -94,7 +94,7 @@ export const decodeFile: DecodeFile = async (request, sink) => {
   const cpuMs = cpuClock()
   const withinBudget = () => {
     if (cpuMs() > request.limits.maxCpuMs) throw tooMuchTime()
-    if (process.memoryUsage.rss() > MAX_RSS_BYTES) throw tooMuchMemory()
+    if (process.memoryUsage.rss() > maxRssBytes) throw tooMuchMemory()
   }
   const chunks = new SampleChunks(
     { rateHz: request.rateHz, maxSeconds: request.limits.maxSeconds },
@@ -121,12 +121,12 @@ export const decodeFile: DecodeFile = async (request, sink) => {
     sink.info({ container, codec: codec.name, sourceRateHz, channels })
     packet.alloc()
     frame.alloc()
-    for (let sliceEndsAt = performance.now() + SLICE_MS, readErrors = 0; ; ) {
+    for (let sliceEndsAt = performance.now() + sliceMs, readErrors = 0; ; ) {
       const status = format.readFrameSync(packet)
       if (status === AVERROR_EOF) break
       if (status < 0) {
         damages++
-        if (++readErrors > MAX_READ_ERRORS) break
+        if (++readErrors > maxReadErrors) break
         continue
       }
       if (packet.streamIndex === stream.index) {
@@ -138,7 +138,7 @@ export const decodeFile: DecodeFile = async (request, sink) => {
       withinBudget()
       // Also lets Node free the native buffers of frames that were read.
       await new Promise(setImmediate)
-      sliceEndsAt = performance.now() + SLICE_MS
+      sliceEndsAt = performance.now() + sliceMs
     }
     codec.context.sendPacketSync(null)
     await drain(codec.context)

@@ -7,7 +7,7 @@ import { declaredSamples } from "./Mp4Tables.ts"
 import { Rejected } from "./Rejected.ts"
 
 /** FFmpeg's names of the decoders that may process untrusted bytes: the codecs in practical use in the six containers. */
-export const DECODERS: ReadonlySet<string> = new Set([
+export const allowedDecoders: ReadonlySet<string> = new Set([
   ..."mp3float mp3 aac alac vorbis opus flac adpcm_ima_wav adpcm_ms".split(" "),
   ..."u8 s8 s16le s16be s24le s24be s32le s32be f32le f32be f64le f64be alaw mulaw"
     .split(" ")
@@ -15,8 +15,8 @@ export const DECODERS: ReadonlySet<string> = new Set([
 ])
 
 /** Limits of the demuxer's probing: bytes, and microseconds of audio. */
-export const PROBE_BYTES = 1 << 20
-export const ANALYZE_US = 5_000_000
+export const probeBytes = 1 << 20
+export const analyzeUs = 5_000_000
 
 /**
  * Options of FFmpeg's demuxer. The path is read as a file: FFmpeg 5.1 cannot seek in a descriptor, and an MP4 file may
@@ -27,14 +27,14 @@ export const inputOptions = (decoders: ReadonlySet<string>) => ({
   format_whitelist: "wav,mp3,ogg,flac,mov,mp4,m4a,3gp,3g2,mj2,matroska,webm",
   // Keeps the probe from opening unused decoders, such as a video's.
   codec_whitelist: [...decoders].join(","),
-  probesize: PROBE_BYTES,
-  analyzeduration: ANALYZE_US,
+  probesize: probeBytes,
+  analyzeduration: analyzeUs,
 })
 
 /** Longest time between two checks of the limits, at which messages are also received. */
-export const SLICE_MS = 20
+export const sliceMs = 20
 /** A decoder holds 100 to 160 MB (measured). Far more means that a forged header made it allocate. */
-export const MAX_RSS_BYTES = 768 * 1024 * 1024
+export const maxRssBytes = 768 * 1024 * 1024
 
 export interface DecodeSink {
   readonly info: (info: DecodedInfo) => void

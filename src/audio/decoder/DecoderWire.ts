@@ -87,9 +87,9 @@ export type FromDecoder =
   | { readonly t: "picture"; readonly picture: DecodedPicture }
 
 /** Chunks that may be sent without an acknowledgement. */
-export const WINDOW_CHUNKS = 4
+export const windowChunks = 4
 /**
  * About 1 s at 16 kHz, 64 KB, which a pipe delivers in one piece. Receiving one costs the gateway's thread about 0.2 ms
  * (measured; twice the size cost more than twice the time).
  */
-export const CHUNK_SAMPLES = 16_384
+export const chunkSamples = 16_384

@@ -6,9 +6,9 @@ import { checkLayout, unmixable } from "./Rejected.ts"
 import type { SampleChunks } from "./SampleChunks.ts"
 
 /** Rounding of `getOutSamples`. A guess on the safe side. */
-const SPARE_SAMPLES = 64
+const spareSamples = 64
 /** AV_CHANNEL_ORDER_UNSPEC: a channel count without positions, as in many WAV files. */
-const ORDER_UNSPECIFIED = 0
+const orderUnspecified = 0
 
 export class MonoResampler {
   readonly #rateHz: number
@@ -31,7 +31,7 @@ export class MonoResampler {
       this.#context = this.#open(frame)
       this.#input = input
     }
-    const capacity = this.#context.getOutSamples(frame.nbSamples) + SPARE_SAMPLES
+    const capacity = this.#context.getOutSamples(frame.nbSamples) + spareSamples
     const count = this.#context.convertSync(
       this.#bufferFor(capacity),
       capacity,
@@ -44,7 +44,7 @@ export class MonoResampler {
   /** Delivers what the filter still holds. */
   async flush(): Promise<void> {
     if (this.#context === undefined) return
-    const capacity = this.#context.getOutSamples(0) + SPARE_SAMPLES
+    const capacity = this.#context.getOutSamples(0) + spareSamples
     const count = this.#context.convertSync(this.#bufferFor(capacity), capacity, null, 0)
     this.free()
     if (count > 0) await this.#deliver(count)
@@ -63,7 +63,7 @@ export class MonoResampler {
       avChannelLayoutDefault(1),
       AV_SAMPLE_FMT_FLT,
       this.#rateHz,
-      layout.order === ORDER_UNSPECIFIED ? avChannelLayoutDefault(frame.channels) : layout,
+      layout.order === orderUnspecified ? avChannelLayoutDefault(frame.channels) : layout,
       frame.format as typeof AV_SAMPLE_FMT_FLT,
       frame.sampleRate,
     )

@@ -3,7 +3,7 @@
 // `framecrc` format, which is checked before the first sample is taken. A second run, of the description alone, finds the
 // reason if the first one fails early.
 import type { Container } from "./Container.ts"
-import { containerAt, type DecodeFile, inputOptions, MAX_RSS_BYTES, SLICE_MS } from "./DecodeInput.ts"
+import { containerAt, type DecodeFile, inputOptions, maxRssBytes, sliceMs } from "./DecodeInput.ts"
 import { ProgramRun, type RunEnd } from "./ProgramRun.ts"
 import {
   checkLayout,
@@ -144,9 +144,9 @@ export const decodeWith =
       if (usage === undefined) return
       cpuMs = Math.max(cpuMs, usage.cpuMs)
       if (cpuMs > limits.maxCpuMs) costly = tooMuchTime()
-      else if (usage.residentBytes > MAX_RSS_BYTES) costly = tooMuchMemory()
+      else if (usage.residentBytes > maxRssBytes) costly = tooMuchMemory()
       if (costly !== undefined) void run.kill()
-    }, SLICE_MS)
+    }, sliceMs)
     try {
       const facts = factsOf(await run.facts)
       if (facts !== undefined) {

@@ -6,9 +6,9 @@ import { readFileSync } from "node:fs"
 import type { Readable } from "node:stream"
 
 /** FFmpeg's messages quote the file: they are only searched, never passed on. Beyond this they are not kept. */
-const MAX_MESSAGE_BYTES = 16_384
+const maxMessageBytes = 16_384
 /** The longest facts: some lines of FFmpeg's `framecrc` format, one of them the name of a channel layout. */
-const MAX_FACTS_BYTES = 16_384
+const maxFactsBytes = 16_384
 
 /** How a run ended. */
 export interface RunEnd {
@@ -24,7 +24,7 @@ export interface Usage {
 }
 
 /** Clock ticks of /proc/<pid>/stat: 100 a second on every Linux. */
-const TICK_MS = 10
+const tickMs = 10
 
 const running = new Set<ChildProcess>()
 // A run outlives its parent otherwise: one that reads a damaged file may never write, and so not notice it.
@@ -61,7 +61,7 @@ export class ProgramRun {
       const stream = child.stdio[3] as Readable
       let read = ""
       stream.setEncoding("latin1").on("data", (text: string) => {
-        if (read.length < MAX_FACTS_BYTES) read += text
+        if (read.length < maxFactsBytes) read += text
         if (isComplete(read)) resolve(read)
       })
       stream.once("close", () => resolve(read))
@@ -87,7 +87,7 @@ export class ProgramRun {
       const status = readFileSync(`/proc/${this.#child.pid}/status`, "latin1")
       const kilobytes = Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1] ?? 0)
       return {
-        cpuMs: (Number(fields[11]) + Number(fields[12])) * TICK_MS,
+        cpuMs: (Number(fields[11]) + Number(fields[12])) * tickMs,
         residentBytes: kilobytes * 1024,
       }
     } catch {
@@ -105,7 +105,7 @@ export class ProgramRun {
 
   #hear(text: string): void {
     const kept = this.#messages.length
-    if (kept < MAX_MESSAGE_BYTES) this.#messages += text.slice(0, MAX_MESSAGE_BYTES - kept)
+    if (kept < maxMessageBytes) this.#messages += text.slice(0, maxMessageBytes - kept)
     // Decoders of other tracks are refused on purpose.
     for (const line of text.split("\n")) if (line !== "" && !line.includes("on whitelist")) this.#damages++
   }

@@ -13,17 +13,17 @@ export class Rejected extends Error {
 /**
  * Telephone speech has 8 kHz. Below 4 kHz a forged header could multiply the output (a 32 KB WAV at 1 Hz is 4.5 hours).
  */
-const MIN_RATE_HZ = 4_000
+const minRateHz = 4_000
 /** The highest rate of any recorder. Higher rates would need filters of unbounded memory. */
-const MAX_RATE_HZ = 768_000
-const MAX_CHANNELS = 32
+const maxRateHz = 768_000
+const maxChannels = 32
 
 /** @throws Rejected */
 export const checkLayout = (rateHz: number, channels: number): void => {
-  if (rateHz < MIN_RATE_HZ || rateHz > MAX_RATE_HZ) {
+  if (rateHz < minRateHz || rateHz > maxRateHz) {
     throw new Rejected("UnsupportedLayout", `A sample rate of ${rateHz} Hz is not supported`)
   }
-  if (channels < 1 || channels > MAX_CHANNELS) {
+  if (channels < 1 || channels > maxChannels) {
     throw new Rejected("UnsupportedLayout", `${channels} channels are not supported`)
   }
 }

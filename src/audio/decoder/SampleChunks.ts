@@ -1,7 +1,7 @@
 // Collects decoded samples into whole chunks and limits their number. Both decoders deliver through it, so a chunk has
 // the same samples whatever the pieces were in which FFmpeg gave them.
 import type { DecodeSink } from "./DecodeInput.ts"
-import { CHUNK_SAMPLES } from "./DecoderWire.ts"
+import { chunkSamples } from "./DecoderWire.ts"
 import { Rejected } from "./Rejected.ts"
 
 const sampleBytes = Float32Array.BYTES_PER_ELEMENT
@@ -10,7 +10,7 @@ export class SampleChunks {
   readonly #maxSamples: number
   readonly #maxSeconds: number
   readonly #emit: DecodeSink["emit"]
-  #chunk = new Uint8Array(CHUNK_SAMPLES * sampleBytes)
+  #chunk = new Uint8Array(chunkSamples * sampleBytes)
   #filled = 0
   #bytes = 0
 
@@ -41,7 +41,7 @@ export class SampleChunks {
       }
       if (this.#filled === this.#chunk.length) {
         const full = this.#chunk
-        this.#chunk = new Uint8Array(CHUNK_SAMPLES * sampleBytes)
+        this.#chunk = new Uint8Array(chunkSamples * sampleBytes)
         this.#filled = 0
         await this.#emit(new Float32Array(full.buffer))
       }

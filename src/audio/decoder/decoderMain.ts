@@ -5,7 +5,7 @@
 import type { PictureRequest } from "#domain/pictures/PictureRequest.ts"
 import type { DecodeFile } from "./DecodeInput.ts"
 import type { DecodeRequest, DecoderProgram, FromDecoder, ToDecoder } from "./DecoderWire.ts"
-import { WINDOW_CHUNKS } from "./DecoderWire.ts"
+import { windowChunks } from "./DecoderWire.ts"
 import { Rejected } from "./Rejected.ts"
 import { RingWriter, Unwritable } from "./RingWriter.ts"
 
@@ -19,7 +19,7 @@ let ring: RingWriter | undefined
 
 const emitChunk = (samples: Float32Array): Promise<void> | undefined => {
   send({ t: "chunk", samples })
-  if (++unacknowledged < WINDOW_CHUNKS) return undefined
+  if (++unacknowledged < windowChunks) return undefined
   return new Promise((resolve) => {
     acknowledged = resolve
   })

@@ -31,7 +31,7 @@ import { ModelPulls } from "#api/operations/ModelPulls.ts"
 import { Repository } from "#api/operations/Models.ts"
 import { knownPaths as routerPaths } from "#api/RouterRoutes.ts"
 import { CodecPool } from "#audio/codecs/CodecPool.ts"
-import { DEFAULT_LIMITS, Decoder } from "#audio/Decoder.ts"
+import { Decoder, defaultLimits } from "#audio/Decoder.ts"
 import { VoiceUrl } from "#audio/VoiceUrl.ts"
 import { catalogRegions } from "#config/Config.ts"
 import { hubSettings, isHubOffline, visibleGpus } from "#config/OtherVariables.ts"
@@ -260,7 +260,7 @@ export const nodeLayer = (
           program: Effect.map(nodeDecoder(config), ({ program }) => program),
           ...(config.audioHours === 0
             ? {}
-            : { limits: { ...DEFAULT_LIMITS, maxSeconds: config.audioHours * 3_600 } }),
+            : { limits: { ...defaultLimits, maxSeconds: config.audioHours * 3_600 } }),
         }),
         VoiceUrl.layer(),
         PictureUrl.layer({ plainHttp: config.httpPictures }),

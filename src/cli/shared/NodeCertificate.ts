@@ -75,8 +75,8 @@ const warnIfItEndsSoon = Effect.fnUntraced(function* (certificate: Certificate) 
 })
 
 /** Cheap on any disk: two `stat` calls. */
-const WATCH_EVERY = Duration.seconds(2)
-const CHECK_DATES_EVERY = Duration.days(1)
+const watchEvery = Duration.seconds(2)
+const checkDatesEvery = Duration.days(1)
 
 /**
  * Keeps the listeners' certificate current until the scope closes. Reads the files on every reload, and when they have
@@ -128,6 +128,6 @@ export const keepCertificate = Effect.fnUntraced(function* (
   yield* warnIfItEndsSoon(first.certificate)
   const { onReload } = yield* Reload
   yield* onReload("the certificate", renew)
-  yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(WATCH_EVERY), watch)))
-  yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(CHECK_DATES_EVERY), daily)))
+  yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(watchEvery), watch)))
+  yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(checkDatesEvery), daily)))
 })

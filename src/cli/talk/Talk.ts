@@ -6,7 +6,7 @@ import { Argument, Command, Flag } from "effect/cli"
 import { decodeClip } from "#audio/DecodeClip.ts"
 import { Decoder } from "#audio/Decoder.ts"
 import { load } from "#config/Config.ts"
-import { LISTEN_RATE_HZ } from "#domain/audio/Audio.ts"
+import { listenRateHz } from "#domain/audio/Audio.ts"
 import type { Target } from "#harness/client/Exchange.ts"
 import { RequestFailed } from "#harness/client/Failures.ts"
 import type { TurnDetection } from "#harness/conversation/Session.ts"
@@ -43,7 +43,7 @@ const clipsOf = (paths: ReadonlyArray<string>) =>
       })
     const program = Effect.map(nodeDecoder(config), (chosen) => chosen.program)
     const decoded = Effect.forEach(paths, (path) =>
-      decodeClip(resolve(path), { maxSeconds: mostSeconds, rateHz: LISTEN_RATE_HZ }).pipe(
+      decodeClip(resolve(path), { maxSeconds: mostSeconds, rateHz: listenRateHz }).pipe(
         Effect.map((samples) => makeClip(basename(path), samples, "")),
         Effect.mapError((cause) =>
           localFailure(`${path}: ${"detail" in cause ? cause.detail : String(cause)}`),

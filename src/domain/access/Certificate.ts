@@ -120,13 +120,13 @@ export const checkPair = (certPem: string, keyPem: string, now: Date): Certifica
 export const isProblem = (checked: Certificate | PairProblem): checked is PairProblem => "problem" in checked
 
 /** certbot renews 30 days before the end, so at 14 days its renewals have been failing for long. */
-const EXPIRES_SOON_DAYS = 14
+const expiresSoonDays = 14
 const dayMs = 24 * 60 * 60 * 1000
 
 /** A warning if the certificate has 14 days or fewer left. */
 export const expiresSoon = ({ notAfter }: Certificate, now: Date): string | undefined => {
   const days = Math.floor((notAfter.getTime() - now.getTime()) / dayMs)
-  return days < EXPIRES_SOON_DAYS
+  return days < expiresSoonDays
     ? `the certificate expires on ${day(notAfter)}, in ${days} ${days === 1 ? "day" : "days"}`
     : undefined
 }

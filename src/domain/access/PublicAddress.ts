@@ -5,7 +5,7 @@
 import { BlockList, isIPv4, isIPv6 } from "node:net"
 
 /** [first address, prefix length] of the IPv4 blocks that are not the public internet. */
-const IPV4_REFUSED: ReadonlyArray<readonly [string, number]> = [
+const refusedIpv4: ReadonlyArray<readonly [string, number]> = [
   ["0.0.0.0", 8], // this network
   ["10.0.0.0", 8], // private
   ["100.64.0.0", 10], // carrier-grade NAT
@@ -27,7 +27,7 @@ const IPV4_REFUSED: ReadonlyArray<readonly [string, number]> = [
  * Public IPv6 is global unicast, 2000::/3, without these. Forms that contain an IPv4 address (mapped, compatible,
  * NAT64) lie outside of 2000::/3, except 6to4 and Teredo, which are listed.
  */
-const IPV6_REFUSED: ReadonlyArray<readonly [string, number]> = [
+const refusedIpv6: ReadonlyArray<readonly [string, number]> = [
   ["2001::", 23], // protocol assignments, Teredo, ORCHID
   ["2001:db8::", 32], // documentation
   ["2002::", 16], // 6to4
@@ -35,10 +35,10 @@ const IPV6_REFUSED: ReadonlyArray<readonly [string, number]> = [
 ]
 
 const ipv4Refused = new BlockList()
-for (const [network, prefix] of IPV4_REFUSED) ipv4Refused.addSubnet(network, prefix, "ipv4")
+for (const [network, prefix] of refusedIpv4) ipv4Refused.addSubnet(network, prefix, "ipv4")
 
 const ipv6Refused = new BlockList()
-for (const [network, prefix] of IPV6_REFUSED) ipv6Refused.addSubnet(network, prefix, "ipv6")
+for (const [network, prefix] of refusedIpv6) ipv6Refused.addSubnet(network, prefix, "ipv6")
 
 const globalUnicast = new BlockList()
 globalUnicast.addSubnet("2000::", 3, "ipv6")

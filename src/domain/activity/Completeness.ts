@@ -1,15 +1,15 @@
 // How probable it is that a speaker has finished: from the words so far and from how their end sounds. Pure. The weights are trained
 // by models/train/turns and read by src/audio/SpeechWeights.ts.
-import { endingWords, WORD_WEIGHTS } from "./EndingWords.ts"
-import { PROSODY_VALUES } from "./Prosody.ts"
+import { endingWords, wordWeights } from "./EndingWords.ts"
+import { prosodyValues } from "./Prosody.ts"
 
 /** Of the layer between. */
 const width = 16
 /** The words' value and the values of the sound. */
-const inputs = 1 + PROSODY_VALUES
+const inputs = 1 + prosodyValues
 
 const shapes = {
-  words: WORD_WEIGHTS,
+  words: wordWeights,
   "words.bias": 1,
   "front.weight": width * inputs,
   "front.bias": width,
@@ -49,7 +49,7 @@ const logOddsOf = (weights: CompletenessWeights, words: number, ending: Float32A
   for (let row = 0; row < width; row++) {
     const at = row * inputs
     let sum = weights["front.bias"][row]! + weights["front.weight"][at]! * x
-    for (let i = 0; i < PROSODY_VALUES; i++) sum += weights["front.weight"][at + 1 + i]! * ending[i]!
+    for (let i = 0; i < prosodyValues; i++) sum += weights["front.weight"][at + 1 + i]! * ending[i]!
     logit += weights["out.weight"][row]! * Math.tanh(sum)
   }
   return logit

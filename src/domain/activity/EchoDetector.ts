@@ -2,11 +2,11 @@
 // of the played audio at every delay up to 0.8 s: an echo follows the played audio, a user who speaks at the same time does not.
 // Once the delay is known, how loud the echo is in each band is learnt too, and only what is louder than that is the user. Pure; a
 // fixed amount of memory and work a hop.
-import { HOP_MS } from "./BandEnergies.ts"
-import { ECHO_BANDS, EnvelopeChanges, type PlayedAudio } from "./PlayedAudio.ts"
+import { hopMs } from "./BandEnergies.ts"
+import { EnvelopeChanges, echoBands, type PlayedAudio } from "./PlayedAudio.ts"
 
 /** Delays that are tried, in hops: the network both ways, the client's buffer and the room. */
-export const DELAYS = 80
+export const delays = 80
 // The following were chosen with `npm run bench -- turns`, other seeds.
 /** The audio of about this many hops decides: 120 ms. */
 const fast = 1 - 1 / 12
@@ -33,18 +33,18 @@ const quietest = -7.5
 export class EchoDetector {
   readonly #played: PlayedAudio
   readonly #envelope = new EnvelopeChanges(quietest)
-  readonly #near = new Float32Array(ECHO_BANDS)
-  readonly #far = new Float32Array(ECHO_BANDS)
+  readonly #near = new Float32Array(echoBands)
+  readonly #far = new Float32Array(echoBands)
   /** By delay: running sums of the products, and of the squares of the played changes; the newest, and those of some seconds. */
-  readonly #cross = new Float32Array(DELAYS)
-  readonly #power = new Float32Array(DELAYS)
-  readonly #slowCross = new Float32Array(DELAYS)
-  readonly #slowPower = new Float32Array(DELAYS)
+  readonly #cross = new Float32Array(delays)
+  readonly #power = new Float32Array(delays)
+  readonly #slowCross = new Float32Array(delays)
+  readonly #slowPower = new Float32Array(delays)
   #nearPower = 0
   #slowNear = 0
   /** What is played with the room's decay, at the known delay; and how much louder the echo is, by band. */
-  readonly #reverberant = new Float32Array(ECHO_BANDS).fill(quietest)
-  readonly #gains = new Float32Array(ECHO_BANDS)
+  readonly #reverberant = new Float32Array(echoBands).fill(quietest)
+  readonly #gains = new Float32Array(echoBands)
   #learnt = 0
   #delay: number | undefined
   /** Correlation of the newest audio at the known delay. */
@@ -62,9 +62,9 @@ export class EchoDetector {
 
   /** Takes the energies of the incoming hop that ended at this time. */
   hear(energies: Float32Array, endMs: number): void {
-    const hop = Math.floor(endMs / HOP_MS)
+    const hop = Math.floor(endMs / hopMs)
     this.#envelope.push(energies, this.#near)
-    if (!this.#played.isActive(hop, DELAYS + 30)) {
+    if (!this.#played.isActive(hop, delays + 30)) {
       this.#echo = false
       return
     }
@@ -84,14 +84,14 @@ export class EchoDetector {
     const near = this.#near
     const far = this.#far
     let power = 0
-    for (let band = 0; band < ECHO_BANDS; band++) power += near[band]! * near[band]!
+    for (let band = 0; band < echoBands; band++) power += near[band]! * near[band]!
     this.#nearPower = this.#nearPower * fast + power
     this.#slowNear = this.#slowNear * slow + power
     let [best, known, knownAt] = [0, 0, 0]
-    for (let delay = 0; delay < DELAYS; delay++) {
+    for (let delay = 0; delay < delays; delay++) {
       this.#played.changes(hop - delay, far)
       let [cross, square] = [0, 0]
-      for (let band = 0; band < ECHO_BANDS; band++) {
+      for (let band = 0; band < echoBands; band++) {
         cross += near[band]! * far[band]!
         square += far[band]! * far[band]!
       }
@@ -118,14 +118,14 @@ export class EchoDetector {
 
   #predict(hop: number): void {
     this.#played.levels(hop, this.#far)
-    for (let band = 0; band < ECHO_BANDS; band++) {
+    for (let band = 0; band < echoBands; band++) {
       this.#reverberant[band] = Math.max(this.#far[band]!, this.#reverberant[band]! - decay, quietest)
     }
   }
 
   #learn(): void {
     const share = Math.max(learning, 1 / (this.#learnt + 1))
-    for (let band = 0; band < ECHO_BANDS; band++) {
+    for (let band = 0; band < echoBands; band++) {
       const gain = this.#envelope.level(band) - this.#reverberant[band]!
       this.#gains[band] = this.#gains[band]! + share * (gain - this.#gains[band]!)
     }
@@ -134,7 +134,7 @@ export class EchoDetector {
 
   #louderBands(): number {
     let count = 0
-    for (let band = 0; band < ECHO_BANDS; band++) {
+    for (let band = 0; band < echoBands; band++) {
       const expected = Math.max(this.#reverberant[band]! + this.#gains[band]!, quietest)
       if (this.#envelope.level(band) > expected + margin) count++
     }

@@ -2,7 +2,7 @@
 // of a table of weights. Pure. Punctuation is not looked at: a recogniser writes a full stop wherever the audio ends.
 
 /** Weights of the table. Different words may share one. */
-export const WORD_WEIGHTS = 16_384
+export const wordWeights = 16_384
 
 /** Words that say how a sentence is built: each is a kind of its own. */
 const functionWords = new Set(
@@ -28,7 +28,7 @@ const kindOf = (word: string): string => {
 const numberOf = (feature: string): number => {
   let hash = 0x811c9dc5
   for (let i = 0; i < feature.length; i++) hash = Math.imul(hash ^ feature.charCodeAt(i), 0x01000193)
-  return (hash ^ (hash >>> 15)) & (WORD_WEIGHTS - 1)
+  return (hash ^ (hash >>> 15)) & (wordWeights - 1)
 }
 
 /** Longer texts are judged by their end. */

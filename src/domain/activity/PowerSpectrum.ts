@@ -2,8 +2,8 @@
 // 5 µs, less than to call a compiled library with copies of its input and output. Pure; used by one caller at a time.
 
 /** Samples of a transform, a power of two. */
-export const FFT_SIZE = 512
-const half = FFT_SIZE / 2
+export const fftSize = 512
+const half = fftSize / 2
 
 // A real transform of 512 is a complex one of 256, of even samples as real and odd ones as imaginary parts.
 const reversed = Uint16Array.from({ length: half }, (_, i) => {
@@ -11,8 +11,8 @@ const reversed = Uint16Array.from({ length: half }, (_, i) => {
   for (let bit = 1, value = i; bit < half; bit <<= 1, value >>= 1) result = (result << 1) | (value & 1)
   return result
 })
-const cosines = Float64Array.from({ length: half }, (_, i) => Math.cos((2 * Math.PI * i) / FFT_SIZE))
-const sines = Float64Array.from({ length: half }, (_, i) => -Math.sin((2 * Math.PI * i) / FFT_SIZE))
+const cosines = Float64Array.from({ length: half }, (_, i) => Math.cos((2 * Math.PI * i) / fftSize))
+const sines = Float64Array.from({ length: half }, (_, i) => -Math.sin((2 * Math.PI * i) / fftSize))
 const re = new Float64Array(half)
 const im = new Float64Array(half)
 
@@ -20,7 +20,7 @@ const im = new Float64Array(half)
 const transform = (): void => {
   for (let size = 2; size <= half; size *= 2) {
     const middle = size / 2
-    const stride = FFT_SIZE / size
+    const stride = fftSize / size
     for (let start = 0; start < half; start += size) {
       for (let k = 0; k < middle; k++) {
         const cosine = cosines[k * stride]!
@@ -39,8 +39,8 @@ const transform = (): void => {
 }
 
 /**
- * @param samples of length FFT_SIZE
- * @param power of length FFT_SIZE / 2 + 1: receives the squared magnitudes
+ * @param samples of length fftSize
+ * @param power of length fftSize / 2 + 1: receives the squared magnitudes
  */
 export const powerSpectrum = (samples: Float32Array, power: Float32Array): void => {
   for (let i = 0; i < half; i++) {

@@ -1,6 +1,6 @@
 // How the newest speech sounds at its end: pitch and loudness against what was before, and how long the last syllable was held. Pure;
 // one value for each stream of audio, of which it keeps two numbers for each of the newest 10 ms hops.
-import { HOP_SAMPLES } from "./BandEnergies.ts"
+import { hopSamples } from "./BandEnergies.ts"
 
 /** Speech that an ending is compared with: 2 s. A pause of the same length may follow it. */
 const lookHops = 200
@@ -9,7 +9,7 @@ const keptHops = 2 * lookHops
 /** Pitch is found at 4 kHz, from the mean of four samples each. */
 const decimation = 4
 const pitchRateHz = 16_000 / decimation
-const hopPoints = HOP_SAMPLES / decimation
+const hopPoints = hopSamples / decimation
 /** Periods of 70 to 400 Hz, in samples of 4 kHz. */
 const shortest = 10
 const longest = 57
@@ -24,7 +24,7 @@ const nearly = 0.9
 const faint = 2.5e-7
 
 /** Values that `ending` gives, each about -3 to 3. */
-export const PROSODY_VALUES = 13
+export const prosodyValues = 13
 
 export class Prosody {
   readonly #points = new Float32Array(keptPoints)
@@ -45,7 +45,7 @@ export class Prosody {
       for (let k = 0; k < decimation; k++) {
         const sample = samples[i * decimation + k]! / 32_768
         sum += sample
-        power += (sample * sample) / HOP_SAMPLES
+        power += (sample * sample) / hopSamples
       }
       points[keptPoints - hopPoints + i] = sum / decimation
     }

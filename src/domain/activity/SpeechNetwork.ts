@@ -1,7 +1,7 @@
 // The small network that tells from band energies whether someone speaks: a layer over three hops, two gated recurrent units (GRU)
 // and one output, 15,809 parameters. Pure: it computes one hop at a time from the state of a stream. The weights are trained by
 // models/train/turns and read by src/audio/SpeechWeights.ts.
-import { BANDS } from "./BandEnergies.ts"
+import { bandCount } from "./BandEnergies.ts"
 
 /** Values of each layer. */
 const width = 32
@@ -12,7 +12,7 @@ const deviation = 1.6
 const quietest = -9
 
 const shapes = {
-  "front.weight": width * 3 * BANDS,
+  "front.weight": width * 3 * bandCount,
   "front.bias": width,
   "first.weight_ih_l0": 3 * width * width,
   "first.weight_hh_l0": 3 * width * width,
@@ -98,7 +98,7 @@ const logit = new Float32Array(1)
 export class SpeechNetwork {
   readonly #weights: SpeechWeights
   /** The energies of three hops, the newest last. */
-  readonly #recent = new Float32Array(3 * BANDS).fill((quietest - mean) / deviation)
+  readonly #recent = new Float32Array(3 * bandCount).fill((quietest - mean) / deviation)
   readonly #first = new Float32Array(width)
   readonly #second = new Float32Array(width)
 
@@ -112,8 +112,8 @@ export class SpeechNetwork {
     const recent = this.#recent
     const second = this.#second
     const weights = this.#weights
-    recent.copyWithin(0, BANDS)
-    for (let i = 0; i < BANDS; i++) recent[2 * BANDS + i] = (energies[i]! - mean) / deviation
+    recent.copyWithin(0, bandCount)
+    for (let i = 0; i < bandCount; i++) recent[2 * bandCount + i] = (energies[i]! - mean) / deviation
     linear(weights["front.weight"], weights["front.bias"], recent, hidden)
     for (let i = 0; i < width; i++) if (hidden[i]! < 0) hidden[i] = 0
     gated(

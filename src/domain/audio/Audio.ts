@@ -2,13 +2,13 @@
 // little-endian.
 
 /** Rate of all synthesized speech, samples a second (protocol 8.2). */
-export const SPEECH_RATE_HZ = 24_000
+export const speechRateHz = 24_000
 
 /** Input rate of the transcription models, samples a second (protocol 10.2). */
-export const LISTEN_RATE_HZ = 16_000
+export const listenRateHz = 16_000
 
 /** Bytes of a sample of 16-bit PCM. */
-export const BYTES_PER_SAMPLE = 2
+export const bytesPerSample = 2
 
 /** The formats of synthesized speech (protocol 8.2). */
 export type AudioFormat = "pcm" | "wav" | "mp3" | "opus"
@@ -22,10 +22,10 @@ export const samplesToSeconds = (samples: number, rateHz: number): number => sam
 
 export const secondsToSamples = (seconds: number, rateHz: number): number => Math.floor(seconds * rateHz)
 
-export const samplesToBytes = (samples: number): number => samples * BYTES_PER_SAMPLE
+export const samplesToBytes = (samples: number): number => samples * bytesPerSample
 
 /** Whole samples in that many bytes; an odd last byte is not a sample. */
-export const bytesToSamples = (sizeBytes: number): number => Math.floor(sizeBytes / BYTES_PER_SAMPLE)
+export const bytesToSamples = (sizeBytes: number): number => Math.floor(sizeBytes / bytesPerSample)
 
 /**
  * 16-bit samples as floats in [-1, 1): divided by 32768, so that converting back gives the same samples.
@@ -63,7 +63,7 @@ export const s16ToBytes = (samples: Int16Array): Uint8Array => {
   if (littleEndian) return new Uint8Array(samples.buffer, samples.byteOffset, samples.byteLength)
   const out = new Uint8Array(samples.byteLength)
   const view = new DataView(out.buffer)
-  for (let i = 0; i < samples.length; i++) view.setInt16(i * BYTES_PER_SAMPLE, samples[i]!, true)
+  for (let i = 0; i < samples.length; i++) view.setInt16(i * bytesPerSample, samples[i]!, true)
   return out
 }
 
@@ -71,6 +71,6 @@ export const s16ToBytes = (samples: Int16Array): Uint8Array => {
 export const bytesToS16 = (bytes: Uint8Array): Int16Array => {
   const samples = new Int16Array(bytesToSamples(bytes.byteLength))
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  for (let i = 0; i < samples.length; i++) samples[i] = view.getInt16(i * BYTES_PER_SAMPLE, true)
+  for (let i = 0; i < samples.length; i++) samples[i] = view.getInt16(i * bytesPerSample, true)
   return samples
 }

@@ -16,7 +16,7 @@
 //
 // Audio frames are no events, because they are many: they go into the buffer, and only a full window is an event. The first reason why the audio
 // ends stands, and no audio is taken after it, so what is charged does not change any more.
-import { LISTEN_RATE_HZ, msToSamples } from "./Audio.ts"
+import { listenRateHz, msToSamples } from "./Audio.ts"
 import type { LiveEnd, LiveHypothesis } from "./LiveTranscript.ts"
 import { PreviewPlan, type PreviewTimes, unheardMs } from "./PreviewPlan.ts"
 import type { Pause } from "./TurnDetector.ts"
@@ -136,7 +136,7 @@ export const endOf = (
   total: number,
 ): number => {
   if (end !== undefined) return total
-  const most = msToSamples(unheardMs(endsAtMs), LISTEN_RATE_HZ)
+  const most = msToSamples(unheardMs(endsAtMs), listenRateHz)
   const coming = previewing?.pause === silence ? previewing?.until : undefined
   return [previewed, coming].find((until) => until !== undefined && total - until <= most) ?? total
 }

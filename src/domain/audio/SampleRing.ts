@@ -10,7 +10,7 @@ const sampleBytes = Float32Array.BYTES_PER_ELEMENT
  * Size of a ring, samples: 262 s at 16 kHz, 16 MiB. It holds the longest input of an engine call and the window after
  * it (180 s and 30 s), and a chunk of the decoder's.
  */
-export const RING_SAMPLES = 4 * 1024 * 1024
+export const ringCapacity = 4 * 1024 * 1024
 
 /** A ring and its size. */
 export interface SampleRing {

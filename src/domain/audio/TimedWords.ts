@@ -19,13 +19,13 @@ export interface WrittenWord {
 }
 
 /** Costs of a match, guesses: only their order matters. */
-const BEGUN = 0.1
-const EXPANDED = 0.3
-const CONTINUED = 0.2
-const DIFFERENT = 1
-const STRANGE = 1.2
-const SKIPPED = 1
-const SKIPPED_MARK = 0.1
+const begun = 0.1
+const expanded = 0.3
+const continued = 0.2
+const different = 1
+const strange = 1.2
+const skipped = 1
+const skippedMark = 0.1
 
 interface Token {
   readonly from: number
@@ -56,17 +56,17 @@ const tokensOf = (text: string): ReadonlyArray<Token> =>
 /** How different a spoken word is from the written one that it would begin: 0 to 1. */
 const difference = (token: Token, letters: string): number => {
   if (token.letters === letters) return 0
-  if (token.expands && letters !== "" && token.letters.startsWith(letters)) return BEGUN
+  if (token.expands && letters !== "" && token.letters.startsWith(letters)) return begun
   let same = 0
   while (same < letters.length && letters[same] === token.letters[same]) same++
-  const unlike = DIFFERENT - same / Math.max(letters.length, token.letters.length, 1)
-  return token.expands ? Math.min(EXPANDED, unlike) : Math.max(EXPANDED, unlike)
+  const unlike = different - same / Math.max(letters.length, token.letters.length, 1)
+  return token.expands ? Math.min(expanded, unlike) : Math.max(expanded, unlike)
 }
 
 const continuing = (token: Token, letters: string): number =>
-  token.expands || (letters !== "" && token.letters.includes(letters)) ? CONTINUED : STRANGE
+  token.expands || (letters !== "" && token.letters.includes(letters)) ? continued : strange
 
-const skipping = (token: Token): number => (token.letters === "" ? SKIPPED_MARK : SKIPPED)
+const skipping = (token: Token): number => (token.letters === "" ? skippedMark : skipped)
 
 /** Written words that are considered beyond the number of spoken ones. */
 const slack = 12

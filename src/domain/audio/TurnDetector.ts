@@ -1,12 +1,12 @@
 // Splits audio into speakers' turns: a turn begins with a little audio from before the speech, and a silence ends it.
 // Pure except for the audio that it holds back. 16 kHz s16.
-import { HOP_SAMPLES } from "../activity/BandEnergies.ts"
+import { hopSamples } from "../activity/BandEnergies.ts"
 import { Prosody } from "../activity/Prosody.ts"
 import type { SpeechWeights } from "../activity/SpeechNetwork.ts"
-import { LISTEN_RATE_HZ, samplesToMs } from "./Audio.ts"
+import { listenRateHz, samplesToMs } from "./Audio.ts"
 import { NewestSamples } from "./NewestSamples.ts"
 import {
-  ONSET_LAG_HOPS,
+  onsetLagHops,
   type SpeechDoubt,
   type SpeechRules,
   VoiceActivityDetector,
@@ -61,14 +61,14 @@ export class TurnDetector {
   /** `startsAt`: position in the audio of the first sample that it gets. */
   constructor(weights: SpeechWeights, rules: TurnRules, startsAt = 0, doubt?: SpeechDoubt) {
     this.#startsAt = startsAt
-    this.#ahead = aheadSamples + (startsAt % (LISTEN_RATE_HZ / 1000))
+    this.#ahead = aheadSamples + (startsAt % (listenRateHz / 1000))
     this.#total = startsAt - this.#ahead
     this.#rest = new Int16Array(this.#ahead)
     this.#prosody = rules.judges === true ? new Prosody() : undefined
     this.#detector = new VoiceActivityDetector(weights, rules, doubt)
-    this.#prefixSamples = Math.ceil((rules.prefixMs * LISTEN_RATE_HZ) / 1000)
+    this.#prefixSamples = Math.ceil((rules.prefixMs * listenRateHz) / 1000)
     // Speech is detected some hops after it began, with the hop that is taken then.
-    this.#held = new NewestSamples(this.#prefixSamples + (ONSET_LAG_HOPS + 1) * HOP_SAMPLES)
+    this.#held = new NewestSamples(this.#prefixSamples + (onsetLagHops + 1) * hopSamples)
   }
 
   /** The silence with which the open turn ends so far; undefined where no turn is open. */
@@ -94,18 +94,18 @@ export class TurnDetector {
     const all = joined(this.#rest, samples)
     const steps: Array<TurnStep> = []
     let at = 0
-    for (; at + HOP_SAMPLES <= all.length; at += HOP_SAMPLES) {
-      const hop = all.subarray(at, at + HOP_SAMPLES)
-      this.#total += HOP_SAMPLES
+    for (; at + hopSamples <= all.length; at += hopSamples) {
+      const hop = all.subarray(at, at + hopSamples)
+      this.#total += hopSamples
       this.#prosody?.push(hop)
       const [event] = this.#detector.push(hop)
       if (!this.#speaking) this.#held.push(hop)
       if (event?.type === "started") {
         this.#speaking = true
-        const at = this.#startsAt - this.#ahead + (event.audioMs * LISTEN_RATE_HZ) / 1000
+        const at = this.#startsAt - this.#ahead + (event.audioMs * listenRateHz) / 1000
         const from = Math.max(this.#startsAt, at - this.#prefixSamples)
         const turn = this.#held.newest(this.#total - from)
-        const audioMs = samplesToMs(this.#total - turn.length, LISTEN_RATE_HZ)
+        const audioMs = samplesToMs(this.#total - turn.length, listenRateHz)
         steps.push({ step: "started", audioMs, samples: turn })
         this.#held.clear()
         continue
@@ -113,7 +113,7 @@ export class TurnDetector {
       if (this.#speaking) steps.push({ step: "samples", samples: hop })
       if (event?.type === "stopped") {
         this.#speaking = false
-        const audioMs = samplesToMs(this.#total, LISTEN_RATE_HZ)
+        const audioMs = samplesToMs(this.#total, listenRateHz)
         steps.push({ step: "ended", audioMs, quietMs: this.#detector.quietMs })
       }
     }

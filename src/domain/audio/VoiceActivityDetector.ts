@@ -3,7 +3,7 @@
 //
 // All times are milliseconds of audio. The probability of a hop is known one hop later, because a measurement is centred on the
 // hop before the newest.
-import { BANDS, BandEnergies, HOP_MS, HOP_SAMPLES } from "../activity/BandEnergies.ts"
+import { BandEnergies, bandCount, hopMs, hopSamples } from "../activity/BandEnergies.ts"
 import { SpeechNetwork, type SpeechWeights } from "../activity/SpeechNetwork.ts"
 
 export interface SpeechEvent {
@@ -35,7 +35,7 @@ const onsetWindow = 8
 /** Speech that was doubted for so long belongs to the turn, hops: 0.6 s. A guess: an echo is known by then. */
 const doubtedHops = 60
 /** Hops between the first of speech and its event, at most. */
-export const ONSET_LAG_HOPS = doubtedHops + onsetWindow + 1
+export const onsetLagHops = doubtedHops + onsetWindow + 1
 /** Speech goes on while a hop's probability is over this share of the threshold: ends of words are faint. A guess. */
 const holdShare = 0.6
 /** Consecutive hops that count as speech after a pause: one alone is a click. */
@@ -44,7 +44,7 @@ const resumeHops = 2
  * Hops by which the last one that counts as speech lies behind the last sample of speech: it still hears the end of the word. Measured by
  * `npm run bench -- turns`: 14 ms for clean speech, more in noise.
  */
-const LATE_HOPS = 1
+const lateHops = 1
 /** At threshold 0 everything would be speech, and no turn end. At 1 nothing is. */
 const lowest = 0.02
 
@@ -54,8 +54,8 @@ export class VoiceActivityDetector {
   readonly #network: SpeechNetwork
   readonly #doubt: SpeechDoubt | undefined
   readonly #bands = new BandEnergies()
-  readonly #energies = new Float32Array(BANDS)
-  readonly #rest = new Int16Array(HOP_SAMPLES)
+  readonly #energies = new Float32Array(bandCount)
+  readonly #rest = new Int16Array(hopSamples)
   #restLength = 0
   /** Hops so far, of which the newest is not judged yet. */
   #hops = 0
@@ -89,7 +89,7 @@ export class VoiceActivityDetector {
 
   /** Length of the silence with which the audio so far ends, milliseconds. */
   get quietMs(): number {
-    return (this.quietHops + LATE_HOPS) * HOP_MS
+    return (this.quietHops + lateHops) * hopMs
   }
 
   /** Hops since the last one that counted as speech. */
@@ -116,14 +116,14 @@ export class VoiceActivityDetector {
     }
     let at = 0
     if (this.#restLength > 0) {
-      at = Math.min(HOP_SAMPLES - this.#restLength, samples.length)
+      at = Math.min(hopSamples - this.#restLength, samples.length)
       this.#rest.set(samples.subarray(0, at), this.#restLength)
       this.#restLength += at
-      if (this.#restLength < HOP_SAMPLES) return events
+      if (this.#restLength < hopSamples) return events
       take(this.#rest, 0)
       this.#restLength = 0
     }
-    for (; at + HOP_SAMPLES <= samples.length; at += HOP_SAMPLES) take(samples, at)
+    for (; at + hopSamples <= samples.length; at += hopSamples) take(samples, at)
     this.#rest.set(samples.subarray(at))
     this.#restLength = samples.length - at
     return events
@@ -148,7 +148,7 @@ export class VoiceActivityDetector {
     this.#speechEnd = this.#hops - 1
     const from = Math.max(this.#doubtedFrom, first - doubtedHops)
     this.#doubtedFrom = undefined
-    return { type: "started", audioMs: Math.max(0, from - 1) * HOP_MS }
+    return { type: "started", audioMs: Math.max(0, from - 1) * hopMs }
   }
 
   #during(): SpeechEvent | undefined {
@@ -162,7 +162,7 @@ export class VoiceActivityDetector {
     this.#speaking = false
     this.#endsAt = this.#silenceMs
     this.#recent = 0
-    return { type: "stopped", audioMs: (this.#speechEnd - LATE_HOPS) * HOP_MS }
+    return { type: "stopped", audioMs: (this.#speechEnd - lateHops) * hopMs }
   }
 }
 

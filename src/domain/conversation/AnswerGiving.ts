@@ -26,7 +26,7 @@
 // were played by now; where the user's speech cut it, the client plays no more, and without that a later truncation tells how much more
 // was played. `failed`: the words of the audio that was sent. Text that is not spoken is kept as far as it was sent. A call that is cut
 // short stays in the history as `incomplete`, and its arguments never end.
-import { SPEECH_RATE_HZ, samplesToMs, secondsToSamples } from "../audio/Audio.ts"
+import { samplesToMs, secondsToSamples, speechRateHz } from "../audio/Audio.ts"
 import type { SpokenWord } from "../audio/TimedWords.ts"
 import {
   type AnswerCounts,
@@ -45,10 +45,10 @@ import { type Caption, SpokenText } from "./SpokenText.ts"
 export const leadMs = 1_000
 
 /** Audio of one event, samples: 100 ms. */
-export const eventSamples = SPEECH_RATE_HZ / 10
+export const eventSamples = speechRateHz / 10
 
 /** Audio that may wait to be sent before the next piece is synthesised. Speech is made several times faster than it is played. */
-export const mostWaiting = secondsToSamples(4, SPEECH_RATE_HZ)
+export const mostWaiting = secondsToSamples(4, speechRateHz)
 
 export interface AnswerTerms {
   readonly id: string
@@ -552,7 +552,7 @@ class Decision {
         type: "response.output_audio_transcript.delta",
         ...this.#part(message),
         delta: text,
-        start_time: samplesToMs(start, SPEECH_RATE_HZ) / 1000,
+        start_time: samplesToMs(start, speechRateHz) / 1000,
       })
   }
 
@@ -622,7 +622,7 @@ class Decision {
   }
 
   get #counts(): AnswerCounts {
-    const audioMs = samplesToMs(this.state.message?.spoken.samples ?? 0, SPEECH_RATE_HZ)
+    const audioMs = samplesToMs(this.state.message?.spoken.samples ?? 0, speechRateHz)
     return { ...this.state.counts, audioMs }
   }
 

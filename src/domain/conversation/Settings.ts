@@ -9,7 +9,7 @@ import { maxTools } from "../wire/text/Tools.ts"
 import { maxTextCharacters } from "./Items.ts"
 
 /** Sample rate of `audio/pcm`, in both directions. */
-export const CONVERSATION_RATE_HZ = 24_000
+export const conversationRateHz = 24_000
 
 /** Tokens of one answer that a session may ask for (`inf`: as many). */
 export const maxOutputTokens = 4_096
@@ -17,7 +17,7 @@ export const maxOutputTokens = 4_096
 const AudioFormat = Schema.Union([
   Schema.Struct({
     type: Schema.Literal("audio/pcm"),
-    rate: optional(Schema.Literal(CONVERSATION_RATE_HZ).annotate({ message: "must be 24000" })),
+    rate: optional(Schema.Literal(conversationRateHz).annotate({ message: "must be 24000" })),
   }),
   Schema.Struct({ type: Schema.Literals(["audio/pcmu", "audio/pcma"]) }),
 ]).annotate({ message: "must be audio/pcm at 24000, audio/pcmu or audio/pcma" })
@@ -39,7 +39,7 @@ export const AudioDescription = Schema.Union([
 ])
 
 const descriptionOf = (audio: ConversationAudio): typeof AudioDescription.Type =>
-  audio === "pcm" ? { type: "audio/pcm", rate: CONVERSATION_RATE_HZ } : { type: `audio/${audio}` }
+  audio === "pcm" ? { type: "audio/pcm", rate: conversationRateHz } : { type: `audio/${audio}` }
 
 /** A name of a model, a voice, a type or an event. Generous. */
 const anyName = textUpTo(256)

@@ -23,11 +23,11 @@ export const keptFrom = 4_096
 /** Bytes of a text's beginning, as they are sent. */
 const beginningBytes = 16
 
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
-const ZERO = 0x30
-const NINE = 0x39
-const MINUS = 0x2d
+const quoteByte = 0x22
+const backslash = 0x5c
+const zero = 0x30
+const nine = 0x39
+const minus = 0x2d
 
 /** Bytes of a text that are looked at one by one before native code takes over: calling it costs as much. A guess. */
 const shortBytes = 128
@@ -129,14 +129,14 @@ class LongText {
 /** Number of backslashes that end before `at`. */
 const backslashesBefore = (window: Buffer, at: number): number => {
   let from = at
-  while (from > 0 && window[from - 1] === BACKSLASH) from--
+  while (from > 0 && window[from - 1] === backslash) from--
   return at - from
 }
 
 /** Position of the quote that ends a text, of which a window begins between two characters. -1 if it is not in the window. */
 const quoteIn = (window: Buffer): number => {
-  let at = window.indexOf(QUOTE)
-  while (at >= 0 && backslashesBefore(window, at) % 2 === 1) at = window.indexOf(QUOTE, at + 1)
+  let at = window.indexOf(quoteByte)
+  while (at >= 0 && backslashesBefore(window, at) % 2 === 1) at = window.indexOf(quoteByte, at + 1)
   return at
 }
 
@@ -146,7 +146,7 @@ const escapeBytes = 6
 /** The last place of a window that is neither inside of an escape nor of a character. */
 const betweenCharacters = (window: Buffer): number => {
   const { length } = window
-  const last = window.lastIndexOf(BACKSLASH)
+  const last = window.lastIndexOf(backslash)
   if (last > length - escapeBytes && backslashesBefore(window, last) % 2 === 0) return last
   // UTF-8: 10xxxxxx continues a character, at most three times.
   for (let back = 1; back <= 4; back++) {
@@ -169,8 +169,8 @@ const unescaped = (piece: string): string | undefined => {
 const numberOf = (text: string): number | undefined => (number.test(text) ? Number(text) : undefined)
 
 const isNumberByte = (byte: number): boolean =>
-  (byte >= ZERO && byte <= NINE) ||
-  byte === MINUS ||
+  (byte >= zero && byte <= nine) ||
+  byte === minus ||
   byte === 0x2b ||
   byte === 0x2e ||
   byte === 0x45 ||
@@ -279,7 +279,7 @@ export class JsonReader {
   }
 
   #readKey(byte: number): void {
-    if (byte !== QUOTE) return this.#fail(problems.invalid)
+    if (byte !== quoteByte) return this.#fail(problems.invalid)
     const depth = this.#open.length - 1
     const count = this.#counts[depth]! + 1
     if (count > maxKeys) return this.#fail(problems.tooManyKeys)
@@ -296,7 +296,7 @@ export class JsonReader {
   }
 
   #readValue(byte: number): void {
-    if (byte === QUOTE) {
+    if (byte === quoteByte) {
       const text = this.#readShort()
       if (text !== undefined) return this.#put(text)
       this.#long = new LongText(this.#bytes, this.#at + 1)
@@ -304,7 +304,7 @@ export class JsonReader {
       return
     }
     if (byte === 0x7b || byte === 0x5b) return this.#openContainer(byte === 0x5b)
-    if (byte === MINUS || (byte >= ZERO && byte <= NINE)) return this.#readNumber()
+    if (byte === minus || (byte >= zero && byte <= nine)) return this.#readNumber()
     for (const { bytes, value } of literals) {
       if (bytes[0] !== byte) continue
       const end = this.#at + bytes.length
@@ -322,11 +322,11 @@ export class JsonReader {
     const end = Math.min(bytes.length, from + shortBytes)
     for (let at = from; at < end; at++) {
       const byte = bytes[at]!
-      if (byte === QUOTE) {
+      if (byte === quoteByte) {
         this.#at = at + 1
         return at === from ? "" : bytes.toString("latin1", from, at)
       }
-      if (byte === BACKSLASH || byte < 0x20 || byte >= 0x80) return undefined
+      if (byte === backslash || byte < 0x20 || byte >= 0x80) return undefined
     }
     return undefined
   }
@@ -349,16 +349,16 @@ export class JsonReader {
   #readNumber(): void {
     const bytes = this.#bytes
     const from = this.#at
-    const isNegative = bytes[from] === MINUS
+    const isNegative = bytes[from] === minus
     const digits = isNegative ? from + 1 : from
     let at = digits
     let value = 0
     for (; at < bytes.length && at - digits < exactDigits; at++) {
       const byte = bytes[at]!
-      if (byte < ZERO || byte > NINE) break
-      value = value * 10 + (byte - ZERO)
+      if (byte < zero || byte > nine) break
+      value = value * 10 + (byte - zero)
     }
-    const isWhole = at > digits && (at - digits === 1 || bytes[digits] !== ZERO)
+    const isWhole = at > digits && (at - digits === 1 || bytes[digits] !== zero)
     if (isWhole && (at >= bytes.length || !isNumberByte(bytes[at]!))) {
       this.#at = at
       return this.#put(isNegative ? -value : value)

@@ -2,39 +2,39 @@
 // nothing else changes; letters keep their case. Pure. Works on the parts of a text one after the other.
 
 /** Marks that are read aloud: percent, at, hash, slash, section, prime and similar ones. */
-const SPOKEN = /[%&@#/*§٪‰‱′″％＆＠＃／＊]/u
-const APOSTROPHE_OR_HYPHEN = /['’‘＇\-‐‑－_]/u
+const spoken = /[%&@#/*§٪‰‱′″％＆＠＃／＊]/u
+const apostropheOrHyphen = /['’‘＇\-‐‑－_]/u
 /** As in Catalan "col·legi", Japanese and Chinese foreign names, Hebrew abbreviations. */
-const BETWEEN_LETTERS = /[·・׳״]/u
+const betweenLetters = /[·・׳״]/u
 /** Decimal and thousands separators, times, ranges. */
-const BETWEEN_DIGITS = /[.,:٫٬．：–]/u
+const betweenDigits = /[.,:٫٬．：–]/u
 
-const BLANK = /\s/u
-const MARK = /\p{P}/u
-const WORD = /[\p{L}\p{M}\p{N}]/u
-const LETTER = /[\p{L}\p{M}]/u
-const DIGIT = /\p{N}/u
-const CAPITAL = /\p{Lu}/u
-const SMALL_OR_DIGIT = /[\p{Ll}\p{N}]/u
+const blank = /\s/u
+const markPattern = /\p{P}/u
+const wordPattern = /[\p{L}\p{M}\p{N}]/u
+const letter = /[\p{L}\p{M}]/u
+const digit = /\p{N}/u
+const capital = /\p{Lu}/u
+const smallOrDigit = /[\p{Ll}\p{N}]/u
 
 /** As in "example.com", "U.S." or "e.g.". A capital after the dot shows a sentence end without a space. */
 const isDotInside = (before: string, after: string): boolean =>
-  CAPITAL.test(before)
-    ? CAPITAL.test(after) || SMALL_OR_DIGIT.test(after)
-    : SMALL_OR_DIGIT.test(before) && SMALL_OR_DIGIT.test(after)
+  capital.test(before)
+    ? capital.test(after) || smallOrDigit.test(after)
+    : smallOrDigit.test(before) && smallOrDigit.test(after)
 
 /** Neighbours are characters; empty at the ends of the text. */
 const isKept = (mark: string, before: string, after: string): boolean => {
-  if (APOSTROPHE_OR_HYPHEN.test(mark) && WORD.test(before) && WORD.test(after)) return true
-  if (BETWEEN_LETTERS.test(mark) && LETTER.test(before) && LETTER.test(after)) return true
-  if (BETWEEN_DIGITS.test(mark) && DIGIT.test(before) && DIGIT.test(after)) return true
+  if (apostropheOrHyphen.test(mark) && wordPattern.test(before) && wordPattern.test(after)) return true
+  if (betweenLetters.test(mark) && letter.test(before) && letter.test(after)) return true
+  if (betweenDigits.test(mark) && digit.test(before) && digit.test(after)) return true
   // The sign of a negative number.
-  if (mark === "-" && DIGIT.test(after)) return before === "" || BLANK.test(before)
+  if (mark === "-" && digit.test(after)) return before === "" || blank.test(before)
   return mark === "." && isDotInside(before, after)
 }
 
 /** True for a mark whose neighbours decide whether it is removed. */
-const isMark = (character: string): boolean => MARK.test(character) && !SPOKEN.test(character)
+const isMark = (character: string): boolean => markPattern.test(character) && !spoken.test(character)
 
 /** State between the parts of a text. Plain data. */
 export interface Removal {
@@ -47,12 +47,12 @@ export interface Removal {
 export const noText: Removal = { before: "", pending: "" }
 
 /** Of a longer run of blanks and marks only the ends can matter. */
-const LONGEST_PENDING = 64
+const longestPending = 64
 
 const shortened = (run: ReadonlyArray<string>): string =>
-  run.length <= LONGEST_PENDING
+  run.length <= longestPending
     ? run.join("")
-    : [...run.slice(0, LONGEST_PENDING / 2), ...run.slice(-LONGEST_PENDING / 2)].join("")
+    : [...run.slice(0, longestPending / 2), ...run.slice(-longestPending / 2)].join("")
 
 /**
  * The next part of a text without its marks. If marks are removed between two words, one space is left. Blanks and
@@ -62,7 +62,7 @@ const shortened = (run: ReadonlyArray<string>): string =>
 export const removePunctuation = (state: Removal, text: string): readonly [string, Removal] => {
   const characters = Array.from(state.pending + text)
   let decided = characters.length
-  while (decided > 0 && (BLANK.test(characters[decided - 1]!) || isMark(characters[decided - 1]!))) decided--
+  while (decided > 0 && (blank.test(characters[decided - 1]!) || isMark(characters[decided - 1]!))) decided--
   if (decided === 0) return ["", { before: state.before, pending: shortened(characters) }]
   let out = ""
   /** Blanks since the last character that was kept, and whether a mark was removed among them. */
@@ -70,7 +70,7 @@ export const removePunctuation = (state: Removal, text: string): readonly [strin
   let removed = false
   for (let at = 0; at < decided; at++) {
     const character = characters[at]!
-    if (BLANK.test(character)) {
+    if (blank.test(character)) {
       blanks += character
     } else if (
       isMark(character) &&
@@ -79,7 +79,7 @@ export const removePunctuation = (state: Removal, text: string): readonly [strin
       removed = true
     } else {
       const isStart = out === "" && state.before === ""
-      const gap = isStart && !BLANK.test(characters[0]!) ? "" : " "
+      const gap = isStart && !blank.test(characters[0]!) ? "" : " "
       out += (removed ? gap : blanks) + character
       blanks = ""
       removed = false

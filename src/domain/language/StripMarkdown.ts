@@ -16,22 +16,22 @@
 // work is bounded: the input's length is limited, and unrealistically deep nesting stays partly marked.
 
 /** Longest input, as a multiple of the limit: markup is never 8 times as long as its text. A guess. */
-const MAX_MARKUP_FACTOR = 8
+const maxMarkupFactor = 8
 /** Characters processed over all passes: 13 ms for the worst nesting found (measured), 60 passes over 4096. */
-const WORK_CHARS = 250_000
+const workChars = 250_000
 
-const FENCE = /^ {0,3}(?:`{3,}|~{3,})[ \t]*[\w+#.-]*$/
-const RULE = /^ {0,3}([-*_=])(?:[ \t]*\1){2,}$/
-const DEFINITION = /^ {0,3}\[[^\]\n]+\]:[ \t]*<?(?:https?:\/\/|mailto:|[/#])\S*(?:[ \t]+["'(][^\n]*)?$/
-const TABLE_DASHES = /^\|?[ \t]*:?-{2,}:?[ \t]*(?:\|[ \t]*:?-{2,}:?[ \t]*)*\|?$/
-const HEADING = /^ {0,3}#{1,6}[ \t]+(?=\S)/
-const QUOTATION = /^ {0,3}(?:>(?:[ \t]+|(?=>)|$))+/
-const BULLET = /^[ \t]*[-*+][ \t]+(?:\[[ xX]\][ \t]+)?(?=\S)/
-const NUMBER = /^[ \t]*\d{1,3}[.)][ \t]+(?=\S)/
+const fence = /^ {0,3}(?:`{3,}|~{3,})[ \t]*[\w+#.-]*$/
+const rule = /^ {0,3}([-*_=])(?:[ \t]*\1){2,}$/
+const definition = /^ {0,3}\[[^\]\n]+\]:[ \t]*<?(?:https?:\/\/|mailto:|[/#])\S*(?:[ \t]+["'(][^\n]*)?$/
+const tableDashes = /^\|?[ \t]*:?-{2,}:?[ \t]*(?:\|[ \t]*:?-{2,}:?[ \t]*)*\|?$/
+const headingPattern = /^ {0,3}#{1,6}[ \t]+(?=\S)/
+const quotation = /^ {0,3}(?:>(?:[ \t]+|(?=>)|$))+/
+const bullet = /^[ \t]*[-*+][ \t]+(?:\[[ xX]\][ \t]+)?(?=\S)/
+const number = /^[ \t]*\d{1,3}[.)][ \t]+(?=\S)/
 
-const WORD = "[\\p{L}\\p{M}\\p{N}]"
+const wordPattern = "[\\p{L}\\p{M}\\p{N}]"
 /** The same for scripts with spaces between words; in the others a mark may touch the next word: 这是**重点**内容. */
-const SPACED_WORD = `(?:(?![\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\p{Script=Hangul}])${WORD})`
+const spacedWord = `(?:(?![\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\p{Script=Hangul}])${wordPattern})`
 
 /**
  * Pairs of one mark. It opens neither after a word (2*3*4, snake_case) nor after a backslash, and not before a space or
@@ -42,20 +42,20 @@ const emphasis = (mark: string, run: string, word: string): RegExp =>
     `(?<!${word}|[${mark}\\\\])(${run})(?![\\s)\\]},;:!?^>=-])([^${mark}\\n]+)(?<![\\s(\\[{<^=\\\\])\\1(?!${word}|[${mark}])`,
     "gu",
   )
-const EMPHASES = [
-  emphasis("*", "\\*{1,3}", SPACED_WORD),
-  emphasis("_", "_{1,3}", WORD),
-  emphasis("~", "~~", SPACED_WORD),
+const emphases = [
+  emphasis("*", "\\*{1,3}", spacedWord),
+  emphasis("_", "_{1,3}", wordPattern),
+  emphasis("~", "~~", spacedWord),
 ]
-const LETTER = /[\p{L}\p{N}]/u
+const letter = /[\p{L}\p{N}]/u
 
 /** Not after a word or bracket: f[i](x) is code. */
-const LINK =
+const link =
   /(?<![\p{L}\p{N}\])])!?\[([^[\]\n]*)\]\([^()\s]+(?:\([^()\s]*\)[^()\s]*)?(?:[ \t]+"[^"\n]*")?\)/gu
-const AUTOLINK = /<((?:https?:\/\/|mailto:)[^<>\s]+)>/g
-const CODE = /(?<!`)(`+)(?!`)([^`\n]+)\1(?!`)/g
+const autolink = /<((?:https?:\/\/|mailto:)[^<>\s]+)>/g
+const codePattern = /(?<!`)(`+)(?!`)([^`\n]+)\1(?!`)/g
 
-const QUOTES: Readonly<Record<string, string>> = {
+const quoteMarks: Readonly<Record<string, string>> = {
   '"': '"',
   "'": "'",
   "“": "”",
@@ -65,13 +65,13 @@ const QUOTES: Readonly<Record<string, string>> = {
   "「": "」",
 }
 /** An apostrophe between letters is not a quote: 'I don't know'. */
-const APOSTROPHE = /(?<=\p{L})['’](?=\p{L})/gu
+const apostrophe = /(?<=\p{L})['’](?=\p{L})/gu
 
 const withoutQuotes = (text: string): string => {
-  const close = text.length < 2 ? undefined : QUOTES[text[0]!]
+  const close = text.length < 2 ? undefined : quoteMarks[text[0]!]
   if (close === undefined || !text.endsWith(close)) return text
   const inside = text.slice(1, -1)
-  const quotes = inside.replace(APOSTROPHE, "")
+  const quotes = inside.replace(apostrophe, "")
   return quotes.includes(text[0]!) || quotes.includes(close) ? text : inside
 }
 
@@ -85,28 +85,28 @@ const tableRow = (line: string): string =>
 /** The line without its marks. Undefined if it has nothing but marks. */
 const withoutLineMarks = (line: string, numbered: boolean): string | undefined => {
   const trimmed = line.trimEnd()
-  if (FENCE.test(trimmed) || RULE.test(trimmed) || DEFINITION.test(trimmed)) return undefined
-  const quoted = line.replace(QUOTATION, "")
-  if (HEADING.test(quoted)) {
-    const heading = quoted.replace(HEADING, "").trimEnd()
+  if (fence.test(trimmed) || rule.test(trimmed) || definition.test(trimmed)) return undefined
+  const quoted = line.replace(quotation, "")
+  if (headingPattern.test(quoted)) {
+    const heading = quoted.replace(headingPattern, "").trimEnd()
     const hashes = /#*$/.exec(heading.slice(-7))![0].length
     const title = heading.slice(0, heading.length - hashes)
     return hashes > 0 && /[ \t]$/.test(title) ? title.trimEnd() : heading
   }
-  const item = quoted.replace(BULLET, "")
-  return numbered ? item.replace(NUMBER, "") : item
+  const item = quoted.replace(bullet, "")
+  return numbered ? item.replace(number, "") : item
 }
 
 const withoutBlockMarks = (text: string): string => {
   const lines = text.split("\n")
-  const numbered = lines.filter((line) => NUMBER.test(line)).length >= 2
+  const numbered = lines.filter((line) => number.test(line)).length >= 2
   const kept: Array<string> = []
   let inTable = false
   for (const [i, line] of lines.entries()) {
     const trimmed = line.trim()
     const dashes = (at: number) => {
       const candidate = lines[at]?.trim() ?? ""
-      return candidate.includes("|") && TABLE_DASHES.test(candidate)
+      return candidate.includes("|") && tableDashes.test(candidate)
     }
     const wasTable: boolean = inTable
     inTable = trimmed.includes("|") && (wasTable || dashes(i) || dashes(i + 1))
@@ -122,11 +122,11 @@ const withoutBlockMarks = (text: string): string => {
 
 const withoutInlineMarks = (text: string): string => {
   let rest = text
-    .replace(CODE, (_, __, code: string) => (code.trim() === "" ? code : code.trim()))
-    .replace(LINK, "$1")
-    .replace(AUTOLINK, "$1")
-  for (const marks of EMPHASES) {
-    rest = rest.replace(marks, (all, _, inside: string) => (LETTER.test(inside) ? inside : all))
+    .replace(codePattern, (_, __, code: string) => (code.trim() === "" ? code : code.trim()))
+    .replace(link, "$1")
+    .replace(autolink, "$1")
+  for (const marks of emphases) {
+    rest = rest.replace(marks, (all, _, inside: string) => (letter.test(inside) ? inside : all))
   }
   return rest
 }
@@ -134,7 +134,7 @@ const withoutInlineMarks = (text: string): string => {
 /** The text to speak, without surrounding space. Never longer than the input. */
 export const cleanSpeechText = (input: string): string => {
   let text = input.trim()
-  for (let work = 0; work < WORK_CHARS; ) {
+  for (let work = 0; work < workChars; ) {
     work += text.length + 1
     const next = withoutInlineMarks(withoutBlockMarks(withoutQuotes(text))).trim()
     if (next === text) break
@@ -152,7 +152,7 @@ export const codePointCount = (text: string): number => {
 
 /** The text to speak. Undefined if it has more than `maxCodePoints` after cleaning. */
 export const speechTextWithin = (input: string, maxCodePoints: number): string | undefined => {
-  if (input.length > maxCodePoints * MAX_MARKUP_FACTOR) return undefined
+  if (input.length > maxCodePoints * maxMarkupFactor) return undefined
   const text = cleanSpeechText(input)
   return codePointCount(text) <= maxCodePoints ? text : undefined
 }

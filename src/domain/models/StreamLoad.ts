@@ -5,13 +5,13 @@
  * The share of a model's time that open streams may need. The rest covers pieces that cost more than the mean, a batch
  * piece that cannot be interrupted, and a busy machine. A guess, confirmed by the bench: no under-run up to it.
  */
-export const MAX_STREAM_LOAD = 0.8
+export const maxStreamLoad = 0.8
 
 /**
  * Speech after which the weight of an old measurement has dropped to a third: half a minute, a handful of requests. A
  * guess.
  */
-const MEMORY_MS = 30_000
+const memoryMs = 30_000
 
 /**
  * The moving real-time factor after one more reply that took `computeMs` for `audioMs` of speech. Long replies weigh
@@ -25,7 +25,7 @@ export const nextFactor = (
   if (!(audioMs > 0 && computeMs >= 0 && Number.isFinite(computeMs))) return before
   const seen = computeMs / audioMs
   if (before === undefined) return seen
-  return before + (seen - before) * (1 - Math.exp(-audioMs / MEMORY_MS))
+  return before + (seen - before) * (1 - Math.exp(-audioMs / memoryMs))
 }
 
 /**
@@ -40,4 +40,4 @@ export const weightOf = (speed: number): number => Math.max(1, speed)
  * measured again. All streams are admitted while there is no measurement, which is until the model has loaded.
  */
 export const admits = (openWeight: number, weight: number, factor: number | undefined): boolean =>
-  openWeight === 0 || factor === undefined || (openWeight + weight) * factor <= MAX_STREAM_LOAD
+  openWeight === 0 || factor === undefined || (openWeight + weight) * factor <= maxStreamLoad

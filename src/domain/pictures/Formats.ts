@@ -8,9 +8,9 @@ const viewOf = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes
 const chunk = (name: string): number =>
   [...name].reduce((code, letter) => code * 256 + letter.charCodeAt(0), 0)
 
-const IHDR = chunk("IHDR")
-const IEND = chunk("IEND")
-const EXIF = chunk("eXIf")
+const ihdr = chunk("IHDR")
+const iend = chunk("IEND")
+const exif = chunk("eXIf")
 
 /** A chunk of PNG: length, name, data, checksum. */
 const pngChunkBytes = 12
@@ -19,18 +19,18 @@ const pngChunkBytes = 12
 export const pngOf = (bytes: Uint8Array): PictureHead | PictureFlaw => {
   const view = viewOf(bytes)
   if (bytes.length < 33) return endsEarly
-  if (view.getUint32(12) !== IHDR) return { flaw: "is a PNG file without a header" }
+  if (view.getUint32(12) !== ihdr) return { flaw: "is a PNG file without a header" }
   const [width, height] = [view.getUint32(16), view.getUint32(20)]
   let orientation: Orientation = 1
   let at = 8
   while (at + pngChunkBytes <= bytes.length) {
     const length = view.getUint32(at)
     const name = view.getUint32(at + 4)
-    if (name === EXIF) orientation = orientationOf(bytes.subarray(at + 8, at + 8 + length)) ?? 1
+    if (name === exif) orientation = orientationOf(bytes.subarray(at + 8, at + 8 + length)) ?? 1
     at += length + pngChunkBytes
-    if (name === IEND) break
+    if (name === iend) break
   }
-  const complete = at <= bytes.length && at > 8 && view.getUint32(at - 8) === IEND
+  const complete = at <= bytes.length && at > 8 && view.getUint32(at - 8) === iend
   return { format: "png", width, height, orientation, bytes: complete ? bytes : undefined }
 }
 

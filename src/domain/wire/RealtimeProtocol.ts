@@ -10,7 +10,7 @@ import { LanguageCodes, TranscriptionParameters } from "./Transcription.ts"
 import { textUpTo } from "./text/Fields.ts"
 
 /** Sample rate of `pcm16`, the only one of the protocol. */
-export const REALTIME_RATE_HZ = 24_000
+export const realtimeRateHz = 24_000
 
 const Transcription = Schema.Struct({
   model: Schema.optionalKey(textUpTo(256)),
@@ -34,7 +34,7 @@ const Turns = Schema.NullOr(
 
 const Pcm = Schema.Struct({
   type: Schema.Literal("audio/pcm").annotate({ message: "must be audio/pcm" }),
-  rate: Schema.optionalKey(Schema.Literal(REALTIME_RATE_HZ).annotate({ message: "must be 24000" })),
+  rate: Schema.optionalKey(Schema.Literal(realtimeRateHz).annotate({ message: "must be 24000" })),
 })
 
 const Input = Schema.Struct({
@@ -157,7 +157,7 @@ export const sessionObject = (id: string, settings: RealtimeSettings) => ({
   type: "transcription",
   audio: {
     input: {
-      format: { type: "audio/pcm", rate: REALTIME_RATE_HZ },
+      format: { type: "audio/pcm", rate: realtimeRateHz },
       transcription: transcription(settings),
       turn_detection: turnDetection(settings),
     },

@@ -32,13 +32,13 @@ const decoders = {
 } satisfies Record<PictureFormat, unknown>
 
 /** AVERROR(ENOMEM). */
-const OUT_OF_MEMORY = -12
+const outOfMemory = -12
 
 const refuse = (status: number): PictureRefused =>
-  new PictureRefused(status === OUT_OF_MEMORY ? "takes too much memory to decode" : "is damaged")
+  new PictureRefused(status === outOfMemory ? "takes too much memory to decode" : "is damaged")
 
 /** Smooth also where a picture shrinks to a fraction: the filter grows with it. Colours at full resolution, rounded. */
-const SCALING = "bicubic+accurate_rnd+full_chroma_int"
+const scaling = "bicubic+accurate_rnd+full_chroma_int"
 
 /** Decodes the first frame into `frame`. The asynchronous calls run on another thread, so that the time can be watched. */
 const decodeInto = async (frame: Frame, format: PictureFormat, bytes: Uint8Array): Promise<void> => {
@@ -80,7 +80,7 @@ const converted = async (
   const target = new Frame()
   try {
     scaler.allocContext()
-    scaler.setOption("sws_flags", SCALING)
+    scaler.setOption("sws_flags", scaling)
     target.alloc()
     target.width = size.width
     target.height = size.height
@@ -103,7 +103,7 @@ const rgbOf = (frame: Frame): Pixels => {
   const { data, height, linesize, width } = frame
   const [plane] = data ?? []
   const stride = linesize[0] ?? 0
-  if (plane === undefined) throw refuse(OUT_OF_MEMORY)
+  if (plane === undefined) throw refuse(outOfMemory)
   const rgb = new Uint8Array(width * height * 3)
   for (let y = 0; y < height; y++) {
     rgb.set(plane.subarray(y * stride, y * stride + width * 3), y * width * 3)

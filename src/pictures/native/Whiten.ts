@@ -43,8 +43,8 @@ const planar: ReadonlyMap<number, number> = new Map<number, number>([
 ])
 
 /** White in video's range, which lossy WebP has. */
-const WHITE_LUMA = 235
-const NO_COLOUR = 128
+const whiteLuma = 235
+const noColour = 128
 
 const blend = (value: number, white: number, alpha: number): number =>
   Math.round(white + ((value - white) * alpha) / 255)
@@ -75,7 +75,7 @@ const whitenPlanes = (frame: Frame, planes: ReadonlyArray<Uint8Array>, shift: nu
   const strideOf = (plane: number): number => linesize[plane] ?? 0
   for (const [index, plane] of planes.slice(0, 3).entries()) {
     const bits = index === 0 ? 0 : shift
-    const white = index === 0 ? WHITE_LUMA : NO_COLOUR
+    const white = index === 0 ? whiteLuma : noColour
     for (let y = 0; y << bits < height; y++) {
       for (let x = 0; x << bits < width; x++) {
         const at = y * strideOf(index) + x

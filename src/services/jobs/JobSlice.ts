@@ -4,7 +4,7 @@ import { Effect, Exit, Schema, type Scope } from "effect"
 import type { Model } from "#actors/model/Model.ts"
 import type { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import type { Decoder } from "#audio/Decoder.ts"
-import { LISTEN_RATE_HZ, samplesToMs } from "#domain/audio/Audio.ts"
+import { listenRateHz, samplesToMs } from "#domain/audio/Audio.ts"
 import type { Transcript, TranscriptProgress } from "#domain/audio/Transcript.ts"
 import { costOf } from "#domain/models/Money.ts"
 import { audioUsage } from "#domain/models/Usage.ts"
@@ -93,7 +93,7 @@ export const takeSlice = (
       onSegment: () => {},
       beforeWindow: (decodedSamples) =>
         Effect.suspend(() => {
-          const decodedMs = Math.ceil(samplesToMs(decodedSamples, LISTEN_RATE_HZ))
+          const decodedMs = Math.ceil(samplesToMs(decodedSamples, listenRateHz))
           kept.decodedMs = Math.max(kept.decodedMs ?? 0, decodedMs)
           // If a reload has replaced the model, the file continues with the new one, so that the old one can be unloaded.
           const current = handle.current()
@@ -128,7 +128,7 @@ export const chargeCancelled = (
     const ledger = yield* UsageLedger
     const principal = yield* (yield* Accounts).principalOf(job.keyId)
     const { entry } = yield* findModel(job.model, "transcription")
-    const usage = audioUsage("transcription", samples, LISTEN_RATE_HZ)
+    const usage = audioUsage("transcription", samples, listenRateHz)
     const microDollars = costOf(entry.price, usage)
     const reservation = yield* ledger.reserve(principal, microDollars)
     yield* ledger.settle(reservation, { model: entry.id, usage, microDollars, receiptId: job.id })

@@ -2,7 +2,7 @@
 // if that is unknown. Exists only if traces are exported. Never contains a transcript.
 import { Effect } from "effect"
 import { Decoder } from "#audio/Decoder.ts"
-import { LISTEN_RATE_HZ, samplesToMs } from "#domain/audio/Audio.ts"
+import { listenRateHz, samplesToMs } from "#domain/audio/Audio.ts"
 import type { Transcript } from "#domain/audio/Transcript.ts"
 import type { NodeMeters } from "#http/NodeMeters.ts"
 import { CurrentRequest, nowMs, type RequestContext } from "#http/RequestContext.ts"
@@ -10,7 +10,7 @@ import { TracedWork } from "#http/TracedWork.ts"
 import type { Job, NewJob } from "#store/ledger/JobRows.ts"
 import type { Kept } from "./JobSlice.ts"
 
-const transcribedMs = ({ progress }: Kept): number => samplesToMs(progress?.samples ?? 0, LISTEN_RATE_HZ)
+const transcribedMs = ({ progress }: Kept): number => samplesToMs(progress?.samples ?? 0, listenRateHz)
 
 /** Adds the span of the submitting request to the job as parent of its slices, also of those after a crash. */
 export const inTraceOf = (request: RequestContext, job: NewJob, { tracer }: NodeMeters): NewJob =>

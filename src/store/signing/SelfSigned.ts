@@ -21,11 +21,11 @@ export const selfSignedFiles = (dataDir: string): PairFiles => ({
 })
 
 const dayMs = 24 * 60 * 60 * 1000
-const VALID_DAYS = 365
+const validDays = 365
 /** A certificate with fewer days left is replaced. */
-const RENEW_DAYS = 30
+const renewDays = 30
 /** Machines with more addresses run containers; the first addresses are the machine's own. */
-const MAX_ADDRESSES = 50
+const maxAddresses = 50
 
 /** Names and addresses under which clients may reach this machine: names first, then numeric addresses. */
 export const ownNames = (): ReadonlyArray<string> => {
@@ -39,7 +39,7 @@ export const ownNames = (): ReadonlyArray<string> => {
     .filter(({ address, internal }) => !internal && !address.startsWith("fe80:"))
     .map(({ address }) => address)
   return [
-    ...new Set(["localhost", ...names, ...local, "127.0.0.1", "::1", ...addresses.slice(0, MAX_ADDRESSES)]),
+    ...new Set(["localhost", ...names, ...local, "127.0.0.1", "::1", ...addresses.slice(0, maxAddresses)]),
   ]
 }
 
@@ -73,7 +73,7 @@ const write = (path: string, text: string): void => {
 }
 
 const stillGood = ({ covers, notAfter }: Certificate, nowMs: number): boolean =>
-  notAfter.getTime() - nowMs > RENEW_DAYS * dayMs && ownNames().every(covers)
+  notAfter.getTime() - nowMs > renewDays * dayMs && ownNames().every(covers)
 
 /**
  * The certificate and key in the data directory. Makes new ones if there are none, if they are damaged or end within 30
@@ -96,7 +96,7 @@ export const selfSigned = (dataDir: string): Effect.Effect<LoadedPair, BadCertif
       const nowMs = yield* Clock.currentTimeMillis
       const known = yield* Effect.option(readPair(files))
       if (known._tag === "Some" && stillGood(known.value.certificate, nowMs)) return known.value
-      const made = yield* Effect.mapError(make({ names: ownNames(), nowMs, days: VALID_DAYS }), bad)
+      const made = yield* Effect.mapError(make({ names: ownNames(), nowMs, days: validDays }), bad)
       yield* attempt(() => {
         write(files.key, made.key)
         write(files.cert, made.cert)

@@ -33,7 +33,7 @@ export interface LoadedPair {
 }
 
 /** Far above real files: a certificate with a long chain has 10 KB. */
-const MAX_BYTES = 1_000_000
+const maxBytes = 1_000_000
 
 const words: Readonly<Record<string, string>> = {
   ENOENT: "no such file",
@@ -54,7 +54,7 @@ const readPem = Effect.fnUntraced(function* (variable: string, path: string) {
     Effect.tryPromise({ try: run, catch: (cause) => bad(unreadable(cause)) })
   const found = yield* attempt(() => stat(path))
   if (!found.isFile()) return yield* bad(found.isDirectory() ? "is a directory" : "is not a file")
-  if (found.size > MAX_BYTES) return yield* bad(`is larger than ${MAX_BYTES} bytes, so it is no PEM file`)
+  if (found.size > maxBytes) return yield* bad(`is larger than ${maxBytes} bytes, so it is no PEM file`)
   return yield* attempt(() => readFile(path, "latin1"))
 })
 

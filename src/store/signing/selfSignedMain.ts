@@ -27,7 +27,7 @@ export interface SelfSignedPem {
 }
 
 /** The certificate's start lies an hour back, for clients whose clocks are behind. */
-const CLOCK_SKEW_MS = 60 * 60 * 1000
+const clockSkewMs = 60 * 60 * 1000
 
 const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" }
 
@@ -39,7 +39,7 @@ const makeSelfSigned = async ({ days, names, nowMs }: SelfSignedRequest): Promis
       .toString("hex")
       .replace(/^/, "01"),
     name: [{ O: ["edgewise"] }, { CN: [hostname().slice(0, 64) || "localhost"] }],
-    notBefore: new Date(nowMs - CLOCK_SKEW_MS),
+    notBefore: new Date(nowMs - clockSkewMs),
     notAfter: new Date(nowMs + days * 24 * 60 * 60 * 1000),
     keys,
     signingAlgorithm: algorithm,

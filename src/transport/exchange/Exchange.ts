@@ -18,7 +18,7 @@ export interface Ending {
  * uWS closes a connection that sends its body slower than 16 KB/s, or that took no write, after 10 s in steps of 4 s
  * (measured: 10 to 12 s). Calling `renewTimer` at this interval prevents that.
  */
-export const RENEW_AFTER_MS = 3_000
+export const renewAfterMs = 3_000
 
 export class Exchange {
   // The first four fields, which every write reads, are adjacent in memory.

@@ -2,8 +2,8 @@
 // reader needs no copy of the body and is disconnected when it stalls. For bodies over PLAIN_BODY_BYTES.
 import { Effect } from "effect"
 import { nowMs, type Watched } from "../Deadlines.ts"
-import { type FairSender, PIECE_BYTES } from "../FairSendQueue.ts"
-import { type Ending, type Exchange, RENEW_AFTER_MS } from "./Exchange.ts"
+import { type FairSender, pieceBytes } from "../FairSendQueue.ts"
+import { type Ending, type Exchange, renewAfterMs } from "./Exchange.ts"
 
 export class FixedLengthReply implements Watched, Ending, FairSender {
   readonly #exchange: Exchange
@@ -44,7 +44,7 @@ export class FixedLengthReply implements Watched, Ending, FairSender {
     if (now - this.#movedMs >= this.#exchange.listener.settings.stallTimeoutMs) {
       this.#exchange.listener.counters.slowReadersCut++
       this.#exchange.cut()
-    } else if (now - this.#renewedMs >= RENEW_AFTER_MS) {
+    } else if (now - this.#renewedMs >= renewAfterMs) {
       this.#renewedMs = now
       this.#exchange.renewTimer()
     }
@@ -60,7 +60,7 @@ export class FixedLengthReply implements Watched, Ending, FairSender {
     const { listener, res } = this.#exchange
     while (!this.#exchange.done && listener.sendQueue.maySend(this)) {
       const before = res.getWriteOffset()
-      const [taken, complete] = res.tryEnd(this.#rest.subarray(0, PIECE_BYTES), this.#totalBytes)
+      const [taken, complete] = res.tryEnd(this.#rest.subarray(0, pieceBytes), this.#totalBytes)
       if (complete) return this.#exchange.finish()
       const takenBytes = res.getWriteOffset() - before
       if (takenBytes > 0) this.#movedMs = nowMs()

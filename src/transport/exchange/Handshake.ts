@@ -57,11 +57,11 @@ const gone = new Socket.SocketOpenError({
   cause: new Error("the connection is closed or already upgraded"),
 })
 
-const PROTOCOL = "sec-websocket-protocol"
+const protocolHeader = "sec-websocket-protocol"
 
 const handshake = (exchange: Exchange, live: LiveSocket, headers: Headers.Headers): void => {
   const sent = exchange.headers
-  const protocol = headers[PROTOCOL] ?? sent[PROTOCOL]?.split(",")[0]?.trim() ?? ""
+  const protocol = headers[protocolHeader] ?? sent[protocolHeader]?.split(",")[0]?.trim() ?? ""
   const { inCallback, res } = exchange
   exchange.upgraded = true
   exchange.status = 101
@@ -70,7 +70,7 @@ const handshake = (exchange: Exchange, live: LiveSocket, headers: Headers.Header
     res.writeStatus(101)
     writeListenerHeaders(exchange, {})
     writeRequestHeaders(exchange, 101)
-    for (const name in headers) if (name !== PROTOCOL) res.writeHeader(name, headers[name] as string)
+    for (const name in headers) if (name !== protocolHeader) res.writeHeader(name, headers[name] as string)
   })
   res.upgrade(live, { protocol, headers: sent, inCallback })
 }

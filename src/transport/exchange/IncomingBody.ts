@@ -9,7 +9,7 @@ import { judgeBody } from "../BodyTimeouts.ts"
 import { nowMs, type Watched } from "../Deadlines.ts"
 import { BodyBuffer } from "./BodyBuffer.ts"
 import { endLinger, refuse, refuseAtOnce } from "./EarlyResponse.ts"
-import { type Exchange, RENEW_AFTER_MS } from "./Exchange.ts"
+import { type Exchange, renewAfterMs } from "./Exchange.ts"
 import type { BodyFailure, RequestBody } from "./RequestBody.ts"
 
 /**
@@ -166,7 +166,7 @@ export class IncomingBody implements RequestBody, Watched {
   }
 
   #renew(now: number): void {
-    if (now - this.#renewedMs < RENEW_AFTER_MS) return
+    if (now - this.#renewedMs < renewAfterMs) return
     this.#renewedMs = now
     this.#exchange.renewTimer()
   }

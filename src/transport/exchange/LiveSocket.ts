@@ -43,7 +43,7 @@ const smallMessages = { burst: 2_048, perSecond: 200 }
 const tickMessages = 16_384
 
 /** A library drops frames while this many times `outboundBytes` are unsent. A writer that waits stays below. */
-export const DROPPED_FACTOR = 2
+export const droppedFactor = 2
 
 export class LiveSocket implements SocketEvents, Watched {
   listedAt = -1
@@ -134,7 +134,7 @@ export class LiveSocket implements SocketEvents, Watched {
 
   /** True while frames are dropped: so much is unsent only where a writer does not wait for the reader. */
   #losesFrames(ws: SocketChannel): boolean {
-    return ws.getBufferedAmount() > this.#listener.settings.outboundBytes * DROPPED_FACTOR
+    return ws.getBufferedAmount() > this.#listener.settings.outboundBytes * droppedFactor
   }
 
   // ---------------------------------------------------------------- for the library
@@ -201,7 +201,7 @@ export class LiveSocket implements SocketEvents, Watched {
     this.#wakeWriters()
     this.#puller?.()
     if (!this.#endKnown)
-      setTimeout(() => this.#endKnown || this.#exchange.interrupt(), UNREPORTED_END_MS).unref()
+      setTimeout(() => this.#endKnown || this.#exchange.interrupt(), unreportedEndMs).unref()
   }
 
   /** While a writer waits: disconnects the reader if it takes nothing for too long. */
@@ -306,7 +306,7 @@ const framed = (data: Uint8Array, isBinary: boolean, owned: boolean): Frame => {
 }
 
 /** Protocol 1.9: a generation's slot is free within 100 ms after its client has left. This is half of it. */
-const UNREPORTED_END_MS = 50
+const unreportedEndMs = 50
 
 function waitOn(waiters: Set<() => void>): Effect.Effect<void> {
   return Effect.callback((resume) => {

@@ -3,7 +3,7 @@
 import { Effect } from "effect"
 import type { Sink } from "#http/SinkBody.ts"
 import { nowMs, type Watched } from "../Deadlines.ts"
-import { type Ending, type Exchange, RENEW_AFTER_MS } from "./Exchange.ts"
+import { type Ending, type Exchange, renewAfterMs } from "./Exchange.ts"
 
 export type Chunk = string | Uint8Array
 
@@ -11,9 +11,9 @@ export type Chunk = string | Uint8Array
  * Largest piece handed to uWS at once: the size of its cork buffer. What the kernel refuses of a piece stays in uWS's
  * memory, whose size cannot be read, and waits for our next call.
  */
-const PIECE_BYTES = 16 * 1024
+const pieceBytes = 16 * 1024
 /** UTF-16 units that take at most one piece as UTF-8. */
-const PIECE_UNITS = Math.floor(PIECE_BYTES / 3)
+const pieceUnits = Math.floor(pieceBytes / 3)
 
 const nothing = (): void => {}
 
@@ -59,7 +59,7 @@ export class ReplySink implements Sink, Watched, Ending {
   write(chunk: Chunk): boolean {
     if (this.#exchange.done || chunk.length === 0) return true
     if (this.#blocked) this.#hold(chunk)
-    else if (chunk.length <= PIECE_UNITS || (typeof chunk !== "string" && chunk.length <= PIECE_BYTES)) {
+    else if (chunk.length <= pieceUnits || (typeof chunk !== "string" && chunk.length <= pieceBytes)) {
       this.#push(chunk)
     } else this.#pushPieces(piecesOf(chunk))
     return !this.#blocked
@@ -87,7 +87,7 @@ export class ReplySink implements Sink, Watched, Ending {
     const { stallTimeoutMs } = this.#exchange.listener.settings
     if (this.#blocked && this.#stuckSinceMs !== undefined && now - this.#stuckSinceMs >= stallTimeoutMs) {
       this.#cut()
-    } else if (now - this.#renewedMs >= RENEW_AFTER_MS) {
+    } else if (now - this.#renewedMs >= renewAfterMs) {
       this.#renewedMs = now
       this.#exchange.renewTimer()
       // The socket becomes writable only when a third of the kernel's send buffer is free. At the 48 KB/s of a player
@@ -213,6 +213,6 @@ const sizeOf = (chunk: Chunk): number =>
 const piecesOf = (chunk: Chunk): Array<Uint8Array> => {
   const bytes = typeof chunk === "string" ? Buffer.from(chunk) : chunk
   const pieces: Array<Uint8Array> = []
-  for (let at = 0; at < bytes.byteLength; at += PIECE_BYTES) pieces.push(bytes.subarray(at, at + PIECE_BYTES))
+  for (let at = 0; at < bytes.byteLength; at += pieceBytes) pieces.push(bytes.subarray(at, at + pieceBytes))
   return pieces
 }

@@ -16,14 +16,14 @@ type Response = HttpServerResponse.HttpServerResponse
 type Request = HttpServerRequest.HttpServerRequest
 
 /** Bodies up to this size are handed to uWS whole: what the kernel does not accept at once is copied, once. */
-const PLAIN_BODY_BYTES = 64 * 1024
+const plainBodyBytes = 64 * 1024
 
 /**
  * How long a failed stream stays open. `fetch` discards unread data when a connection closes, and the last event of a
  * stream says why it failed: readers three or four events behind never received it (0 of 8). Short, because a client
  * must see the end within 250 ms of an engine's death.
  */
-const FAILURE_READ_MS = 25
+const failureReadMs = 25
 
 /** The response of a request that became a WebSocket, as middleware sees it. */
 const switchingProtocols = HttpServerResponse.empty({ status: 101 })
@@ -58,7 +58,7 @@ export const handleResponse = (request: Request, response: Response): Effect.Eff
       return sendBytes(
         exchange,
         response,
-        body.contentLength > PLAIN_BODY_BYTES ? body.body : (body.text ?? body.body),
+        body.contentLength > plainBodyBytes ? body.body : (body.text ?? body.body),
       )
     case "Stream":
       return sendSink(exchange, response, (sink) =>
@@ -83,7 +83,7 @@ const sendBytes = (
   response: Response,
   body: string | Uint8Array,
 ): Effect.Effect<unknown, unknown> => {
-  if (body.length <= PLAIN_BODY_BYTES) {
+  if (body.length <= plainBodyBytes) {
     end(exchange, response, body)
     return Effect.void
   }
@@ -119,7 +119,7 @@ const sendSink = (
         }
         // No delay if the client has left or the handler was interrupted.
         const delay =
-          exchange.done || Cause.hasInterruptsOnly(cause) ? Effect.void : Effect.sleep(FAILURE_READ_MS)
+          exchange.done || Cause.hasInterruptsOnly(cause) ? Effect.void : Effect.sleep(failureReadMs)
         return Effect.andThen(
           delay,
           Effect.suspend(() => {
@@ -165,7 +165,7 @@ const unsupported = (exchange: Exchange, tag: string): Effect.Effect<never> => {
 // ---------------------------------------------------------------- head
 
 /** uWS or `writeHead` writes these. */
-const OWN_HEADERS = new Set(["content-length", "transfer-encoding", "connection"])
+const ownHeaders = new Set(["content-length", "transfer-encoding", "connection"])
 
 /** Writes status and headers. True if the connection must close after the response. */
 const writeHead = (exchange: Exchange, response: Response, sayClose: boolean): boolean => {
@@ -174,7 +174,7 @@ const writeHead = (exchange: Exchange, response: Response, sayClose: boolean): b
   exchange.headSent = true
   res.writeStatus(response.status)
   for (const name in headers) {
-    if (!OWN_HEADERS.has(name)) res.writeHeader(name, headers[name] as string)
+    if (!ownHeaders.has(name)) res.writeHeader(name, headers[name] as string)
   }
   writeListenerHeaders(exchange, headers)
   writeRequestHeaders(exchange, response.status)
@@ -190,7 +190,7 @@ const writeHead = (exchange: Exchange, response: Response, sayClose: boolean): b
 function* replyHeaders(exchange: Exchange, response: Response): Generator<readonly [string, string]> {
   const own = new Set(exchange.listener.responseHeaders.list.map(([name]) => name))
   for (const [name, value] of Object.entries(response.headers)) {
-    if (!OWN_HEADERS.has(name) && !own.has(name)) yield [name, value]
+    if (!ownHeaders.has(name) && !own.has(name)) yield [name, value]
   }
   if (response.body._tag === "Empty") yield ["content-type", jsonContentType]
 }

@@ -12,9 +12,9 @@ const maxFragments = 16_384
 /** The longest head of a frame: two bytes, eight of the length, four of the mask. */
 const maxHeadBytes = 14
 
-const FIN = 0x80
-const RESERVED = 0x70
-const MASKED = 0x80
+const fin = 0x80
+const reserved = 0x70
+const masked = 0x80
 const opcodes = { continuation: 0, text: 1, binary: 2 } as const
 
 export interface LargeMessageTerms {
@@ -194,7 +194,7 @@ export class LargeMessages {
     if (this.#headBytes < 2) return 2
     const second = this.#head[1]!
     const short = second & 0x7f
-    return 2 + (short === 126 ? 2 : short === 127 ? 8 : 0) + ((second & MASKED) === 0 ? 0 : 4)
+    return 2 + (short === 126 ? 2 : short === 127 ? 8 : 0) + ((second & masked) === 0 ? 0 : 4)
   }
 
   #begin(): void {
@@ -206,10 +206,10 @@ export class LargeMessages {
     const opcode = first & 0x0f
     const isFirst = opcode === opcodes.text || opcode === opcodes.binary
     const isRest = opcode === opcodes.continuation && this.#incoming !== undefined
-    this.#isLast = (first & FIN) !== 0
+    this.#isLast = (first & fin) !== 0
     this.#left = size
     // What is wrong with a frame `ws` says, and ends the socket.
-    const isSound = (first & RESERVED) === 0 && (second & MASKED) !== 0
+    const isSound = (first & reserved) === 0 && (second & masked) !== 0
     this.#isTaken = isSound && (isRest || (isFirst && (size >= largeFrom || !this.#isLast)))
     if (isFirst && this.#incoming !== undefined) return this.#refuse(1002)
     if (!this.#isTaken) return

@@ -6,7 +6,7 @@ import { TextFrame } from "#http/SocketFrames.ts"
 import { nowMs, type Watched } from "../Deadlines.ts"
 import type { SocketChannel, SocketEvents } from "../exchange/Channel.ts"
 import type { ListenerState } from "../exchange/ListenerState.ts"
-import { DROPPED_FACTOR } from "../exchange/LiveSocket.ts"
+import { droppedFactor } from "../exchange/LiveSocket.ts"
 import { LargeMessages } from "./LargeMessages.ts"
 
 export class NodeSockets {
@@ -113,7 +113,7 @@ class NodeSocket implements SocketChannel, Watched {
 
   send(message: string | Uint8Array): boolean {
     // A writer that waits stays below half of this.
-    if (this.#ws.bufferedAmount > this.#listener.settings.outboundBytes * DROPPED_FACTOR) return false
+    if (this.#ws.bufferedAmount > this.#listener.settings.outboundBytes * droppedFactor) return false
     this.#ws.send(message, { binary: typeof message !== "string" && !(message instanceof TextFrame) })
     return true
   }

@@ -21,17 +21,17 @@ export interface SecureApp extends Uws.TemplatedApp {
  * Size at which uWS itself refuses a request head, with 431 and a page of its own. Twice our limit, so that a slightly
  * larger head gets our JSON response. A connection holds at most this much, for the 10 to 12 s that uWS grants a head.
  */
-const UWS_HEAD_BYTES = 64 * 1024
+const uwsHeadBytes = 64 * 1024
 
 /** uSockets' LIBUS_LISTEN_EXCLUSIVE_PORT. Without it, a second process would silently share the port. */
-export const EXCLUSIVE_PORT = 1
+export const exclusivePort = 1
 
 let library: Promise<Library> | undefined
 
 const load = async (): Promise<Library> => {
   const problem = await uwsProblem()
   if (problem !== undefined) throw new Error(problem)
-  process.env.UWS_HTTP_MAX_HEADERS_SIZE = String(UWS_HEAD_BYTES)
+  process.env.UWS_HTTP_MAX_HEADERS_SIZE = String(uwsHeadBytes)
   return import("uWebSockets.js")
 }
 

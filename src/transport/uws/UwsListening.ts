@@ -19,7 +19,7 @@ import {
 import { listenProblem } from "../ListenProblem.ts"
 import { type SpareCork, spareCork } from "./SpareResponse.ts"
 import {
-  EXCLUSIVE_PORT,
+  exclusivePort,
   type Library,
   type ListenSocket,
   loadUws,
@@ -104,7 +104,7 @@ interface Generation {
  * How long a replaced app without connections is kept. A connection accepted just before the replacement reaches it in
  * the next tick of the event loop.
  */
-const SETTLE_MS = 1_000
+const settleMs = 1_000
 
 /**
  * The apps of one TLS listener. A replaced app is closed when its last connection has ended; uWS itself frees it only
@@ -177,7 +177,7 @@ class Generations {
       this.#release(generation)
     }
     // One tick after the timer: by then a connection that waited while the event loop was blocked has been passed on.
-    setTimeout(() => setImmediate(done), SETTLE_MS).unref()
+    setTimeout(() => setImmediate(done), settleMs).unref()
   }
 
   #release(generation: Generation): void {
@@ -210,7 +210,7 @@ const open = (
 ): Effect.Effect<Pick<Listening, "port" | "stop">, ServeError> =>
   Effect.callback((resume) => {
     const call = app.listen.bind(app) as unknown as Listen
-    call(host, port, EXCLUSIVE_PORT, (socket) => {
+    call(host, port, exclusivePort, (socket) => {
       if (socket === false) {
         const failed = Effect.flatMap(
           Effect.promise(() => listenProblem(host, port)),

@@ -163,13 +163,13 @@ export class UwsReply implements ReplyChannel {
   }
 }
 
-const MAPPED_IPV4 = "0000:0000:0000:0000:0000:ffff:"
+const mappedIpv4 = "0000:0000:0000:0000:0000:ffff:"
 
 /** uWS writes an IPv4 address on an IPv6 listener as an expanded mapped address; the program uses `1.2.3.4`. */
 const plainAddress = (written: ArrayBuffer): string => {
   const address = text.decode(written)
-  if (!address.startsWith(MAPPED_IPV4)) return address
-  const hex = address.slice(MAPPED_IPV4.length).replace(":", "")
+  if (!address.startsWith(mappedIpv4)) return address
+  const hex = address.slice(mappedIpv4.length).replace(":", "")
   return [0, 2, 4, 6].map((at) => Number.parseInt(hex.slice(at, at + 2), 16)).join(".")
 }
 

@@ -2,7 +2,7 @@
 import { TextFrame } from "#http/SocketFrames.ts"
 import type { SocketChannel, SocketEvents } from "../exchange/Channel.ts"
 import type { ListenerState } from "../exchange/ListenerState.ts"
-import { DROPPED_FACTOR } from "../exchange/LiveSocket.ts"
+import { droppedFactor } from "../exchange/LiveSocket.ts"
 import type { HttpRequest, HttpResponse, TemplatedApp, UpgradeContext, WebSocket } from "./Uws.ts"
 
 /** In an object of its own, because uWS copies the properties of what it is given. */
@@ -11,7 +11,7 @@ export interface UserData {
 }
 
 /** Result of uWS's `send`: 0 buffered, 1 sent, 2 dropped. */
-const DROPPED = 2
+const dropped = 2
 
 const text = new TextDecoder()
 
@@ -29,7 +29,7 @@ class UwsSocket implements SocketChannel {
   }
 
   send(message: string | Uint8Array): boolean {
-    return this.#ws.send(message, typeof message !== "string" && !(message instanceof TextFrame)) !== DROPPED
+    return this.#ws.send(message, typeof message !== "string" && !(message instanceof TextFrame)) !== dropped
   }
 
   end(code: number, reason: string): void {
@@ -67,7 +67,7 @@ export const webSocketEvents = (
     maxPayloadLength: settings.discardedFrameBytes,
     // The buffered bytes are checked before a message is added, and writers wait at `outboundBytes`, so uWS drops only
     // messages of a writer that does not wait.
-    maxBackpressure: settings.outboundBytes * DROPPED_FACTOR,
+    maxBackpressure: settings.outboundBytes * droppedFactor,
     idleTimeout: settings.webSocketIdleSeconds,
     sendPingsAutomatically: true,
     upgrade: onUpgrade,

@@ -8,7 +8,7 @@ import { CodecPool, type CodecPoolOptions, makeCodecPool } from "#audio/codecs/C
 import type { FromCodec } from "#audio/codecs/CodecWire.ts"
 import type { Encoder } from "#audio/codecs/Encoder.ts"
 import { oggOpusHeaders } from "#audio/codecs/OggOpus.ts"
-import { OVERRUN_SAMPLES, WINDOW_SAMPLES } from "#audio/codecs/ThreadEncoder.ts"
+import { overrunSamples, windowSamples } from "#audio/codecs/ThreadEncoder.ts"
 import type { AudioFormat } from "#domain/audio/Audio.ts"
 import { chirp } from "../../support/audio/AudioFiles.ts"
 import { mp3Frames } from "../../support/audio/Mp3Frames.ts"
@@ -155,7 +155,7 @@ describe("CodecPool", () => {
           yield* Effect.scoped(
             Effect.gen(function* () {
               const encoder = yield* pool.open({ format: "opus", onBytes: () => {} })
-              encoder.push(new Int16Array(WINDOW_SAMPLES))
+              encoder.push(new Int16Array(windowSamples))
               while (ofFirst() === 0) yield* Effect.sleep(1)
             }),
           )
@@ -245,11 +245,11 @@ describe("CodecPool", () => {
       Effect.scoped(
         Effect.gen(function* () {
           const encoder = yield* pool.open({ format: "mp3", onBytes: () => {} })
-          expect(encoder.push(new Int16Array(WINDOW_SAMPLES))).toBe(true)
+          expect(encoder.push(new Int16Array(windowSamples))).toBe(true)
           expect(encoder.push(new Int16Array(1))).toBe(false)
           yield* encoder.ready
           expect(encoder.push(new Int16Array(0))).toBe(true)
-          expect((yield* encoder.finish).samples).toBe(WINDOW_SAMPLES + 1)
+          expect((yield* encoder.finish).samples).toBe(windowSamples + 1)
         }),
       ),
     ),
@@ -261,7 +261,7 @@ describe("CodecPool", () => {
         Effect.scoped(
           Effect.gen(function* () {
             const rude = yield* pool.open({ format: "mp3", onBytes: () => {} })
-            const half = new Int16Array(OVERRUN_SAMPLES / 2 + 1)
+            const half = new Int16Array(overrunSamples / 2 + 1)
             rude.push(half)
             expect(rude.push(half)).toBe(false)
             expect(yield* reason(rude.ready)).toBe("Overrun")
@@ -326,7 +326,7 @@ describe("CodecPool", () => {
               longBytes += bytes.length
             },
           })
-          long.push(chirp(WINDOW_SAMPLES * 2, 24_000))
+          long.push(chirp(windowSamples * 2, 24_000))
           yield* encodeWith(pool, "opus", chirp(4800, 24_000), [4800])
           const before = longBytes
           yield* long.finish

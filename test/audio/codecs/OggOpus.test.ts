@@ -1,7 +1,7 @@
 // The Ogg Opus writer, for any speech in pieces of any sizes: the same bytes, strict pages, exact length.
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { makeOggOpusEncoder, OGG_SERIAL, oggOpusHeaders, PRE_SKIP } from "#audio/codecs/OggOpus.ts"
+import { makeOggOpusEncoder, oggOpusHeaders, oggSerial, preSkip } from "#audio/codecs/OggOpus.ts"
 import { oggCrc, oggPage } from "#audio/codecs/OggPage.ts"
 import { chirp } from "../../support/audio/AudioFiles.ts"
 import { decodeOggOpus, parseOgg, parseOggOpus } from "../../support/audio/OggPages.ts"
@@ -90,7 +90,7 @@ describe("Ogg Opus", () => {
   it("is in time with its input: the pre-skip is the encoder's look-ahead", () => {
     const samples = chirp(24_000, 24_000)
     const stream = encode(samples, [24_000])
-    expect(parseOggOpus(stream)).toMatchObject({ preSkip: PRE_SKIP, inputRateHz: 24_000 })
+    expect(parseOggOpus(stream)).toMatchObject({ preSkip: preSkip, inputRateHz: 24_000 })
     const decoded = decodeOggOpus(stream)
     const match = (lag: number) => {
       let sum = 0
@@ -109,7 +109,7 @@ describe("Ogg Opus", () => {
     const samples = chirp(5000, 24_000)
     const [a, b] = [encode(samples, [100]), encode(samples, [100])]
     expect(a).toEqual(b)
-    expect(new DataView(a.buffer).getUint32(14, true)).toBe(OGG_SERIAL)
+    expect(new DataView(a.buffer).getUint32(14, true)).toBe(oggSerial)
   })
 
   it("frames packets of any size that fits, as a strict reader finds them again", () => {

@@ -6,7 +6,7 @@ import { join } from "node:path"
 import fc from "fast-check"
 import { afterAll, expect, it } from "vitest"
 import { declaredSamples } from "#audio/decoder/Mp4Tables.ts"
-import { AV_TARGETS, chirp, writeWithAv } from "../../support/audio/AudioFiles.ts"
+import { avTargets, chirp, writeWithAv } from "../../support/audio/AudioFiles.ts"
 import { mutated, randomsFrom } from "../../support/audio/HostileFiles.ts"
 import { boastingFragments, boastingTables, longSilence } from "../../support/audio/HostileMp4.ts"
 import { growthOfTime } from "../../support/process/GrowthOfTime.ts"
@@ -19,7 +19,7 @@ const samplesOf = (bytes: Uint8Array): number =>
 
 const encoded = (): Buffer => {
   const path = join(folder, "clip")
-  writeWithAv(path, chirp(10 * 48_000, 48_000), 48_000, AV_TARGETS.m4a)
+  writeWithAv(path, chirp(10 * 48_000, 48_000), 48_000, avTargets.m4a)
   return readFileSync(path)
 }
 

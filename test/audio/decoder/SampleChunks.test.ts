@@ -1,7 +1,7 @@
 // However FFmpeg cuts its output, also within a sample, the chunks are the same.
 import fc from "fast-check"
 import { expect, it } from "vitest"
-import { CHUNK_SAMPLES } from "#audio/decoder/DecoderWire.ts"
+import { chunkSamples } from "#audio/decoder/DecoderWire.ts"
 import { Rejected } from "#audio/decoder/Rejected.ts"
 import { SampleChunks } from "#audio/decoder/SampleChunks.ts"
 
@@ -21,7 +21,7 @@ const collect = async (pieces: ReadonlyArray<Uint8Array>, within = limits) => {
 it("makes whole chunks and a rest of pieces of any size", () =>
   fc.assert(
     fc.asyncProperty(
-      fc.integer({ min: 0, max: 3 * CHUNK_SAMPLES }),
+      fc.integer({ min: 0, max: 3 * chunkSamples }),
       fc.array(fc.integer({ min: 1, max: 100_000 }), { maxLength: 30 }),
       async (count, sizes) => {
         const floats = Float32Array.from({ length: count }, (_, i) => Math.sin(i))
@@ -34,7 +34,7 @@ it("makes whole chunks and a rest of pieces of any size", () =>
         }
         const { emitted, samples } = await collect(pieces)
         expect(samples).toBe(count)
-        expect(emitted.slice(0, -1).every((chunk) => chunk.length === CHUNK_SAMPLES)).toBe(true)
+        expect(emitted.slice(0, -1).every((chunk) => chunk.length === chunkSamples)).toBe(true)
         expect(
           Buffer.concat(emitted.map((chunk) => Buffer.from(chunk.buffer))).equals(Buffer.from(bytes)),
         ).toBe(true)

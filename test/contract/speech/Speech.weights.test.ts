@@ -20,12 +20,13 @@ beforeAll(async () => {
 })
 afterAll(() => node.stop())
 
-const TEXT = "Please open the window. It is warm in here; the sun has been out all day, and no one has left."
+const sentence =
+  "Please open the window. It is warm in here; the sun has been out all day, and no one has left."
 
 /** Replies are the same each time (checked below), so each is requested once. */
 const said = new Map<string, Promise<RawResponse>>()
 const fresh = (more: object): Promise<RawResponse> =>
-  speakWhenAdmitted(node, { model: "tts-82m", voice: "af_bella", input: TEXT, ...more })
+  speakWhenAdmitted(node, { model: "tts-82m", voice: "af_bella", input: sentence, ...more })
 const say = (more: object): Promise<RawResponse> => {
   const key = JSON.stringify(more)
   const reply = said.get(key) ?? fresh(more)

@@ -34,12 +34,12 @@ const audioOf = (events: ReadonlyArray<SpeechEvent>): Buffer =>
 const wordsOf = (events: ReadonlyArray<SpeechEvent>) =>
   events.flatMap((event) => (event.type === "speech.audio.words" ? event.words : []))
 
-const TEXT =
+const sentence =
   "It costs $25 at the **corner** of the street, and it's well known. Dr. Smith said so; everyone in the end agreed with him!"
 
 describe("speech as events", () => {
   it("has the samples of the plain body, ends with its duration, and tells no words unasked", async () => {
-    const [plain, reply] = await Promise.all([say(TEXT, { stream: true }), say(TEXT, sse)])
+    const [plain, reply] = await Promise.all([say(sentence, { stream: true }), say(sentence, sse)])
     expect(headerOf(reply, "content-type")).toBe("text/event-stream; charset=utf-8")
     const events = eventsOf(reply.body)
     expect(audioOf(events).equals(plain.body)).toBe(true)
@@ -53,7 +53,7 @@ describe("speech as events", () => {
     ["tts-82m", "bm_lewis"],
     ["tts-3b-ml", "default"],
   ])("of %s and %s tells each word of the text once, in order, inside the audio", async (model, voice) => {
-    const text = `${TEXT} ${TEXT}`
+    const text = `${sentence} ${sentence}`
     const events = eventsOf((await say(text, { ...words, model, voice })).body)
     const told = wordsOf(events)
     expect(told.map(({ word }) => word)).toEqual(text.split(" "))
@@ -70,7 +70,7 @@ describe("speech as events", () => {
   })
 
   it("tells a word before its audio, but for the last one known", async () => {
-    const events = eventsOf((await say(TEXT, words)).body)
+    const events = eventsOf((await say(sentence, words)).body)
     let sent = 0
     let late = 0
     for (const event of events) {
@@ -85,8 +85,8 @@ describe("speech as events", () => {
 
   it("is also Opus, with the same words", async () => {
     const [pcm, opus] = await Promise.all([
-      say(TEXT, words),
-      say(TEXT, { ...words, response_format: "opus" }),
+      say(sentence, words),
+      say(sentence, { ...words, response_format: "opus" }),
     ])
     const events = eventsOf(opus.body)
     expect(audioOf(events).subarray(0, 4).toString()).toBe("OggS")
@@ -97,9 +97,9 @@ describe("speech as events", () => {
     "has the bytes of the plain body and the times of words in %s",
     async (response_format) => {
       const [plain, pcm, reply] = await Promise.all([
-        say(TEXT, { response_format }),
-        say(TEXT, words),
-        say(TEXT, { ...words, response_format }),
+        say(sentence, { response_format }),
+        say(sentence, words),
+        say(sentence, { ...words, response_format }),
       ])
       const events = eventsOf(reply.body)
       expect(audioOf(events).equals(plain.body)).toBe(true)

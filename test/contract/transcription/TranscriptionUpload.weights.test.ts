@@ -4,7 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { maxFileBytes } from "#services/TranscriptionUpload.ts"
-import { AV_TARGETS, writeWithAv } from "../../support/audio/AudioFiles.ts"
+import { avTargets, writeWithAv } from "../../support/audio/AudioFiles.ts"
 import { clipBytes, clipSamples, clips } from "../../support/audio/SpeechClips.ts"
 import { filePart, multipart, partHead } from "../../support/clients/MultipartBody.ts"
 import { chunkedBytes, headerOf, jsonOf, RawConnection, requestBytes } from "../../support/clients/RawHttp.ts"
@@ -54,7 +54,7 @@ describe("containers", () => {
       texts[name] = ((await response.json()) as { text: string }).text
     }
     await hear("wav", clipBytes(clip))
-    for (const [name, av] of Object.entries(AV_TARGETS)) {
+    for (const [name, av] of Object.entries(avTargets)) {
       const file = join(folder, name)
       writeWithAv(file, samples, 48_000, av)
       await hear(name, readFileSync(file))

@@ -4,7 +4,7 @@ import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { isPublicAddress } from "#domain/access/PublicAddress.ts"
 
-const REFUSED = `
+const refused = `
 0.0.0.0 0.1.2.3 0.255.255.255 10.0.0.0 10.0.0.1 10.255.255.255 100.64.0.0 100.64.0.1 100.127.255.255
 127.0.0.0 127.0.0.1 127.1.2.3 127.255.255.255 169.254.0.0 169.254.169.254 169.254.255.255 172.16.0.0 172.16.0.1
 172.31.255.255 192.0.0.0 192.0.0.8 192.0.0.170 192.0.0.255 192.0.2.0 192.0.2.255 192.88.99.0 192.88.99.1
@@ -19,7 +19,7 @@ const REFUSED = `
 fe00::1 fe80:: fe80::1 febf::1 fec0::1 ff00:: ff01::1 ff02::1 ff02::fb ff0e::1 ffff::1 1fff::1
 fe80::1%eth0 2606:4700::1%1
 `
-const PUBLIC = `
+const publicAddresses = `
 1.0.0.0 1.1.1.1 8.8.8.8 9.255.255.255 11.0.0.0 100.63.255.255 100.128.0.0 126.255.255.255 128.0.0.0
 169.253.255.255 169.255.0.0 172.15.255.255 172.32.0.0 191.255.255.255 192.0.1.0 192.0.3.0 192.88.98.255
 192.88.100.0 192.167.255.255 192.169.0.0 198.17.255.255 198.20.0.0 198.51.99.255 198.51.101.0 203.0.112.255
@@ -28,7 +28,7 @@ const PUBLIC = `
 2A00:1450:4001:0:0:0:0:1 3ffe::1 3fff:1000::1 2606:4700:0:0:0:0:8.8.8.8
 `
 /** Ways to write an address that resolvers do not use and that obscure which address is meant. */
-const ODD = [
+const odd = [
   "",
   " ",
   "127.1",
@@ -74,19 +74,19 @@ const words = (table: string) => table.split(/\s+/).filter((word) => word !== ""
 
 describe("isPublicAddress", () => {
   it("refuses every inner address of the table", () => {
-    for (const address of words(REFUSED)) expect(isPublicAddress(address), address).toBe(false)
+    for (const address of words(refused)) expect(isPublicAddress(address), address).toBe(false)
   })
 
   it("accepts every public address of the table", () => {
-    for (const address of words(PUBLIC)) expect(isPublicAddress(address), address).toBe(true)
+    for (const address of words(publicAddresses)) expect(isPublicAddress(address), address).toBe(true)
   })
 
   it("refuses what is not plainly an address", () => {
-    for (const text of ODD) expect(isPublicAddress(text), text).toBe(false)
+    for (const text of odd) expect(isPublicAddress(text), text).toBe(false)
   })
 
   it("has real addresses in its tables", () => {
-    for (const address of words(REFUSED + PUBLIC))
+    for (const address of words(refused + publicAddresses))
       expect(isIPv4(address) || isIPv6(address), address).toBe(true)
   })
 

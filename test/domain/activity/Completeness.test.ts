@@ -5,10 +5,10 @@ import fc from "fast-check"
 import { expect, it } from "vitest"
 import { tensorsOf } from "#audio/Safetensors.ts"
 import { completenessWeights, completenessWeightsSum } from "#audio/SpeechWeights.ts"
-import { HOP_SAMPLES } from "#domain/activity/BandEnergies.ts"
+import { hopSamples } from "#domain/activity/BandEnergies.ts"
 import { completeness, completenessWeightsOf } from "#domain/activity/Completeness.ts"
-import { endingWords, WORD_WEIGHTS } from "#domain/activity/EndingWords.ts"
-import { PROSODY_VALUES, Prosody } from "#domain/activity/Prosody.ts"
+import { endingWords, wordWeights } from "#domain/activity/EndingWords.ts"
+import { Prosody, prosodyValues } from "#domain/activity/Prosody.ts"
 import { type Eagerness, semanticSilenceMs } from "#domain/activity/SemanticSilence.ts"
 
 const folder = new URL("../../../models/turns-demo/", import.meta.url)
@@ -20,7 +20,7 @@ const eagerness = ["low", "medium", "high", "auto"] as const satisfies ReadonlyA
 const tone = (fromHz: number, toHz: number, hops: number): ReadonlyArray<Int16Array> => {
   let phase = 0
   return Array.from({ length: hops }, (_, hop) =>
-    Int16Array.from({ length: HOP_SAMPLES }, () => {
+    Int16Array.from({ length: hopSamples }, () => {
       const hz = fromHz + ((toHz - fromHz) * hop) / hops
       phase += (2 * Math.PI * hz) / 16_000
       // A voice has harmonics.
@@ -29,7 +29,7 @@ const tone = (fromHz: number, toHz: number, hops: number): ReadonlyArray<Int16Ar
   )
 }
 
-const silence = (hops: number) => Array.from({ length: hops }, () => new Int16Array(HOP_SAMPLES))
+const silence = (hops: number) => Array.from({ length: hops }, () => new Int16Array(hopSamples))
 
 const endingOf = (hops: ReadonlyArray<Int16Array>, quietHops: number): Float32Array => {
   const prosody = new Prosody()
@@ -41,8 +41,8 @@ const even = endingOf([...tone(120, 120, 150), ...silence(10)], 10)
 
 it("is between 0 and 1 for any text and any sound", () => {
   const values = fc.array(fc.float({ noNaN: true, min: -50, max: 50 }), {
-    minLength: PROSODY_VALUES,
-    maxLength: PROSODY_VALUES,
+    minLength: prosodyValues,
+    maxLength: prosodyValues,
   })
   fc.assert(
     fc.property(fc.oneof(fc.string({ unit: "binary" }), fc.lorem()), values, (text, ending) => {
@@ -67,7 +67,7 @@ it("does not look at punctuation, case or the quotes' form, nor at what is far f
     ...found.kinds,
     ...found.words,
   ])) {
-    expect(number).toBeLessThan(WORD_WEIGHTS)
+    expect(number).toBeLessThan(wordWeights)
     expect(number).toBeGreaterThanOrEqual(0)
   }
 })

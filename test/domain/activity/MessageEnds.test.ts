@@ -7,7 +7,7 @@ import { tensorsOf } from "#audio/Safetensors.ts"
 import { completenessWeights, riseWeights, riseWeightsSum } from "#audio/SpeechWeights.ts"
 import { completeness, completenessWithRise, riseWeightsOf } from "#domain/activity/Completeness.ts"
 import { riseOf, unfinished } from "#domain/activity/MessageEnds.ts"
-import { PROSODY_VALUES } from "#domain/activity/Prosody.ts"
+import { prosodyValues } from "#domain/activity/Prosody.ts"
 
 const logs = fc.array(fc.oneof(fc.float({ max: 0, noNaN: true }), fc.constant(Number.NEGATIVE_INFINITY)), {
   maxLength: 12,
@@ -39,7 +39,7 @@ it("a transcript loses the marks behind it, and nothing else", () => {
   )
 })
 
-const ending = new Float32Array(PROSODY_VALUES)
+const ending = new Float32Array(prosodyValues)
 const text = "I would like a cup of coffee"
 const judged = (
   rise: number,

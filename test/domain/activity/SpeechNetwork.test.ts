@@ -6,18 +6,18 @@ import * as fc from "fast-check"
 import { expect, it } from "vitest"
 import { tensorsOf } from "#audio/Safetensors.ts"
 import { speechWeights, speechWeightsSum } from "#audio/SpeechWeights.ts"
-import { BANDS, BandEnergies, HOP_SAMPLES } from "#domain/activity/BandEnergies.ts"
-import { FFT_SIZE, powerSpectrum } from "#domain/activity/PowerSpectrum.ts"
+import { BandEnergies, bandCount, hopSamples } from "#domain/activity/BandEnergies.ts"
+import { fftSize, powerSpectrum } from "#domain/activity/PowerSpectrum.ts"
 import { SpeechNetwork, speechWeightsOf } from "#domain/activity/SpeechNetwork.ts"
 
 const folder = new URL("../../../models/turns-demo/", import.meta.url)
 const bytes = readFileSync(new URL("activity.safetensors", folder))
 
 const probabilities = (samples: Int16Array): ReadonlyArray<number> => {
-  const [bands, energies] = [new BandEnergies(), new Float32Array(BANDS)]
+  const [bands, energies] = [new BandEnergies(), new Float32Array(bandCount)]
   const network = new SpeechNetwork(speechWeights)
   const all: Array<number> = []
-  for (let at = 0; at + HOP_SAMPLES <= samples.length; at += HOP_SAMPLES) {
+  for (let at = 0; at + hopSamples <= samples.length; at += hopSamples) {
     bands.measure(samples, at, energies)
     all.push(network.step(energies))
   }
@@ -27,14 +27,14 @@ const probabilities = (samples: Int16Array): ReadonlyArray<number> => {
 it("the spectrum is the discrete Fourier transform's", () => {
   const sample = fc.float({ min: -1, max: 1, noNaN: true })
   fc.assert(
-    fc.property(fc.array(sample, { minLength: FFT_SIZE, maxLength: FFT_SIZE }), (given) => {
-      const power = new Float32Array(FFT_SIZE / 2 + 1)
+    fc.property(fc.array(sample, { minLength: fftSize, maxLength: fftSize }), (given) => {
+      const power = new Float32Array(fftSize / 2 + 1)
       powerSpectrum(Float32Array.from(given), power)
       for (const bin of [0, 1, 37, 128, 255, 256]) {
         let [re, im] = [0, 0]
         given.forEach((value, i) => {
-          re += value * Math.cos((2 * Math.PI * bin * i) / FFT_SIZE)
-          im -= value * Math.sin((2 * Math.PI * bin * i) / FFT_SIZE)
+          re += value * Math.cos((2 * Math.PI * bin * i) / fftSize)
+          im -= value * Math.sin((2 * Math.PI * bin * i) / fftSize)
         })
         expect(power[bin]).toBeCloseTo(re * re + im * im, 2)
       }
@@ -52,9 +52,7 @@ it("gives a probability for any audio: extremes, jumps, steps", () => {
   fc.assert(
     fc.property(fc.array(stretch, { minLength: 1, maxLength: 10 }), (stretches) => {
       const samples = stretches.flatMap(({ hops, level, period }) =>
-        Array.from({ length: hops * HOP_SAMPLES }, (_, i) =>
-          i % (2 * period) < period ? level : -level - 1,
-        ),
+        Array.from({ length: hops * hopSamples }, (_, i) => (i % (2 * period) < period ? level : -level - 1)),
       )
       for (const value of probabilities(Int16Array.from(samples))) {
         expect(value).toBeGreaterThanOrEqual(0)

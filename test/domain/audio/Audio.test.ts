@@ -2,7 +2,7 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import wavefile from "wavefile"
-import { WAV_HEADER_BYTES, WAV_MAX_SAMPLES, wavHeader } from "#audio/codecs/Wav.ts"
+import { wavHeader, wavHeaderBytes, wavMaxSamples } from "#audio/codecs/Wav.ts"
 import {
   bytesToS16,
   bytesToSamples,
@@ -70,7 +70,7 @@ describe("WAV header", () => {
       fc.property(s16, fc.constantFrom(8000, 16_000, 24_000), (samples, rateHz) => {
         const file = Buffer.concat([wavHeader(samples.length, rateHz), s16ToBytes(samples)])
         expect(file.readUInt32LE(4)).toBe(file.length - 8)
-        expect(file.readUInt32LE(40)).toBe(file.length - WAV_HEADER_BYTES)
+        expect(file.readUInt32LE(40)).toBe(file.length - wavHeaderBytes)
         if (samples.length === 0) return
         const wav = new wavefile.WaveFile(new Uint8Array(file))
         expect(wav.fmt).toMatchObject({
@@ -87,7 +87,7 @@ describe("WAV header", () => {
   })
 
   it("can tell its largest size", () => {
-    const header = Buffer.from(wavHeader(WAV_MAX_SAMPLES, 24_000))
+    const header = Buffer.from(wavHeader(wavMaxSamples, 24_000))
     expect(header.readUInt32LE(4)).toBeGreaterThan(0xffff_fff0)
     expect(header.readUInt32LE(40) + 36).toBe(header.readUInt32LE(4))
   })

@@ -1,14 +1,14 @@
 // The promises of Listening over many histories, and whether they are promises: each change of the decider that would be a defect must
 // break one of them.
 import { describe, expect, it } from "vitest"
-import { LISTEN_RATE_HZ, msToSamples } from "#domain/audio/Audio.ts"
+import { listenRateHz, msToSamples } from "#domain/audio/Audio.ts"
 import * as listening from "#domain/audio/Listening.ts"
 import { PreviewPlan, unheardMs } from "#domain/audio/PreviewPlan.ts"
 import { type ListeningDecider, liveListening } from "../../support/audio/ListeningWorld.ts"
 import { type Mutation, mutant } from "../../support/conversation/Mutations.ts"
 
 const decided = mutant<ListeningDecider>("domain/audio/Listening.ts", {
-  LISTEN_RATE_HZ,
+  LISTEN_RATE_HZ: listenRateHz,
   msToSamples,
   PreviewPlan,
   unheardMs,

@@ -4,10 +4,10 @@ import * as fc from "fast-check"
 import { expect, it, vi } from "vitest"
 import { Resampler } from "#audio/Resampler.ts"
 import { speechWeights } from "#audio/SpeechWeights.ts"
-import { HOP_SAMPLES } from "#domain/activity/BandEnergies.ts"
+import { hopSamples } from "#domain/activity/BandEnergies.ts"
 import { bytesToS16 } from "#domain/audio/Audio.ts"
 import { TurnDetector, type TurnStep } from "#domain/audio/TurnDetector.ts"
-import { ONSET_LAG_HOPS, VoiceActivityDetector } from "#domain/audio/VoiceActivityDetector.ts"
+import { onsetLagHops, VoiceActivityDetector } from "#domain/audio/VoiceActivityDetector.ts"
 import { voice } from "../../support/audio/Voice.ts"
 
 const rateHz = 16_000
@@ -176,13 +176,13 @@ const plainTurns = (samples: Int16Array, prefixMs: number): ReadonlyArray<Turn> 
   const ahead = 48
   const detector = new VoiceActivityDetector(speechWeights, { silenceMs, threshold: 0.5 })
   const all = [...new Int16Array(ahead), ...samples]
-  const keptSamples = prefixMs * 16 + ONSET_LAG_HOPS * HOP_SAMPLES
+  const keptSamples = prefixMs * 16 + onsetLagHops * hopSamples
   const turns: Array<Turn> = []
   let open: Turn | undefined
   let held: Array<number> = []
-  for (let at = 0; at + HOP_SAMPLES <= all.length; at += HOP_SAMPLES) {
-    const hop = all.slice(at, at + HOP_SAMPLES)
-    const end = at + HOP_SAMPLES - ahead
+  for (let at = 0; at + hopSamples <= all.length; at += hopSamples) {
+    const hop = all.slice(at, at + hopSamples)
+    const end = at + hopSamples - ahead
     const [event] = detector.push(Int16Array.from(hop))
     if (event?.type === "started") {
       const from = Math.max(0, event.audioMs * 16 - ahead - prefixMs * 16)

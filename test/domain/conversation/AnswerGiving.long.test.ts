@@ -1,7 +1,7 @@
 // The promises of AnswerGiving over many histories, and whether they are promises: each change of the decider that would be a defect must
 // break one of them.
 import { describe, expect, it } from "vitest"
-import { SPEECH_RATE_HZ, samplesToMs, secondsToSamples } from "#domain/audio/Audio.ts"
+import { samplesToMs, secondsToSamples, speechRateHz } from "#domain/audio/Audio.ts"
 import * as answerGiving from "#domain/conversation/AnswerGiving.ts"
 import { answerUsage, noCounts } from "#domain/conversation/Answers.ts"
 import { Clauses } from "#domain/conversation/Clauses.ts"
@@ -11,7 +11,7 @@ import { type AnswerDecider, liveAnswers } from "../../support/conversation/Answ
 import { type Mutation, mutant } from "../../support/conversation/Mutations.ts"
 
 const decided = mutant<AnswerDecider>("domain/conversation/AnswerGiving.ts", {
-  SPEECH_RATE_HZ,
+  SPEECH_RATE_HZ: speechRateHz,
   samplesToMs,
   secondsToSamples,
   answerUsage,

@@ -3,7 +3,7 @@ import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { cleanSpeechText, codePointCount, speechTextWithin } from "#domain/language/StripMarkdown.ts"
 
-const STRIPPED: ReadonlyArray<readonly [string, string]> = [
+const stripped: ReadonlyArray<readonly [string, string]> = [
   // quotes
   ['"Hello there."', "Hello there."],
   ["'I don't know'", "I don't know"],
@@ -49,7 +49,7 @@ const STRIPPED: ReadonlyArray<readonly [string, string]> = [
 ]
 
 /** Plain text, with every character that could be mistaken for a mark. */
-const KEPT: ReadonlyArray<string> = [
+const kept: ReadonlyArray<string> = [
   "2 * 3",
   "2*3*4 = 24",
   "a * b * c",
@@ -123,9 +123,9 @@ const soup = fc
   .map((parts) => parts.join(""))
 
 describe("cleanSpeechText", () => {
-  it.each(STRIPPED)("%j → %j", (input, output) => expect(cleanSpeechText(input)).toBe(output))
+  it.each(stripped)("%j → %j", (input, output) => expect(cleanSpeechText(input)).toBe(output))
 
-  it.each(KEPT)("leaves %j alone", (text) => expect(cleanSpeechText(text)).toBe(text.trim()))
+  it.each(kept)("leaves %j alone", (text) => expect(cleanSpeechText(text)).toBe(text.trim()))
 
   it("leaves any line made of plain words and stops alone", () => {
     const word = fc.string({

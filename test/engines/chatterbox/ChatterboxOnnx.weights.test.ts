@@ -5,10 +5,10 @@ import { Effect, Fiber } from "effect"
 import { cangjie } from "#engines/chatterbox/Cangjie.ts"
 import { chatterboxOnnx } from "#engines/chatterbox/ChatterboxOnnx.ts"
 import { chatterboxPieces, taggedText } from "#engines/chatterbox/ChatterboxText.ts"
-import { choose, TOKEN, withControls } from "#engines/chatterbox/SpeechTokens.ts"
+import { choose, specialTokens, withControls } from "#engines/chatterbox/SpeechTokens.ts"
 import { chirp } from "../../support/audio/AudioFiles.ts"
 import { openSpeech, say, speechOutlet, speechRequest } from "../kokoro/speech.ts"
-import { SAMPLES_PER_TOKEN, toyChatterbox } from "./toyChatterbox.ts"
+import { samplesPerToken, toyChatterbox } from "./toyChatterbox.ts"
 
 const toy = { voice: { preset: "default" } }
 const clip = (amplitude: number, samples = 48_000) => ({
@@ -16,7 +16,7 @@ const clip = (amplitude: number, samples = 48_000) => ({
   rateHz: 24_000,
   transcript: "Whatever.",
 })
-const TEXT = "Well, good morning to you all. It is late."
+const sentence = "Well, good morning to you all. It is late."
 
 describe("chatterbox-onnx", () => {
   it.effect("loads the published names, and speaks piece by piece", () =>
@@ -25,10 +25,10 @@ describe("chatterbox-onnx", () => {
       expect(engine.facts).toMatchObject({ cloning: true, rateHz: 24_000, voices: ["default"] })
       expect(engine.facts.realTimeFactor).toBeGreaterThanOrEqual(0)
       expect(engine.facts.languages).toEqual(["en", "fr", "de", "es", "it", "pt", "pl", "ja", "ar", "zh"])
-      const { end, outlet, samples } = yield* say(engine, speechRequest(TEXT, toy))
+      const { end, outlet, samples } = yield* say(engine, speechRequest(sentence, toy))
       expect(outlet.startedWith).toEqual([{ pieces: 1 }])
       expect(end).toEqual({ samples: samples.length, computeMs: expect.any(Number) })
-      expect(samples.length).toBeGreaterThan(10 * SAMPLES_PER_TOKEN)
+      expect(samples.length).toBeGreaterThan(10 * samplesPerToken)
       expect(samples.some((sample) => sample !== 0)).toBe(true)
     }),
   )
@@ -37,14 +37,14 @@ describe("chatterbox-onnx", () => {
     Effect.gen(function* () {
       const files = yield* toyChatterbox()
       const engine = yield* openSpeech(chatterboxOnnx, files)
-      const { samples } = yield* say(engine, speechRequest(TEXT, toy))
+      const { samples } = yield* say(engine, speechRequest(sentence, toy))
       const again = yield* openSpeech(chatterboxOnnx, files)
-      expect((yield* say(again, speechRequest(TEXT, toy))).samples).toEqual(samples)
+      expect((yield* say(again, speechRequest(sentence, toy))).samples).toEqual(samples)
       const [first, other, second] = yield* Effect.all(
         [
-          say(engine, speechRequest(TEXT, toy)),
+          say(engine, speechRequest(sentence, toy)),
           say(engine, speechRequest("Something else meanwhile.", { voice: clip(9_000) })),
-          say(engine, speechRequest(TEXT, { ...toy, priority: "batch" })),
+          say(engine, speechRequest(sentence, { ...toy, priority: "batch" })),
         ],
         { concurrency: "unbounded" },
       )
@@ -52,12 +52,12 @@ describe("chatterbox-onnx", () => {
       expect(second.samples).toEqual(samples)
       expect(other.samples).not.toEqual(samples)
       const lastOnly = yield* openSpeech(chatterboxOnnx, yield* toyChatterbox({ lastOnly: true }))
-      expect((yield* say(lastOnly, speechRequest(TEXT, toy))).samples).toEqual(samples)
+      expect((yield* say(lastOnly, speechRequest(sentence, toy))).samples).toEqual(samples)
       const half = yield* openSpeech(chatterboxOnnx, yield* toyChatterbox({ cache: "float16" }))
-      expect((yield* say(half, speechRequest(TEXT, toy))).samples.length).toBeGreaterThan(0)
+      expect((yield* say(half, speechRequest(sentence, toy))).samples.length).toBeGreaterThan(0)
       const bare = yield* toyChatterbox({ positionIds: false, exaggeration: false })
       const plain = yield* openSpeech(chatterboxOnnx, bare)
-      expect((yield* say(plain, speechRequest(TEXT, toy))).samples).not.toEqual(samples)
+      expect((yield* say(plain, speechRequest(sentence, toy))).samples).not.toEqual(samples)
     }),
   )
 
@@ -65,14 +65,14 @@ describe("chatterbox-onnx", () => {
     Effect.gen(function* () {
       const files = yield* toyChatterbox()
       const engine = yield* openSpeech(chatterboxOnnx, files)
-      const speak = (more: Parameters<typeof speechRequest>[1], text = TEXT) =>
+      const speak = (more: Parameters<typeof speechRequest>[1], text = sentence) =>
         Effect.map(say(engine, speechRequest(text, { ...toy, ...more })), ({ samples }) =>
           Buffer.from(samples.buffer).toString("base64"),
         )
       const options = [{ guidance: 0 }, { exaggeration: 1 }, { repetitionPenalty: 3 }]
       const others = yield* Effect.forEach(options, (option) =>
         Effect.flatMap(openSpeech(chatterboxOnnx, files, option), (changed) =>
-          Effect.map(say(changed, speechRequest(TEXT, toy)), ({ samples }) =>
+          Effect.map(say(changed, speechRequest(sentence, toy)), ({ samples }) =>
             Buffer.from(samples.buffer).toString("base64"),
           ),
         ),
@@ -99,11 +99,11 @@ describe("chatterbox-onnx", () => {
         )
       const short = yield* speak(40)
       const long = yield* speak(50)
-      expect(long - short).toBeCloseTo(10 * SAMPLES_PER_TOKEN, -3)
+      expect(long - short).toBeCloseTo(10 * samplesPerToken, -3)
       // 25 tokens and 5 for each of the six characters.
       const endless = yield* speak(1_000_000)
-      expect(endless).toBeLessThan((2 + 25 + 30 + 3 + 1) * SAMPLES_PER_TOKEN)
-      expect(endless).toBeGreaterThan(50 * SAMPLES_PER_TOKEN)
+      expect(endless).toBeLessThan((2 + 25 + 30 + 3 + 1) * samplesPerToken)
+      expect(endless).toBeGreaterThan(50 * samplesPerToken)
     }),
   )
 
@@ -213,7 +213,9 @@ describe("the choice of a token", () => {
   it("is the likeliest speech token or the stop, never another control token", () => {
     expect(choose([logits({ 5: 1, 9: 2 })], new Set(), plain)).toBe(9)
     expect(choose([logits({ 5: 1, 6561: 9, 6563: 9, 8000: 9 })], new Set(), plain)).toBe(5)
-    expect(choose([logits({ 5: 1, [TOKEN.stopSpeech]: 2 })], new Set(), plain)).toBe(TOKEN.stopSpeech)
+    expect(choose([logits({ 5: 1, [specialTokens.stopSpeech]: 2 })], new Set(), plain)).toBe(
+      specialTokens.stopSpeech,
+    )
     expect(choose([logits({ 5: 2, 9: 2 })], new Set(), plain)).toBe(5)
   })
 

@@ -8,15 +8,15 @@ import { Effect } from "effect"
 import { chirp, wavBytes } from "../../support/audio/AudioFiles.ts"
 import { type ElementType, ToyGraph } from "../../support/engines/ToyOnnxGraph.ts"
 
-export const WIDTH = 8
-const HEADS = 2
-const HEAD_WIDTH = WIDTH / HEADS
-const VOCABULARY = 8194
+export const modelWidth = 8
+const headCount = 2
+const headWidth = modelWidth / headCount
+const vocabulary = 8194
 /** The voice's rows in front of the text, and the tokens of its clip. */
-export const VOICE_ROWS = 3
-export const PROMPT_TOKENS = [11, 12]
+export const voiceRows = 3
+export const promptTokens = [11, 12]
 /** Of one speech token, 25 of them a second. */
-export const SAMPLES_PER_TOKEN = 960
+export const samplesPerToken = 960
 
 export interface ToyOptions {
   /** Number of positions (voice, text and speech together) from which on the model stops. */
@@ -30,7 +30,7 @@ export interface ToyOptions {
   readonly random: boolean
 }
 
-const DEFAULTS: ToyOptions = {
+const defaults: ToyOptions = {
   stopAt: 60,
   cache: "float32",
   positionIds: true,
@@ -59,17 +59,17 @@ const speechEncoder = (): Uint8Array => {
   const features = graph.op("Mul", [
     graph.constant(
       "float32",
-      [1, VOICE_ROWS, WIDTH],
-      Array.from({ length: VOICE_ROWS * WIDTH }, (_, i) => noise(i + 5)),
+      [1, voiceRows, modelWidth],
+      Array.from({ length: voiceRows * modelWidth }, (_, i) => noise(i + 5)),
     ),
     graph.op("Reshape", [size, graph.ints(1, 1, 1)]),
   ])
-  graph.output("audio_features", "float32", [1, VOICE_ROWS, WIDTH], features)
+  graph.output("audio_features", "float32", [1, voiceRows, modelWidth], features)
   graph.output(
     "audio_tokens",
     "int64",
-    [1, PROMPT_TOKENS.length],
-    graph.constant("int64", [1, PROMPT_TOKENS.length], PROMPT_TOKENS),
+    [1, promptTokens.length],
+    graph.constant("int64", [1, promptTokens.length], promptTokens),
   )
   graph.output("speaker_embeddings", "float32", [1, 192], graph.op("Expand", [size, graph.ints(1, 192)]))
   graph.output(
@@ -84,42 +84,46 @@ const speechEncoder = (): Uint8Array => {
 const embedTokens = ({ exaggeration, positionIds }: ToyOptions): Uint8Array => {
   const graph = new ToyGraph()
   const ids = graph.input("input_ids", "int64", ["batch", "n"])
-  let sum = graph.op("Gather", [table(graph, VOCABULARY, WIDTH, 1), ids])
+  let sum = graph.op("Gather", [table(graph, vocabulary, modelWidth, 1), ids])
   if (positionIds) {
     const positions = graph.input("position_ids", "int64", ["batch", "n"])
-    sum = graph.op("Add", [sum, graph.op("Gather", [table(graph, 2_048, WIDTH, 9_001), positions])])
+    sum = graph.op("Add", [sum, graph.op("Gather", [table(graph, 2_048, modelWidth, 9_001), positions])])
   }
   if (exaggeration) {
     const feeling = graph.input("exaggeration", "float32", ["batch"])
     sum = graph.op("Add", [sum, graph.op("Reshape", [feeling, graph.ints(-1, 1, 1)])])
   }
-  graph.output("inputs_embeds", "float32", ["batch", "n", WIDTH], sum)
+  graph.output("inputs_embeds", "float32", ["batch", "n", modelWidth], sum)
   return graph.encodeModel()
 }
 
 const languageModel = ({ cache, lastOnly, random, stopAt }: ToyOptions): Uint8Array => {
   const graph = new ToyGraph()
-  const embeds = graph.input("inputs_embeds", "float32", ["batch", "n", WIDTH])
+  const embeds = graph.input("inputs_embeds", "float32", ["batch", "n", modelWidth])
   const mask = graph.input("attention_mask", "int64", ["batch", "total"])
-  const heads = graph.op("Transpose", [graph.op("Reshape", [embeds, graph.ints(0, 0, HEADS, HEAD_WIDTH)])], {
-    perm: [0, 2, 1, 3],
-  })
+  const heads = graph.op(
+    "Transpose",
+    [graph.op("Reshape", [embeds, graph.ints(0, 0, headCount, headWidth)])],
+    {
+      perm: [0, 2, 1, 3],
+    },
+  )
   let pooled: string | undefined
   for (const part of ["key", "value"]) {
-    const past = graph.input(`past_key_values.0.${part}`, cache, ["batch", HEADS, "past", HEAD_WIDTH])
+    const past = graph.input(`past_key_values.0.${part}`, cache, ["batch", headCount, "past", headWidth])
     const own = cache === "float32" ? past : graph.cast(past, "float32")
     const whole = graph.op("Concat", [own, heads], { axis: 2 })
-    const shape = ["batch", HEADS, "total", HEAD_WIDTH]
+    const shape = ["batch", headCount, "total", headWidth]
     graph.output(`present.0.${part}`, cache, shape, cache === "float32" ? whole : graph.cast(whole, cache))
     if (part === "value") pooled = graph.op("ReduceSum", [whole, graph.ints(2)], { keepdims: 0 })
   }
-  const memory = graph.op("Reshape", [pooled!, graph.ints(0, 1, WIDTH)])
+  const memory = graph.op("Reshape", [pooled!, graph.ints(0, 1, modelWidth)])
   let state = graph.op("Add", [embeds, memory])
   if (random) state = graph.op("Add", [state, graph.op("RandomNormalLike", [state])])
   if (lastOnly) {
     state = graph.op("Slice", [state, graph.ints(-1), graph.ints(2_147_483_647), graph.ints(1)])
   }
-  const logits = graph.op("MatMul", [state, table(graph, WIDTH, VOCABULARY, 77)])
+  const logits = graph.op("MatMul", [state, table(graph, modelWidth, vocabulary, 77)])
   // The stop token gets (positions − stopAt) · 100, which dominates its own random logit.
   const positions = graph.op("ReduceSum", [mask, graph.ints(1)], { keepdims: 1 })
   const over = graph.op("Sub", [
@@ -129,11 +133,11 @@ const languageModel = ({ cache, lastOnly, random, stopAt }: ToyOptions): Uint8Ar
   const push = graph.op("Mul", [over, graph.constant("float32", [1], [100])])
   const isStop = graph.constant(
     "float32",
-    [1, 1, VOCABULARY],
-    Array.from({ length: VOCABULARY }, (_, id) => (id === 6562 ? 1 : 0)),
+    [1, 1, vocabulary],
+    Array.from({ length: vocabulary }, (_, id) => (id === 6562 ? 1 : 0)),
   )
   const bias = graph.op("Mul", [isStop, graph.op("Reshape", [push, graph.ints(-1, 1, 1)])])
-  graph.output("logits", "float32", ["batch", "m", VOCABULARY], graph.op("Add", [logits, bias]))
+  graph.output("logits", "float32", ["batch", "m", vocabulary], graph.op("Add", [logits, bias]))
   return graph.encodeModel()
 }
 
@@ -147,10 +151,10 @@ const conditionalDecoder = (): Uint8Array => {
     graph.op("ReduceMean", [features], { keepdims: 0 }),
   ])
   // One tone for each token: its number times a ramp.
-  const ramp = Array.from({ length: SAMPLES_PER_TOKEN }, (_, i) => i / SAMPLES_PER_TOKEN)
+  const ramp = Array.from({ length: samplesPerToken }, (_, i) => i / samplesPerToken)
   const pitch = graph.op("Reshape", [graph.cast(tokens, "float32"), graph.ints(-1, 1)])
   const each = graph.op("Sin", [
-    graph.op("Mul", [pitch, graph.constant("float32", [1, SAMPLES_PER_TOKEN], ramp)]),
+    graph.op("Mul", [pitch, graph.constant("float32", [1, samplesPerToken], ramp)]),
   ])
   const wave = graph.op("Mul", [graph.op("Reshape", [each, graph.ints(1, -1)]), speaker])
   graph.output("waveform", "float32", [1, "samples"], graph.op("Tanh", [wave]))
@@ -203,7 +207,7 @@ export const toyChatterbox = (changes: Partial<ToyOptions> = {}) =>
       (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true })),
     ),
     (folder) => {
-      const options = { ...DEFAULTS, ...changes }
+      const options = { ...defaults, ...changes }
       const file = (name: string, content: Uint8Array | string): string => {
         const path = join(folder, name)
         writeFileSync(path, content)

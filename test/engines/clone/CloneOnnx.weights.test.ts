@@ -9,8 +9,8 @@ import { cleannessOf } from "../../../models/eval/VoiceProfile.ts"
 import { demoFiles, openSpeech, say, speechOutlet, speechRequest } from "../kokoro/speech.ts"
 import { toyFolder } from "../kokoro/toyKokoro.ts"
 
-const TEXT = "The weather is cold tonight, and my brother drove home. He was glad to see us all again."
-const DEMO = { training: "english" }
+const sentence = "The weather is cold tonight, and my brother drove home. He was glad to see us all again."
+const demo = { training: "english" }
 
 const digest = (samples: Int16Array): string =>
   createHash("sha256")
@@ -63,18 +63,18 @@ const bytes = (engine: SpeechEngine, request: SynthesizeRequest) =>
 describe("style-clone-onnx", () => {
   it.effect("follows the pitch of the clip, and is as loud as every voice however loud the clip is", () =>
     Effect.gen(function* () {
-      const engine = yield* openSpeech(cloneOnnx, demoFiles, DEMO)
+      const engine = yield* openSpeech(cloneOnnx, demoFiles, demo)
       expect(engine.facts).toMatchObject({ cloning: true, voices: ["default"], rateHz: 24_000 })
       for (const preset of ["am_adam", "af_sarah"]) {
         const voice = yield* clipOf(preset)
-        const { samples } = yield* say(engine, speechRequest(TEXT, { voice }))
+        const { samples } = yield* say(engine, speechRequest(sentence, { voice }))
         const ratio = pitch(samples) / pitch(voice.clip)
         expect(ratio).toBeGreaterThan(0.9)
         expect(ratio).toBeLessThan(1.1)
         // The target of the graph's level is −21 dBFS.
         expect(Math.abs(cleannessOf(samples).loudnessDbfs + 21)).toBeLessThan(1)
         const quiet = { ...voice, clip: voice.clip.map((sample) => sample / 20) }
-        const again = yield* say(engine, speechRequest(TEXT, { voice: quiet }))
+        const again = yield* say(engine, speechRequest(sentence, { voice: quiet }))
         expect(Math.abs(cleannessOf(again.samples).loudnessDbfs + 21)).toBeLessThan(1)
       }
     }),
@@ -84,20 +84,20 @@ describe("style-clone-onnx", () => {
     Effect.gen(function* () {
       const voice = yield* clipOf("am_michael")
       const requests = [
-        speechRequest(TEXT, { voice }),
-        speechRequest(TEXT, { voice: { preset: "default" } }),
+        speechRequest(sentence, { voice }),
+        speechRequest(sentence, { voice: { preset: "default" } }),
         speechRequest("Something shorter.", { voice }),
       ]
       const first = yield* Effect.scoped(
         Effect.gen(function* () {
-          const engine = yield* openSpeech(cloneOnnx, demoFiles, DEMO)
+          const engine = yield* openSpeech(cloneOnnx, demoFiles, demo)
           return yield* Effect.forEach(requests, (request) => bytes(engine, request))
         }),
       )
       expect(new Set(first).size).toBe(3)
       yield* Effect.scoped(
         Effect.gen(function* () {
-          const engine = yield* openSpeech(cloneOnnx, demoFiles, DEMO)
+          const engine = yield* openSpeech(cloneOnnx, demoFiles, demo)
           const crowd = [...requests, ...requests, ...requests].reverse()
           const again = yield* Effect.forEach(crowd, (request) => bytes(engine, request), {
             concurrency: "unbounded",
@@ -110,10 +110,10 @@ describe("style-clone-onnx", () => {
 
   it.effect("accepts any transcript and needs none", () =>
     Effect.gen(function* () {
-      const engine = yield* openSpeech(cloneOnnx, demoFiles, DEMO)
+      const engine = yield* openSpeech(cloneOnnx, demoFiles, demo)
       const voice = yield* clipOf("bf_emma")
-      const one = yield* bytes(engine, speechRequest(TEXT, { voice }))
-      const other = yield* bytes(engine, speechRequest(TEXT, { voice: { ...voice, transcript: "" } }))
+      const one = yield* bytes(engine, speechRequest(sentence, { voice }))
+      const other = yield* bytes(engine, speechRequest(sentence, { voice: { ...voice, transcript: "" } }))
       expect(other).toBe(one)
     }),
   )

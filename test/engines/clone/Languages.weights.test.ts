@@ -6,7 +6,7 @@ import fc from "fast-check"
 import { cloneOnnx } from "#engines/clone/CloneOnnx.ts"
 import { loadEspeak } from "#engines/clone/EspeakLanguages.ts"
 import { inInventory } from "#engines/clone/Inventory.ts"
-import { foreignText, LANGUAGES } from "#engines/clone/Languages.ts"
+import { foreignText, languageCodes } from "#engines/clone/Languages.ts"
 import { fromVocabulary } from "#engines/shared/speech/Symbols.ts"
 import { onlyWhere } from "../../support/groups/Needs.ts"
 import { demoFiles, openSpeech, say, speechRequest } from "../kokoro/speech.ts"
@@ -18,7 +18,7 @@ const withEspeak = onlyWhere(
 )
 
 /** Language, a sentence, and what its sounds must contain once tidied. */
-const SENTENCES: ReadonlyArray<readonly [string, string, string]> = [
+const sentences: ReadonlyArray<readonly [string, string, string]> = [
   ["fr", "Bonjour, cela coûte 25 euros.", "bɔ̃ʒˈu"],
   ["de", "Guten Tag, das sind 25 Euro.", "ɡˈuːtən"],
   ["es", "Hola, tengo 25 años.", "ˈola"],
@@ -30,14 +30,14 @@ const SENTENCES: ReadonlyArray<readonly [string, string, string]> = [
   ["zh", "你好，我今天很高兴。", "ni"],
 ]
 
-const language = (code: string) => LANGUAGES.find((candidate) => candidate.code === code)!
+const language = (code: string) => languageCodes.find((candidate) => candidate.code === code)!
 
 describe("languages", () => {
   it("are the ten of protocol 8.7", () => {
-    expect(LANGUAGES.map(({ code }) => code).sort()).toEqual("ar de en es fr it ja pl pt zh".split(" "))
+    expect(languageCodes.map(({ code }) => code).sort()).toEqual("ar de en es fr it ja pl pt zh".split(" "))
   })
 
-  it.each(SENTENCES)("%s is read by its own voice", withEspeak, (code, text, sound) => {
+  it.each(sentences)("%s is read by its own voice", withEspeak, (code, text, sound) => {
     const { voice, tidy } = language(code)
     const ipa = tidy(espeak!.phonemes(foreignText(text).replace(/[.,?!。、，؟،]/gu, " "), voice!))
     expect(ipa.normalize("NFD").replace(/[\u0308\u031e]/gu, "")).toContain(sound.normalize("NFD"))
@@ -48,9 +48,9 @@ describe("languages", () => {
     Effect.gen(function* () {
       const engine = yield* openSpeech(cloneOnnx, demoFiles, { training: "english" })
       expect(engine.facts.languages).toEqual(
-        espeak === undefined ? ["en"] : LANGUAGES.map(({ code }) => code),
+        espeak === undefined ? ["en"] : languageCodes.map(({ code }) => code),
       )
-      for (const [code, text] of SENTENCES) {
+      for (const [code, text] of sentences) {
         const request = speechRequest(text, { voice: { preset: "default" }, language: code })
         if (espeak === undefined) {
           expect(yield* Effect.flip(say(engine, request))).toMatchObject({ field: "language" })

@@ -20,7 +20,7 @@ const sound = (length: number): Float32Array => {
   return Float32Array.from({ length }, (_, i) => 0.2 * (random() - 0.5) + 0.3 * Math.sin(i / 5))
 }
 
-const COS = Float64Array.from({ length: 512 }, (_, n) => Math.cos((2 * Math.PI * n) / 512))
+const cos = Float64Array.from({ length: 512 }, (_, n) => Math.cos((2 * Math.PI * n) / 512))
 
 /** The definition, written out in double precision, with a direct DFT and dense triangles. */
 const oracle = (samples: Float32Array): Float64Array => {
@@ -40,8 +40,8 @@ const oracle = (samples: Float32Array): Float64Array => {
       let re = 0
       let im = 0
       for (let n = 0; n < 512; n++) {
-        re += windowed[n]! * COS[(bin * n) % 512]!
-        im -= windowed[n]! * COS[(bin * n + 384) % 512]!
+        re += windowed[n]! * cos[(bin * n) % 512]!
+        im -= windowed[n]! * cos[(bin * n + 384) % 512]!
       }
       return re * re + im * im
     })

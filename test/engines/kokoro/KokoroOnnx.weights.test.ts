@@ -4,10 +4,10 @@ import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { kokoroOnnx } from "#engines/kokoro/KokoroOnnx.ts"
 import { openSpeech, say, speechOutlet, speechRequest } from "./speech.ts"
-import { SAMPLES_PER_SYMBOL, toyFolder } from "./toyKokoro.ts"
+import { samplesPerSymbol, toyFolder } from "./toyKokoro.ts"
 
 const toy = { voice: { preset: "af_toy" } }
-const LONG = "One day the fox went to town. ".repeat(30)
+const long = "One day the fox went to town. ".repeat(30)
 
 describe("kokoro-onnx", () => {
   it.effect("loads both variants of the published graph, with the same result", () =>
@@ -18,14 +18,14 @@ describe("kokoro-onnx", () => {
         yield* toyFolder({ ids: "tokens", audio: "audio", duration: true }),
       )
       const unnamed = yield* openSpeech(kokoroOnnx, yield* toyFolder({ audio: "output_0", duration: true }))
-      const { samples, end, outlet } = yield* say(engine, speechRequest(LONG, toy))
+      const { samples, end, outlet } = yield* say(engine, speechRequest(long, toy))
       expect(end.samples).toBe(samples.length)
-      expect(samples.length).toBeGreaterThan(300 * SAMPLES_PER_SYMBOL)
+      expect(samples.length).toBeGreaterThan(300 * samplesPerSymbol)
       expect(outlet.startedWith).toHaveLength(1)
-      expect((yield* say(older, speechRequest(LONG, toy))).samples).toEqual(samples)
-      expect((yield* say(unnamed, speechRequest(LONG, toy))).samples).toEqual(samples)
+      expect((yield* say(older, speechRequest(long, toy))).samples).toEqual(samples)
+      expect((yield* say(unnamed, speechRequest(long, toy))).samples).toEqual(samples)
       expect(engine.facts.voices).toEqual(["af_toy", "bm_toy"])
-      expect((yield* say(engine, speechRequest(LONG, { voice: { preset: "bm_toy" } }))).samples).not.toEqual(
+      expect((yield* say(engine, speechRequest(long, { voice: { preset: "bm_toy" } }))).samples).not.toEqual(
         samples,
       )
     }),
@@ -94,7 +94,7 @@ describe("kokoro-onnx", () => {
       outlet.onPush = () => {
         if (outlet.units.length === 3) Deferred.doneUnsafe(third, Effect.void)
       }
-      const fiber = yield* Effect.forkChild(engine.synthesize(speechRequest(LONG, toy), outlet))
+      const fiber = yield* Effect.forkChild(engine.synthesize(speechRequest(long, toy), outlet))
       yield* Deferred.await(third)
       yield* Fiber.interrupt(fiber)
       const heard = outlet.units.length
@@ -109,7 +109,7 @@ describe("kokoro-onnx", () => {
   it.effect("waits between pieces while its reader is behind, and loses nothing", () =>
     Effect.gen(function* () {
       const engine = yield* openSpeech(kokoroOnnx, yield* toyFolder(), { maxSymbols: 60 })
-      const whole = yield* say(engine, speechRequest(LONG, toy))
+      const whole = yield* say(engine, speechRequest(long, toy))
       const outlet = speechOutlet()
       const paused = yield* Deferred.make<void>()
       outlet.onPush = () => {
@@ -117,10 +117,10 @@ describe("kokoro-onnx", () => {
         outlet.pause()
         Deferred.doneUnsafe(paused, Effect.void)
       }
-      const fiber = yield* Effect.forkChild(engine.synthesize(speechRequest(LONG, toy), outlet))
+      const fiber = yield* Effect.forkChild(engine.synthesize(speechRequest(long, toy), outlet))
       yield* Deferred.await(paused)
       // Another request is served while this one waits: it does not hold the graph.
-      yield* say(engine, speechRequest(LONG, toy))
+      yield* say(engine, speechRequest(long, toy))
       expect(outlet.units.length).toBeLessThanOrEqual(4)
       outlet.resume()
       const end = yield* Fiber.join(fiber)

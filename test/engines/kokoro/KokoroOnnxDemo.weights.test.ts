@@ -4,11 +4,11 @@ import { Effect, Exit, Scope } from "effect"
 import fc from "fast-check"
 import { kokoroOnnx } from "#engines/kokoro/KokoroOnnx.ts"
 import type { SpeechEngine } from "#engines/protocol/Engine.ts"
-import { CEILING } from "#engines/shared/speech/Pcm.ts"
+import { ceiling } from "#engines/shared/speech/Pcm.ts"
 import { cleannessOf } from "../../../models/eval/VoiceProfile.ts"
 import { demoFiles, openSpeech, say, speechOutlet, speechRequest } from "./speech.ts"
 
-const TEXT =
+const sentence =
   "Hello, how are you today? My name is Anna. It costs $3.50, and it is 3:45 pm. My brother bought a small red car; " +
   "he drove to the mountains, where the weather is cold and rainy."
 
@@ -32,16 +32,16 @@ describe("demonstration voices", () => {
   it("have no clicks, no offset and no peak above −1 dBFS, and are equally loud", async () => {
     const loudness: Array<number> = []
     for (const preset of engine.facts.voices) {
-      const { samples, outlet } = await speakNow(TEXT, { voice: { preset } })
+      const { samples, outlet } = await speakNow(sentence, { voice: { preset } })
       let peak = 0
       let sum = 0
       for (const sample of samples) {
         peak = Math.max(peak, Math.abs(sample))
         sum += sample
       }
-      expect(peak).toBeLessThanOrEqual(Math.ceil(CEILING * 32767))
+      expect(peak).toBeLessThanOrEqual(Math.ceil(ceiling * 32767))
       // Loud enough: the peak is within 6 dB of the ceiling.
-      expect(peak).toBeGreaterThan(0.5 * CEILING * 32767)
+      expect(peak).toBeGreaterThan(0.5 * ceiling * 32767)
       // Offset under −54 dBFS.
       expect(Math.abs(sum / samples.length)).toBeLessThan(0.002 * 32767)
       // Every unit begins and ends at zero, so no join can click; the first piece is two units.
@@ -57,11 +57,11 @@ describe("demonstration voices", () => {
   })
 
   it("say the same bytes twice, as a stream and as a batch reply", async () => {
-    const { samples } = await speakNow(TEXT, { priority: "stream" })
+    const { samples } = await speakNow(sentence, { priority: "stream" })
     const [again, other, batch] = await Promise.all([
-      speakNow(TEXT),
+      speakNow(sentence),
       speakNow("Something else meanwhile, at its own pace.", { voice: { preset: "bm_lewis" } }),
-      speakNow(TEXT, { priority: "batch" }),
+      speakNow(sentence, { priority: "batch" }),
     ])
     expect(again.samples).toEqual(samples)
     expect(batch.samples).toEqual(samples)
@@ -69,13 +69,13 @@ describe("demonstration voices", () => {
   })
 
   it("begin with a short piece, so that sound comes early", async () => {
-    const { outlet } = await speakNow(TEXT)
+    const { outlet } = await speakNow(sentence)
     expect(outlet.units[0]!.samples.length / 24_000).toBeLessThan(4)
     expect(outlet.units.length).toBeGreaterThan(3)
   })
 
   it("speak in proportion to speed", async () => {
-    const seconds = async (speed: number) => (await speakNow(TEXT, { speed })).samples.length / 24_000
+    const seconds = async (speed: number) => (await speakNow(sentence, { speed })).samples.length / 24_000
     const normal = await seconds(1)
     for (const speed of [0.25, 0.5, 0.8, 1.5, 2, 4]) {
       const ratio = (await seconds(speed)) / (normal / speed)

@@ -10,7 +10,7 @@ import { type Heard, wordErrorRate } from "../../support/audio/WordErrorRate.ts"
 import { collector, demoSpec, request, textOf } from "../whisper/support/demoModel.ts"
 import { demoFiles, openSpeech, say, speechRequest } from "./speech.ts"
 
-const SENTENCES = [
+const sentences = [
   "Please open the window and close the door.",
   "The weather in London is cold and rainy tonight.",
   "My brother bought a small red car and drove to the mountains.",
@@ -29,7 +29,7 @@ describe("round trip", () => {
       )) as TranscriptionEngine
       const heardBy = Effect.fnUntraced(function* (preset: string) {
         const heard: Array<Heard> = []
-        for (const sentence of SENTENCES) {
+        for (const sentence of sentences) {
           const { samples } = yield* say(speech, speechRequest(sentence, { voice: { preset } }))
           const out = collector()
           yield* ears.transcribe(request(encoderAudio(samples, 24_000, 16_000)), out)

@@ -2,7 +2,7 @@
 // after a pause, which is found in the samples by loudness alone.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { SPEECH_RATE_HZ } from "#domain/audio/Audio.ts"
+import { speechRateHz } from "#domain/audio/Audio.ts"
 import { WordTimes } from "#domain/audio/TimedWords.ts"
 import { cloneOnnx } from "#engines/clone/CloneOnnx.ts"
 import { kokoroOnnx } from "#engines/kokoro/KokoroOnnx.ts"
@@ -10,7 +10,7 @@ import { isLong } from "../../support/groups/Runs.ts"
 import { demoFiles, openSpeech, type SpeechOutlet, say, speechRequest } from "./speech.ts"
 import { type ToyNames, toyFolder } from "./toyKokoro.ts"
 
-const seconds = (samples: number): number => samples / SPEECH_RATE_HZ
+const seconds = (samples: number): number => samples / speechRateHz
 
 const wordsOf = (text: string, { units }: SpeechOutlet) => {
   const times = new WordTimes(text)
@@ -18,7 +18,7 @@ const wordsOf = (text: string, { units }: SpeechOutlet) => {
   return times.found.map(({ end, from, start, to }) => ({ word: text.slice(from, to), start, end }))
 }
 
-const frame = SPEECH_RATE_HZ / 200
+const frame = speechRateHz / 200
 /** −38 dB of full scale: between the breath noise of a pause and the quietest onset of a word. */
 const quiet = 400
 /** A silence of this length is a pause, not the closure before a "t" or "k". */

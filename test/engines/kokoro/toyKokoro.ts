@@ -7,7 +7,7 @@ import { join } from "node:path"
 import { Effect } from "effect"
 import { type ElementType, ToyGraph } from "../../support/engines/ToyOnnxGraph.ts"
 
-export const SAMPLES_PER_SYMBOL = 240
+export const samplesPerSymbol = 240
 
 export interface ToyNames {
   readonly ids: "input_ids" | "tokens"
@@ -19,7 +19,7 @@ export interface ToyNames {
   readonly random: boolean
 }
 
-export const PUBLISHED: ToyNames = {
+export const published: ToyNames = {
   ids: "input_ids",
   audio: "waveform",
   speed: "float32",
@@ -37,13 +37,13 @@ export const toyModel = (names: ToyNames): Uint8Array => {
   const speed = graph.input("speed", names.speed, [1])
   const table = graph.constant(
     "float32",
-    [178, SAMPLES_PER_SYMBOL],
-    Array.from({ length: 178 * SAMPLES_PER_SYMBOL }, (_, i) => noise(i)),
+    [178, samplesPerSymbol],
+    Array.from({ length: 178 * samplesPerSymbol }, (_, i) => noise(i)),
   )
   const mix = graph.constant(
     "float32",
-    [256, SAMPLES_PER_SYMBOL],
-    Array.from({ length: 256 * SAMPLES_PER_SYMBOL }, (_, i) => noise(i + 7) / 50),
+    [256, samplesPerSymbol],
+    Array.from({ length: 256 * samplesPerSymbol }, (_, i) => noise(i + 7) / 50),
   )
   const sum = graph.op("Add", [graph.op("Gather", [table, ids]), graph.op("MatMul", [style, mix])])
   const scaled = graph.op("Div", [
@@ -78,14 +78,14 @@ export const toyStyleEncoder = (random = false): Uint8Array => {
   return graph.encodeModel()
 }
 
-const SYMBOLS = ';:,.!?—…"()“” abcdefhijklmnopqstuvwzæðŋɐɑɒɔəɚɛɜɡɪɹɾʃʊʌʒʔˈˌːθᵻ'
+const allSymbols = ';:,.!?—…"()“” abcdefhijklmnopqstuvwzæðŋɐɑɒɔəɚɛɜɡɪɹɾʃʊʌʒʔˈˌːθᵻ'
 
 export const toyTokenizer = (): string =>
   JSON.stringify({
     version: "1.0",
     model: {
       type: "WordLevel",
-      vocab: Object.fromEntries([...`$${SYMBOLS}`].map((symbol, id) => [symbol, id])),
+      vocab: Object.fromEntries([...`$${allSymbols}`].map((symbol, id) => [symbol, id])),
       unk_token: "$",
     },
   })
@@ -104,7 +104,7 @@ export const toyFolder = (
   ).pipe(
     Effect.tap((path) => Effect.promise(() => mkdir(join(path, "voices")))),
     Effect.map((path) => {
-      writeFileSync(join(path, "model.onnx"), toyModel({ ...PUBLISHED, ...names }))
+      writeFileSync(join(path, "model.onnx"), toyModel({ ...published, ...names }))
       writeFileSync(join(path, "style_encoder.onnx"), toyStyleEncoder(names.randomEncoder ?? false))
       writeFileSync(join(path, "tokenizer.json"), toyTokenizer())
       for (const [id, value] of Object.entries(voices)) {

@@ -4,11 +4,11 @@ import { describe, expect, it } from "@effect/vitest"
 import fc from "fast-check"
 import { Rereading } from "#engines/whisper/Rereading.ts"
 
-const TIMES = 265
+const times = 265
 
 /** Calls of a decoder that checks each guess in one call with the token before it; every text comes out whole. */
 const callsOf = (draft: ReadonlyArray<number>, text: ReadonlyArray<number>): number => {
-  const rereading = new Rereading(draft, TIMES)
+  const rereading = new Rereading(draft, times)
   let calls = 0
   let said = 0
   const say = () => {
@@ -31,7 +31,7 @@ const callsOf = (draft: ReadonlyArray<number>, text: ReadonlyArray<number>): num
 }
 
 const letter = fc.integer({ min: 0, max: 60 })
-const time = fc.integer({ min: TIMES, max: TIMES + 1500 })
+const time = fc.integer({ min: times, max: times + 1500 })
 const text = fc.array(fc.oneof({ weight: 9, arbitrary: letter }, { weight: 1, arbitrary: time }), {
   minLength: 30,
   maxLength: 120,

@@ -10,9 +10,9 @@ import { collector, demoSpec, request } from "./support/demoModel.ts"
 import { type Script, scripted, toyWhisper } from "./support/toyWhisper.ts"
 
 const silence = new Float32Array(80_000)
-const START = [257, 258, 260]
+const start = [257, 258, 260]
 /** `<|startofprev|>`: in front of earlier text. */
-const PREVIOUS = 262
+const previous = 262
 const timeOf = (step: number) => 265 + step
 
 type Parts = ReadonlyArray<Script>
@@ -49,7 +49,7 @@ it.effect("a timestamp inside a character: it belongs to the segment that comple
       const [a, b, c] = [...Buffer.from(character)] as [number, number, number]
       const pause = timeOf(60 + 2 * step)
       const script = [...ids(0x41, a, b), pause, pause, ...ids(c, 0x42)]
-      return [{ prompt: START, script: [timeOf(0), ...script, timeOf(150 + 3 * step)] }]
+      return [{ prompt: start, script: [timeOf(0), ...script, timeOf(150 + 3 * step)] }]
     })
     const heard = yield* say({ words: true })
     expect(heard.texts).toEqual([" A", `${character}B`])
@@ -65,7 +65,7 @@ it.effect("bytes that are no character, and a written U+FFFD, are dropped", () =
     const ids = yield* bytesOf
     const wrong = (bytes: (step: number) => ReadonlyArray<number>) =>
       load((step) => [
-        { prompt: START, script: [timeOf(0), ...ids(0x41, ...bytes(step), 0x42), timeOf(60 + step)] },
+        { prompt: start, script: [timeOf(0), ...ids(0x41, ...bytes(step), 0x42), timeOf(60 + step)] },
       ])
     for (const bytes of [
       () => [0xef, 0xbf, 0xbd],
@@ -83,8 +83,8 @@ it.effect("a window that ends inside a character goes on in the next one, or dro
     const ids = yield* bytesOf
     const spoken = ids(0x41, 0xe4)
     const say = yield* load((step) => [
-      { prompt: START, script: [timeOf(0), ...spoken, timeOf(100 + step)] },
-      { prompt: [PREVIOUS, ...spoken, ...START], script: [timeOf(0), ...ids(0xbd, 0xa0), timeOf(50 + step)] },
+      { prompt: start, script: [timeOf(0), ...spoken, timeOf(100 + step)] },
+      { prompt: [previous, ...spoken, ...start], script: [timeOf(0), ...ids(0xbd, 0xa0), timeOf(50 + step)] },
     ])
     const first = yield* say({ last: false })
     expect(first.texts).toEqual([" A"])

@@ -93,14 +93,14 @@ const liveText = Effect.fnUntraced(function* (
 })
 
 /** As many as fit into a test's time; the bench runs hundreds more. */
-const CLIPS = 40
+const clipCount = 40
 
 /** The one with many clips takes minutes. */
-const inPieces = ["in pieces, as deployed", { variableLength: true, pieceSeconds: 8 }, CLIPS] as const
+const inPieces = ["in pieces, as deployed", { variableLength: true, pieceSeconds: 8 }, clipCount] as const
 
 describe.each([
   ...(isLong ? [inPieces] : []),
-  ["in whole windows, as published weights", { variableLength: true }, Math.ceil(CLIPS / 4)] as const,
+  ["in whole windows, as published weights", { variableLength: true }, Math.ceil(clipCount / 4)] as const,
 ])("live hearing %s", (_, options, numRuns) => {
   it.effect(
     "ends in the file's text",

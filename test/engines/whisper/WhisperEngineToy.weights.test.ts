@@ -12,8 +12,8 @@ import { expected, rowAfter, type ToyOptions, toyWhisper } from "./support/toyWh
 
 const silence = new Float32Array(80_000)
 /** 24 tokens a second of audio and 30 more. */
-const LIMIT = 150
-const START = [257, 258, 260]
+const limit = 150
+const start = [257, 258, 260]
 
 const load = Effect.fnUntraced(function* (options: ToyOptions) {
   const toy = yield* Effect.acquireRelease(
@@ -30,7 +30,7 @@ const load = Effect.fnUntraced(function* (options: ToyOptions) {
 })
 
 /** Every greedy text of these tables passes the fallback rules; nearly all reach the limit. */
-const SEEDS = [1, 2, 3, 4, 5, 6]
+const seeds = [1, 2, 3, 4, 5, 6]
 
 const temperaturesOf = (heard: { readonly segments: ReadonlyArray<{ readonly temperature: number }> }) => [
   ...new Set(heard.segments.map((segment) => segment.temperature)),
@@ -40,13 +40,13 @@ describe("decoder loop", () => {
   it.effect("gives the table's text, with and without timestamps", () =>
     Effect.gen(function* () {
       let tokens = 0
-      for (const seed of SEEDS) {
+      for (const seed of seeds) {
         const { toy, say } = yield* load({ seed })
         for (const timestamps of [true, false]) {
-          const prompt = timestamps ? START : [...START, 264]
+          const prompt = timestamps ? start : [...start, 264]
           const heard = yield* say({ timestamps })
           expect(temperaturesOf(heard)).toEqual([0])
-          expect(heard.tokens).toEqual(expected(toy, prompt, { timestamps, limit: LIMIT }))
+          expect(heard.tokens).toEqual(expected(toy, prompt, { timestamps, limit: limit }))
           tokens += heard.tokens!.length
         }
       }
@@ -58,7 +58,7 @@ describe("decoder loop", () => {
     Effect.gen(function* () {
       const { toy, say } = yield* load({ seed: 2, endBias: 12 })
       const heard = yield* say()
-      expect(heard.tokens).toEqual(expected(toy, START, { timestamps: true, limit: LIMIT }))
+      expect(heard.tokens).toEqual(expected(toy, start, { timestamps: true, limit: limit }))
       expect(heard.tokens!.length).toBeLessThan(60)
     }),
   )
@@ -71,7 +71,7 @@ describe("decoder loop", () => {
       ] as const) {
         const { toy, say } = yield* load(options)
         const heard = yield* say()
-        expect(heard.tokens).toEqual(expected(toy, START, { timestamps: true, limit: LIMIT }))
+        expect(heard.tokens).toEqual(expected(toy, start, { timestamps: true, limit: limit }))
       }
     }),
   )
@@ -81,8 +81,8 @@ describe("decoder loop", () => {
       const { toy, say } = yield* load({ seed: 4 })
       const previousTokens = [70, 71, 72]
       const heard = yield* say({ previousTokens, prompt: "ignored, there is earlier text" })
-      const prompt = [262, ...previousTokens, ...START]
-      expect(heard.tokens).toEqual(expected(toy, prompt, { timestamps: true, limit: LIMIT }))
+      const prompt = [262, ...previousTokens, ...start]
+      expect(heard.tokens).toEqual(expected(toy, prompt, { timestamps: true, limit: limit }))
       const spoken = heard.segments.flatMap((segment) => segment.tokens)
       expect(heard.previousTokens).toEqual([...previousTokens, ...spoken].slice(-200))
     }),
@@ -94,8 +94,8 @@ describe("decoder loop", () => {
       const heard = yield* say({ prompt: "<|startoftranscript|> A<|0.00|>B " })
       const bytes = [...Buffer.from(" AB")].map((byte) => (byte === 32 ? 220 : byte - 33))
       // The space in front and the one behind the removed token are both text.
-      const prompt = [262, 220, ...bytes, ...START]
-      expect(heard.tokens).toEqual(expected(toy, prompt, { timestamps: true, limit: LIMIT }))
+      const prompt = [262, 220, ...bytes, ...start]
+      expect(heard.tokens).toEqual(expected(toy, prompt, { timestamps: true, limit: limit }))
     }),
   )
 })
@@ -146,7 +146,7 @@ describe("languages", () => {
       const heard = yield* say({ language: undefined })
       expect(heard.begun).toEqual([{ language: "de" }])
       expect(heard.language).toBe("de")
-      expect(heard.tokens).toEqual(expected(toy, [257, 259, 260], { timestamps: true, limit: LIMIT }))
+      expect(heard.tokens).toEqual(expected(toy, [257, 259, 260], { timestamps: true, limit: limit }))
     }),
   )
 

@@ -64,7 +64,7 @@ export interface AvTarget {
   readonly sampleFormat: AVSampleFormat
 }
 
-export const AV_TARGETS = {
+export const avTargets = {
   m4a: { format: "ipod", codec: FF_ENCODER_AAC, sampleFormat: AV_SAMPLE_FMT_FLTP },
   ogg: { format: "ogg", codec: FF_ENCODER_LIBVORBIS, sampleFormat: AV_SAMPLE_FMT_FLTP },
   flac: { format: "flac", codec: FF_ENCODER_FLAC, sampleFormat: AV_SAMPLE_FMT_S16 },

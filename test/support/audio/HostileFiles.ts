@@ -2,7 +2,7 @@
 // or nearly.
 import { readFileSync } from "node:fs"
 import { oggPage } from "#audio/codecs/OggPage.ts"
-import { AV_TARGETS, chirp, wavBytes, writeWithAv } from "./AudioFiles.ts"
+import { avTargets, chirp, wavBytes, writeWithAv } from "./AudioFiles.ts"
 
 /** `head`, then `piece` repeated as often as it fits into `sizeBytes`. */
 const repeated = (head: Uint8Array, piece: (index: number) => Uint8Array, sizeBytes: number): Buffer => {
@@ -97,7 +97,7 @@ export const tinyFramesMp3 = (frames: number): Buffer => {
 
 /** An endless WebM: its head, and a cluster to repeat after it. Writes a temporary file to `path`. */
 export const endlessWebm = (path: string): { readonly head: Buffer; readonly cluster: Buffer } => {
-  writeWithAv(path, chirp(48_000, 48_000), 48_000, AV_TARGETS.webm)
+  writeWithAv(path, chirp(48_000, 48_000), 48_000, avTargets.webm)
   const whole = readFileSync(path)
   const segment = whole.indexOf(Buffer.from("18538067", "hex"))
   const start = whole.indexOf(Buffer.from("1f43b675", "hex"))

@@ -3,7 +3,7 @@
 // not be.
 import { strict as assert } from "node:assert"
 import fc from "fast-check"
-import { LISTEN_RATE_HZ, msToSamples } from "#domain/audio/Audio.ts"
+import { listenRateHz, msToSamples } from "#domain/audio/Audio.ts"
 import type * as listeningModule from "#domain/audio/Listening.ts"
 import type { ListeningCommand, ListeningEvent, ListeningState, Work } from "#domain/audio/Listening.ts"
 import type { LiveEnd } from "#domain/audio/LiveTranscript.ts"
@@ -180,7 +180,7 @@ export class ListeningWorld {
     }
     if (this.#quietMs === 0 || this.#draw(6) === 0) this.#endsAtMs = 200 + this.#draw(800)
     this.#quietMs += 20 + 20 * this.#draw(4)
-    this.#audio(msToSamples(20, LISTEN_RATE_HZ))
+    this.#audio(msToSamples(20, listenRateHz))
     const pause = { quietMs: this.#quietMs, endsAtMs: this.#endsAtMs }
     const isDue =
       this.#hasBegun && !this.#hasLeft && this.#due === undefined && this.#plan.isDue(pause, undefined)
@@ -196,7 +196,7 @@ export class ListeningWorld {
     if (this.#end !== undefined) return
     const until = this.#decider.endOf(this.#state, this.#samples)
     const left = this.#samples - until
-    const most = msToSamples(unheardMs(this.#saidEndsAtMs), LISTEN_RATE_HZ)
+    const most = msToSamples(unheardMs(this.#saidEndsAtMs), listenRateHz)
     assert.ok(left >= 0 && left <= most, "only what need not be heard is left out")
     const making =
       this.#work?.do === "preview" && this.#previewOf === this.#due ? this.#work.until : undefined

@@ -22,7 +22,7 @@ export const headerOf = (response: RawResponse, name: string): string | undefine
 export const jsonOf = (response: RawResponse): unknown => JSON.parse(response.body.toString("utf8"))
 
 /** Longest wait for anything: it only ends what hangs, and an engine that loads on a busy machine does not. */
-const PATIENCE_MS = 60_000
+const patienceMs = 60_000
 
 export class RawConnection {
   readonly socket: net.Socket
@@ -139,7 +139,7 @@ export class RawConnection {
 
   #change(): Promise<void> {
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error("nothing came from the server")), PATIENCE_MS)
+      const timer = setTimeout(() => reject(new Error("nothing came from the server")), patienceMs)
       this.#changed = () => {
         clearTimeout(timer)
         resolve()

@@ -3,7 +3,7 @@
 // clock, and throws at the first thing that must not be.
 import { strict as assert } from "node:assert"
 import fc from "fast-check"
-import { SPEECH_RATE_HZ, samplesToMs } from "#domain/audio/Audio.ts"
+import { samplesToMs, speechRateHz } from "#domain/audio/Audio.ts"
 import type { SpokenWord } from "#domain/audio/TimedWords.ts"
 import type {
   AnswerCommand,
@@ -76,7 +76,7 @@ export class AnswerWorld {
   readonly seen: Map<string, number>
   nowMs = 1_000
   readonly history = new History()
-  readonly clock = new PlayClock(SPEECH_RATE_HZ)
+  readonly clock = new PlayClock(speechRateHz)
   readonly frames: Array<Frame> = []
   #nextEvent = 0
   #nextAnswer = 0
@@ -381,7 +381,7 @@ class LivingAnswer {
   get #playedSamples(): number {
     if (this.#startsAtMs === undefined) return 0
     const aheadMs = Math.max(0, this.#world.playsUntilMs - this.#world.nowMs)
-    return Math.max(0, this.#sentSamples - Math.round((aheadMs * SPEECH_RATE_HZ) / 1000))
+    return Math.max(0, this.#sentSamples - Math.round((aheadMs * speechRateHz) / 1000))
   }
 
   // ------------------------------------------------------------ what is done
@@ -465,7 +465,7 @@ class LivingAnswer {
         this.#sentSamples += count
         clock.sent(count, nowMs)
         this.#world.playsUntilMs =
-          Math.max(this.#world.playsUntilMs, nowMs) + samplesToMs(count, SPEECH_RATE_HZ)
+          Math.max(this.#world.playsUntilMs, nowMs) + samplesToMs(count, speechRateHz)
         return
       }
       case "await":
@@ -499,7 +499,7 @@ class LivingAnswer {
         this.#accounts++
         const { audioMs, outputTokens } = command.counts
         assert.equal(outputTokens, this.#outputTokens, "what was written is counted")
-        assert.equal(audioMs, samplesToMs(this.#sentSamples, SPEECH_RATE_HZ), "what was sent is counted")
+        assert.equal(audioMs, samplesToMs(this.#sentSamples, speechRateHz), "what was sent is counted")
         return
       }
       case "message began":

@@ -5,8 +5,8 @@ import {
   bytes,
   concat,
   type Dim,
-  ELEMENT,
   type ElementType,
+  elementTypes,
   externalData,
   modelHead,
   modelTail,
@@ -74,7 +74,7 @@ export class ToyGraph {
   }
 
   cast(from: string, type: ElementType): string {
-    return this.op("Cast", [from], { to: ELEMENT[type] })
+    return this.op("Cast", [from], { to: elementTypes[type] })
   }
 
   /**

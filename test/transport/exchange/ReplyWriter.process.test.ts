@@ -44,7 +44,7 @@ const slowReaderRoutes = [
   ),
 ]
 
-const MEGABYTES_40 = 40_000_000
+const megabytes40 = 40_000_000
 let server: TestListener
 beforeAll(async () => {
   server = await startListener(
@@ -114,7 +114,7 @@ beforeAll(async () => {
         "/stream-40mb",
         Effect.succeed(
           HttpServerResponse.stream(
-            Stream.range(1, MEGABYTES_40 / 400_000).pipe(
+            Stream.range(1, megabytes40 / 400_000).pipe(
               Stream.mapArray((ns) => ns.map(() => new Uint8Array(400_000)) as never),
             ) as Stream.Stream<Uint8Array>,
           ),
@@ -123,7 +123,7 @@ beforeAll(async () => {
       route(
         "GET",
         "/bytes-40mb",
-        watched(Effect.succeed(HttpServerResponse.uint8Array(new Uint8Array(MEGABYTES_40)))),
+        watched(Effect.succeed(HttpServerResponse.uint8Array(new Uint8Array(megabytes40)))),
       ),
       route("GET", "/text-5mb", Effect.succeed(HttpServerResponse.text("é".repeat(2_500_000)))),
       route("GET", "/wait", watched(Effect.never)),
@@ -206,7 +206,7 @@ describe("streams and bytes", () => {
           const before = Math.floor(received / 2_000_000)
           received += data.length
           mostBuffered = Math.max(mostBuffered, counts().replyBufferedBytes)
-          if (received >= MEGABYTES_40) resolve()
+          if (received >= megabytes40) resolve()
           else if (Math.floor(received / 2_000_000) > before) {
             connection.socket.pause()
             setTimeout(() => connection.socket.resume(), 5)

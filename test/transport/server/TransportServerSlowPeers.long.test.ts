@@ -7,20 +7,20 @@ import { type Sink, sinkResponse } from "#http/SinkBody.ts"
 import { RawConnection, requestBytes } from "../../support/clients/RawHttp.ts"
 import { startListener, type TestListener } from "../TestListener.ts"
 
-const PAST_UWS_MS = 14_000
-const CHUNK = Buffer.alloc(16_000, 97)
-const CHUNKS = 500
+const pastUwsMs = 14_000
+const chunk = Buffer.alloc(16_000, 97)
+const chunks = 500
 
 /** Writes 8 MB as the reader takes it. */
 const patient = (sink: Sink): Effect.Effect<void> =>
   Effect.callback((resume) => {
     let written = 0
     const fill = (): void => {
-      while (written < CHUNKS) {
+      while (written < chunks) {
         written++
-        if (!sink.write(CHUNK)) break
+        if (!sink.write(chunk)) break
       }
-      if (written === CHUNKS) resume(Effect.void)
+      if (written === chunks) resume(Effect.void)
     }
     sink.onDrain(fill)
     fill()
@@ -35,14 +35,14 @@ let server: TestListener
 beforeAll(async () => {
   server = await startListener([
     HttpRouter.route("POST", "/read", read),
-    HttpRouter.route("POST", "/read-late", Effect.andThen(Effect.sleep(PAST_UWS_MS), read)),
+    HttpRouter.route("POST", "/read-late", Effect.andThen(Effect.sleep(pastUwsMs), read)),
     HttpRouter.route("GET", "/sink", Effect.succeed(sinkResponse(patient, { contentType: "audio/pcm" }))),
     HttpRouter.route(
       "GET",
       "/bytes",
       Effect.succeed(HttpServerResponse.uint8Array(Buffer.alloc(8_000_000, 97))),
     ),
-    HttpRouter.route("GET", "/think", Effect.as(Effect.sleep(PAST_UWS_MS), HttpServerResponse.text("42"))),
+    HttpRouter.route("GET", "/think", Effect.as(Effect.sleep(pastUwsMs), HttpServerResponse.text("42"))),
   ])
 })
 afterAll(() => server.stop())
@@ -52,7 +52,7 @@ const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 describe.concurrent("past uWS's timer", () => {
   it("an upload of 4 KB/s goes on", async () => {
     const connection = await RawConnection.open(server.port)
-    const size = 4 * PAST_UWS_MS
+    const size = 4 * pastUwsMs
     await connection.send(requestBytes("POST", "/read", { "content-length": String(size) }))
     for (let sent = 0; sent < size; sent += 1_000) {
       await sleep(245)
@@ -77,7 +77,7 @@ describe.concurrent("past uWS's timer", () => {
         const connection = await RawConnection.open(server.port)
         connection.socket.pause()
         await connection.send(requestBytes("GET", path))
-        await sleep(PAST_UWS_MS)
+        await sleep(pastUwsMs)
         connection.socket.resume()
         return connection.response()
       }),

@@ -16,12 +16,12 @@ export class TooManyStates extends Error {
 }
 
 /** Most states of one automaton. */
-export const MAX_STATES = 5_000
+export const maxStates = 5_000
 /** Most edges of one automaton. */
-export const MAX_EDGES = 100_000
+export const maxEdges = 100_000
 
 /** Most edges of an automaton that counts characters, if a shorter maximum is possible. */
-const MAX_COUNTED_EDGES = 20_000
+const maxCountedEdges = 20_000
 
 export const nothing: Automaton = { states: [{ accepts: false, edges: [] }] }
 
@@ -80,7 +80,7 @@ export const explore = <State>(
   key: (state: State) => string | number,
   step: (state: State) => Iterable<readonly [from: number, to: number, next: State]>,
   accepts: (state: State) => boolean,
-  limit: number = MAX_STATES,
+  limit: number = maxStates,
 ): Automaton => {
   const numbers = new Map<string | number, number>([[key(start), 0]])
   const found: Array<State> = [start]
@@ -100,7 +100,7 @@ export const explore = <State>(
       edges.push([from, to, number])
     }
     edgeCount += edges.length
-    if (edgeCount > MAX_EDGES) throw new TooManyStates(limit)
+    if (edgeCount > maxEdges) throw new TooManyStates(limit)
     states.push({ accepts: accepts(found[i]!), edges })
   }
   return trimmed(states)
@@ -124,7 +124,7 @@ export const accepts = (automaton: Automaton, text: string): boolean => {
 }
 
 /** Texts that both accept. */
-export const both = (a: Automaton, b: Automaton, limit: number = MAX_STATES): Automaton => {
+export const both = (a: Automaton, b: Automaton, limit: number = maxStates): Automaton => {
   if (a === anyText) return b
   if (b === anyText) return a
   return explore<readonly [number, number]>(
@@ -175,10 +175,7 @@ export const not = (a: Automaton): Automaton => {
 export const withLength = (a: Automaton, least: number, most: number | undefined): Automaton => {
   if (least === 0 && most === undefined) return a
   const edges = a.states.reduce((sum, state) => sum + state.edges.length, 0)
-  const fitting = Math.min(
-    Math.floor((MAX_STATES - 1) / a.states.length),
-    Math.floor(MAX_COUNTED_EDGES / edges),
-  )
+  const fitting = Math.min(Math.floor((maxStates - 1) / a.states.length), Math.floor(maxCountedEdges / edges))
   const possible = Math.max(least, fitting - 1)
   const longest = most === undefined ? undefined : Math.min(most, possible)
   const cap = longest ?? least

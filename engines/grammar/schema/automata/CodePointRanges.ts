@@ -9,7 +9,7 @@ export const allCodePoints: Ranges = [
   [0xe000, 0x10ffff],
 ]
 
-const LAST = 0x10ffff
+const lastCodePoint = 0x10ffff
 
 /** Sorts, joins and removes surrogates. */
 export const normalize = (ranges: Ranges): Ranges => {
@@ -36,7 +36,7 @@ export const complement = (ranges: Ranges): Ranges => {
     if (from > next) gaps.push([next, from - 1])
     next = to + 1
   }
-  if (next <= LAST) gaps.push([next, LAST])
+  if (next <= lastCodePoint) gaps.push([next, lastCodePoint])
   return normalize(gaps)
 }
 
@@ -75,7 +75,7 @@ let everyCodePoint: string | undefined
 const allText = (): string => {
   if (everyCodePoint === undefined) {
     const pieces: Array<string> = []
-    for (let from = 0; from <= LAST; from += 0x400) {
+    for (let from = 0; from <= lastCodePoint; from += 0x400) {
       if (from >= 0xd800 && from <= 0xdfff) continue
       pieces.push(String.fromCodePoint(...Array.from({ length: 0x400 }, (_, i) => from + i)))
     }
@@ -86,7 +86,7 @@ const allText = (): string => {
 
 const properties = new Map<string, Ranges>()
 /** There are a few hundred properties; the cache keeps the most recent ones. */
-const CACHED_PROPERTIES = 64
+const cachedProperties = 64
 
 /** The code points of `\p{…}` or `\P{…}`, by this Node's version of Unicode. Throws a SyntaxError if it does not know it. */
 export const propertyRanges = (source: string): Ranges => {
@@ -99,7 +99,7 @@ export const propertyRanges = (source: string): Ranges => {
     found.push([text.codePointAt(0)!, last])
   }
   const ranges = normalize(found)
-  if (properties.size >= CACHED_PROPERTIES) properties.delete(properties.keys().next().value!)
+  if (properties.size >= cachedProperties) properties.delete(properties.keys().next().value!)
   properties.set(source, ranges)
   return ranges
 }

@@ -26,7 +26,7 @@ const shortened = [0, 1, 2, 3, 4, 5, 6, 7].map((n) => {
 })
 const ipv6 = `(?:${group}(?::${group}){7}|${shortened.join("|")}|::(?:[Ff]{4}:)?${ipv4})`
 
-const LONGEST_HOST = 251
+const longestHost = 251
 const alnum = "[A-Za-z0-9]"
 const inner = "[A-Za-z0-9-]"
 /** Without two hyphens as third and fourth character: they mark encoded international labels, which have more rules. */
@@ -36,7 +36,7 @@ const hostname = `${label}(?:\\.${label}){0,5}`
 /** Labels of any length, for formats that do not limit them. */
 const host = `(?:${alnum}+(?:-${alnum}+)*\\.)*${alnum}+(?:-${alnum}+)*`
 /** A label of a short host name is not too long: up to 63 characters are allowed. */
-const SHORT_HOST = 63
+const shortHost = 63
 const atom = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]"
 const email = `${atom}+(?:\\.${atom}+)*@(?:${alnum}+(?:-${alnum}+)*\\.)+[A-Za-z]{2,24}`
 
@@ -91,12 +91,11 @@ export const isKnownFormat = (name: string): boolean =>
   Object.hasOwn(patterns, name) || open.has(name) || numberFormats.has(name)
 
 /** The host names of at most `most` characters: counting needs fewer states without limits for each label. */
-const shortHosts = (most: number): Automaton =>
-  withLength(wholeAutomaton(host), 1, Math.min(most, SHORT_HOST))
+const shortHosts = (most: number): Automaton => withLength(wholeAutomaton(host), 1, Math.min(most, shortHost))
 
 /** The strings of a format. Undefined: it holds every string. `most`: longer ones are not needed. */
 export const formatAutomaton = (name: string, most?: number): Automaton | undefined => {
-  if (name.endsWith("hostname") && isKnownFormat(name) && most !== undefined && most < LONGEST_HOST) {
+  if (name.endsWith("hostname") && isKnownFormat(name) && most !== undefined && most < longestHost) {
     return shortHosts(most)
   }
   if (!Object.hasOwn(patterns, name)) return undefined

@@ -5,13 +5,13 @@ import { explore } from "./Automata.ts"
 import type { Magnitude } from "./Decimal.ts"
 
 /** Digits of an integer unless `least` or `most` demand more: all of 64 bits. */
-const WHOLE_DIGITS = 19
+const wholeDigits = 19
 /** Digits of a number with a fraction: any decimal of 15 digits survives a double. */
-const DIGITS = 15
+const digits = 15
 /** Python prints exponents for numbers with more zeros than this after the point. */
-const LEADING_ZEROS = 3
+const leadingZeros = 3
 /** Digits of multiples. Validators divide doubles, and tell multiples from others only if the quotient is small. */
-const MULTIPLE_DIGITS = 12
+const multipleDigits = 12
 
 /** The number is a multiple of `units` / 10 ** `scale`. */
 export interface Step {
@@ -54,8 +54,8 @@ export const magnitudes = (
 ): Automaton => {
   const modulus = step === undefined ? 1 : Number(step.units)
   const scale = step?.scale ?? 0
-  const fractions = step === undefined ? (tiny ? 330 : DIGITS) : scale
-  const usual = step === undefined ? WHOLE_DIGITS : Math.max(1, MULTIPLE_DIGITS - scale)
+  const fractions = step === undefined ? (tiny ? 330 : digits) : scale
+  const usual = step === undefined ? wholeDigits : Math.max(1, multipleDigits - scale)
   const longest = least.than.whole.length > usual ? least.than.whole.length + 1 : usual
   const wholes = Math.min(longest, most?.than.whole.length ?? longest)
 
@@ -96,16 +96,16 @@ export const magnitudes = (
       [r.whole, r.fraction, r.least, r.most, r.remainder, r.zero ? 1 : 0, r.endsWithZero ? 1 : 0].join(","),
     function* (r) {
       const inFraction = r.fraction >= 0
-      if (!inFraction && r.whole > 0 && !integer && (tiny || r.whole < DIGITS)) {
+      if (!inFraction && r.whole > 0 && !integer && (tiny || r.whole < digits)) {
         const left = compared(r.least, r, least.than)
         const right = most === undefined ? 0 : compared(r.most, r, most.than)
         const whole = step === undefined && !tiny ? r.whole : 1
         yield [0x2e, 0x2e, { ...r, whole, fraction: 0, least: left, most: right, endsWithZero: false }]
       }
-      if (inFraction && (r.fraction >= fractions || (!tiny && r.whole + r.fraction >= DIGITS))) return
+      if (inFraction && (r.fraction >= fractions || (!tiny && r.whole + r.fraction >= digits))) return
       if (!inFraction && (r.whole >= wholes || (r.whole === 1 && r.zero))) return
       for (let digit = 0; digit < 10; digit++) {
-        if (inFraction && !tiny && r.zero && digit === 0 && r.fraction >= LEADING_ZEROS) continue
+        if (inFraction && !tiny && r.zero && digit === 0 && r.fraction >= leadingZeros) continue
         const place = inFraction ? r.fraction : r.whole
         const of = (limit: Limit) => (inFraction ? limit.than.fraction[place] : limit.than.whole[place])
         // More digits before the point than the bound has: larger, unless the bound itself is compared later.

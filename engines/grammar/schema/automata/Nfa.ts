@@ -1,16 +1,16 @@
 // Nondeterministic automata of patterns, and their translation to deterministic ones (subset construction).
 
 import type { Automaton } from "../../Expression.ts"
-import { MAX_EDGES, MAX_STATES, TooManyStates, trimmed } from "./Automata.ts"
+import { maxEdges, maxStates, TooManyStates, trimmed } from "./Automata.ts"
 import { allCodePoints, type Ranges, wordCharacters } from "./CodePointRanges.ts"
 
 /** Where a step without a character is possible. */
 export type Condition = "always" | "start" | "end" | "boundary" | "noBoundary"
 
 /** Most states of a pattern before it is made deterministic; counted repeats are copied. */
-const MAX_NFA_STATES = 20_000
+const maxNfaStates = 20_000
 /** Most visits of states while it is made deterministic. Measured: about 100 ms on two cores of 2024. */
-const MAX_VISITS = 600_000
+const maxVisits = 600_000
 
 export class Nfa {
   readonly #steps: Array<Array<readonly [to: number, condition: Condition]>> = []
@@ -20,7 +20,7 @@ export class Nfa {
   #boundaries = false
 
   state(): number {
-    if (this.#steps.length >= MAX_NFA_STATES) throw new TooManyStates(MAX_NFA_STATES)
+    if (this.#steps.length >= maxNfaStates) throw new TooManyStates(maxNfaStates)
     this.#edges.push([])
     return this.#steps.push([]) - 1
   }
@@ -59,7 +59,7 @@ export class Nfa {
         }
       }
       visits += seen.size
-      if (visits > MAX_VISITS) throw new TooManyStates(MAX_STATES)
+      if (visits > maxVisits) throw new TooManyStates(maxStates)
       return [...seen]
     }
 
@@ -73,7 +73,7 @@ export class Nfa {
       let number = numbers.get(key)
       if (number === undefined) {
         number = found.push({ states: sorted, before: side }) - 1
-        if (number >= MAX_STATES) throw new TooManyStates(MAX_STATES)
+        if (number >= maxStates) throw new TooManyStates(maxStates)
         numbers.set(key, number)
       }
       return number
@@ -123,7 +123,7 @@ export class Nfa {
           else out.push([from, to, target])
         }
         edges += out.length
-        if (edges > MAX_EDGES) throw new TooManyStates(MAX_STATES)
+        if (edges > maxEdges) throw new TooManyStates(maxStates)
         return { accepts: row.accepts, edges: out }
       }),
     )

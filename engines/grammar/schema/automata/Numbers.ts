@@ -21,8 +21,8 @@ export interface NumberLimits {
 }
 
 /** Divisors up to this are held by remainders, larger ones by a list of multiples. */
-const MAX_REMAINDERS = 360
-const LISTED_MULTIPLES = 1_000
+const maxRemainders = 360
+const listedMultiples = 1_000
 
 const gcd = (a: bigint, b: bigint): bigint => (b === 0n ? a : gcd(b, a % b))
 
@@ -73,21 +73,21 @@ const listed = (limits: NumberLimits, step: Step): Expression | undefined => {
         : 0
   const first = inUnits(nearest) / step.units
   const found: Array<string> = []
-  for (let i = -1n; i < BigInt(LISTED_MULTIPLES); i++) {
+  for (let i = -1n; i < BigInt(listedMultiples); i++) {
     for (const factor of i <= 0n ? [first + i] : [first + i, first - i]) {
       if (fits(factor * step.units)) found.push(printScaled(factor * step.units, step.scale))
     }
   }
   if (found.length === 0) return undefined
-  return { kind: "automaton", automaton: anyOfTexts(found.slice(0, LISTED_MULTIPLES)) }
+  return { kind: "automaton", automaton: anyOfTexts(found.slice(0, listedMultiples)) }
 }
 
-const MAX_EXACT = 2 ** 53
+const maxExact = 2 ** 53
 
 /** Beyond 2 ** 53 neighbouring integers are the same double: an exclusive bound becomes its neighbour. */
 const limitOf = (bound: Bound, side: "least" | "most"): Limit => {
   const size = Math.abs(bound.value)
-  if (!bound.exclusive || size < MAX_EXACT) return { than: magnitudeOf(size), exclusive: bound.exclusive }
+  if (!bound.exclusive || size < maxExact) return { than: magnitudeOf(size), exclusive: bound.exclusive }
   const next = side === "least" ? nextUp(size) : nextDown(size)
   if (!Number.isFinite(next)) return { than: magnitudeOf(size), exclusive: true }
   return { than: magnitudeOf(next), exclusive: false }
@@ -95,9 +95,7 @@ const limitOf = (bound: Bound, side: "least" | "most"): Limit => {
 
 /** The stricter one of a bound and 2 ** 53 on its side. */
 const exactBound = (bound: Bound | undefined, side: -1 | 1): Bound =>
-  bound === undefined || side * bound.value > MAX_EXACT
-    ? { value: side * MAX_EXACT, exclusive: false }
-    : bound
+  bound === undefined || side * bound.value > maxExact ? { value: side * maxExact, exclusive: false } : bound
 
 /**
  * The numbers within limits, or undefined if there is none. Multiples are at most 2 ** 53: validators divide doubles, and
@@ -116,7 +114,7 @@ export const numbers = (all: NumberLimits): Expression | undefined => {
     const zeros = step === undefined || step.scale > 0 ? 0 : /0*$/.exec(step.units.toString())![0].length
     const small =
       step === undefined ? undefined : { units: step.units / 10n ** BigInt(zeros), scale: step.scale }
-    if (small !== undefined && small.units > BigInt(MAX_REMAINDERS)) return listed(limits, step!)
+    if (small !== undefined && small.units > BigInt(maxRemainders)) return listed(limits, step!)
     for (const tiny of limits.integer || step !== undefined ? [false] : [false, true]) {
       const parts = signed(limits, small, zeros, tiny)
       if (parts.length > 0) return parts.length === 1 ? parts[0]! : { kind: "choice", of: parts }

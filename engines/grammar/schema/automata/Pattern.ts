@@ -28,9 +28,9 @@ export class PatternProblem extends Error {
 }
 
 /** Longest pattern in characters. */
-const MAX_PATTERN = 4_000
+const maxPattern = 4_000
 /** Each lookahead is an automaton of its own. */
-const MAX_LOOKAHEADS = 4
+const maxLookaheads = 4
 
 const setRanges = (node: AST.CharacterSet): Ranges => {
   switch (node.kind) {
@@ -174,8 +174,8 @@ const partAutomaton = ({ source, negate }: Part): Automaton =>
   negate ? not(compile(source, true)) : compile(source, true)
 
 const compile = (source: string, search: boolean): Automaton => {
-  if (source.length > MAX_PATTERN)
-    throw new PatternProblem(`the pattern has more than ${MAX_PATTERN} characters`)
+  if (source.length > maxPattern)
+    throw new PatternProblem(`the pattern has more than ${maxPattern} characters`)
   let tree: AST.Pattern
   try {
     tree = new RegExpParser().parsePattern(source, 0, source.length, { unicode: true })
@@ -188,7 +188,7 @@ const compile = (source: string, search: boolean): Automaton => {
   const final = builder.nfa.state()
   try {
     const count = source.match(/\(\?[=!]/g)?.length ?? 0
-    const parts = search && count <= MAX_LOOKAHEADS ? lookaheads(tree) : undefined
+    const parts = search && count <= maxLookaheads ? lookaheads(tree) : undefined
     if (parts !== undefined) return parts.map(partAutomaton).reduce((a, b) => both(a, b))
     builder.alternatives(tree.alternatives, start, final)
     if (!search) return builder.nfa.deterministic(start, final, false)

@@ -15,7 +15,7 @@ const ordered = [
 ] as const
 
 /** Largest count of characters, items or members that rules count to. Larger maxima are the same as this. */
-export const MAX_COUNT = 1_000_000
+export const maxCount = 1_000_000
 
 export const typeNames = ["null", "boolean", "integer", "number", "string", "array", "object"] as const
 export type TypeName = (typeof typeNames)[number]
@@ -45,8 +45,8 @@ export const checkContradictions = (schema: JsonObject, path: string): void => {
   }
   for (const name of ["minLength", "minItems", "minProperties"]) {
     const count = keyword(schema, name)
-    if (typeof count === "number" && count > MAX_COUNT) {
-      throw new SchemaProblem(at(path, name), `no reply is that long: at most ${MAX_COUNT} is possible`)
+    if (typeof count === "number" && count > maxCount) {
+      throw new SchemaProblem(at(path, name), `no reply is that long: at most ${maxCount} is possible`)
     }
   }
   const multipleOf = keyword(schema, "multipleOf")

@@ -6,7 +6,7 @@ import { checkKeywords, isList, isObject, keyword, named, subschemas } from "./K
 import { at, SchemaProblem, type Work } from "./Problem.ts"
 
 /** The gateway allows 64 levels; this protects the recursive parts of the translation. */
-const MAX_DEPTH = 128
+const maxDepth = 128
 
 export class SchemaDocument {
   readonly strict: boolean
@@ -114,8 +114,8 @@ const anchorsOf = (
     const [value, path, depth] = next
     if (typeof value !== "object" || value === null) continue
     work.spend(1, path)
-    if (depth > MAX_DEPTH) {
-      throw new SchemaProblem(path.slice(0, 200), `the schema has more than ${MAX_DEPTH} levels`)
+    if (depth > maxDepth) {
+      throw new SchemaProblem(path.slice(0, 200), `the schema has more than ${maxDepth} levels`)
     }
     if (isObject(value)) {
       for (const name of ["$anchor", "$dynamicAnchor"]) {

@@ -7,7 +7,7 @@ import { Drain } from "#actors/Drain.ts"
 import { Resampler } from "#audio/Resampler.ts"
 import { looksLikeSecret } from "#domain/access/ClientSecret.ts"
 import { PlayedAudio } from "#domain/activity/PlayedAudio.ts"
-import { LISTEN_RATE_HZ, SPEECH_RATE_HZ } from "#domain/audio/Audio.ts"
+import { listenRateHz, speechRateHz } from "#domain/audio/Audio.ts"
 import { History } from "#domain/conversation/History.ts"
 import { PlayClock } from "#domain/conversation/PlayClock.ts"
 import { type ConversationSettings, withChange } from "#domain/conversation/Settings.ts"
@@ -98,8 +98,8 @@ const converse = Effect.fnUntraced(function* (
       writeEvent(writer, { type, event_id: `event_${newId()}`, ...event })
     const history = new History(share.held)
     const played = new PlayedAudio()
-    const toListenRate = new Resampler(SPEECH_RATE_HZ, LISTEN_RATE_HZ)
-    const clock = new PlayClock(SPEECH_RATE_HZ, {
+    const toListenRate = new Resampler(speechRateHz, listenRateHz)
+    const clock = new PlayClock(speechRateHz, {
       sent: (samples, startMs, sentMs) => played.sent(toListenRate.push(samples), startMs, sentMs),
       stopped: (stoppedMs) => played.stopped(stoppedMs),
     })

@@ -2,7 +2,7 @@
 // only opened to count how many the node admits.
 import { setTimeout as sleep } from "node:timers/promises"
 import type { WebSocket } from "ws"
-import { LISTEN_RATE_HZ } from "#domain/audio/Audio.ts"
+import { listenRateHz } from "#domain/audio/Audio.ts"
 import type { Target } from "#harness/client/Exchange.ts"
 import { isUnfinished, RequestFailed } from "#harness/client/Failures.ts"
 import { liveProtocol } from "#harness/client/LiveProtocols.ts"
@@ -33,7 +33,7 @@ export const runTranscribe = async (
 
 /** The first seconds of audio that repeats. */
 const repeated = (samples: Int16Array, seconds: number): Int16Array => {
-  const out = new Int16Array(Math.floor(seconds * LISTEN_RATE_HZ))
+  const out = new Int16Array(Math.floor(seconds * listenRateHz))
   for (let at = 0; at < out.length; at += samples.length)
     out.set(samples.subarray(0, Math.min(samples.length, out.length - at)), at)
   return out

@@ -3,7 +3,7 @@
 
 import { Effect } from "effect"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
-import { MAX_STREAM_LOAD } from "#domain/models/StreamLoad.ts"
+import { maxStreamLoad } from "#domain/models/StreamLoad.ts"
 import { rounded } from "#harness/report/Figure.ts"
 import { digits } from "#harness/report/Format.ts"
 import type { Voice } from "../load/Tasks.ts"
@@ -56,7 +56,7 @@ const realTime = Effect.fnUntraced(function* (
 const playOuts = Effect.fnUntraced(function* (measuring: Measuring, voice: Voice, most: number) {
   const { client, model, node } = measuring
   const factor = node.speech.factor(model)
-  const expected = factor === undefined || factor <= 0 ? mostPlayOuts : MAX_STREAM_LOAD / factor
+  const expected = factor === undefined || factor <= 0 ? mostPlayOuts : maxStreamLoad / factor
   const streams = Math.min(mostPlayOuts, Math.max(2, Math.floor(expected) + beyond))
   const deadlineMs = Math.max(1_000, (yield* leftMs(measuring)) * 0.9)
   const text = speechOf(Math.min(most, playedCharacters))

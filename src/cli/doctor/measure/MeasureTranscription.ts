@@ -6,8 +6,8 @@ import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Effect, Fiber } from "effect"
-import { WAV_HEADER_BYTES } from "#audio/codecs/Wav.ts"
-import { bytesToS16, LISTEN_RATE_HZ } from "#domain/audio/Audio.ts"
+import { wavHeaderBytes } from "#audio/codecs/Wav.ts"
+import { bytesToS16, listenRateHz } from "#domain/audio/Audio.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import { rounded } from "#harness/report/Figure.ts"
 import { type Transcription, timesOf } from "../report/Document.ts"
@@ -22,7 +22,7 @@ const allSpeech = (): Int16Array =>
       readdirSync(clipFolder)
         .filter((name) => name.endsWith(".wav"))
         .toSorted()
-        .map((name) => readFileSync(join(clipFolder, name)).subarray(WAV_HEADER_BYTES)),
+        .map((name) => readFileSync(join(clipFolder, name)).subarray(wavHeaderBytes)),
     ),
   )
 
@@ -41,7 +41,7 @@ const windowSeconds = 1
 const mostSessions = 128
 
 const firstSeconds = (samples: Int16Array, seconds: number): Int16Array =>
-  samples.slice(0, seconds * LISTEN_RATE_HZ)
+  samples.slice(0, seconds * listenRateHz)
 
 const file = Effect.fnUntraced(function* (measuring: Measuring, samples: Int16Array, shortMs: number) {
   const { client, incomplete, model } = measuring

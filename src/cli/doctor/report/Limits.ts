@@ -3,7 +3,7 @@
 
 import { longestFirstAudioMs } from "#domain/audio/FirstAudioCost.ts"
 import { fullShare } from "#domain/audio/LivePace.ts"
-import { MAX_STREAM_LOAD } from "#domain/models/StreamLoad.ts"
+import { maxStreamLoad } from "#domain/models/StreamLoad.ts"
 import { digits, shown } from "#harness/report/Format.ts"
 import type { Cores, Machine, ModelReport, Speech, TextLevel, Transcription } from "./Document.ts"
 import { bytesShown, counted } from "./Words.ts"
@@ -111,9 +111,9 @@ const refusalLine = (
   if (slots !== null && admitted >= slots) {
     return [`slots: ${counted(slots, "reply is", "replies are")} computed at once (\`options.slots\`)`]
   }
-  if (factor !== null && (admitted + 1) * factor > MAX_STREAM_LOAD) {
+  if (factor !== null && (admitted + 1) * factor > maxStreamLoad) {
     return [
-      `admission: the node lets streams take ${MAX_STREAM_LOAD * 100} % of the engine, at ${digits(factor)} s of work per second of speech`,
+      `admission: the node lets streams take ${maxStreamLoad * 100} % of the engine, at ${digits(factor)} s of work per second of speech`,
     ]
   }
   return [

@@ -7,12 +7,12 @@ import type { EngineSpec } from "#engines/protocol/Engine.ts"
 import { seededRandom } from "#engines/shared/listening/Sampling.ts"
 import { ToyGraph } from "../../../support/engines/ToyOnnxGraph.ts"
 
-const HEADS = 2
-const WIDTH = 3
-const ROWS = 997
-const MELS = 128
-const LANGUAGES = "ar de el en es fr it ja ko nl pl pt vi zh".split(" ")
-const CONTROLS = [
+const headCount = 2
+const modelWidth = 3
+const rowCount = 997
+const mels = 128
+const languageCodes = "ar de el en es fr it ja ko nl pl pt vi zh".split(" ")
+const controls = [
   "<unk>",
   "<|nospeech|>",
   "<pad>",
@@ -25,28 +25,28 @@ const CONTROLS = [
   "<|noitn|>",
   "<|notimestamp|>",
   "<|nodiarize|>",
-  ...LANGUAGES.map((language) => `<|${language}|>`),
+  ...languageCodes.map((language) => `<|${language}|>`),
 ]
-const PIECES = [
+const pieces = [
   "▁",
   ".",
   ...Array.from("abcdefghijklmnopqrstuvwxyz"),
   ...Array.from("ABCDEFGHIJ", (c) => `▁${c}`),
 ]
 /** As in the published vocabulary: a character without a token of its own is spelled by its bytes. */
-const BYTES = Array.from(
+const bytes = Array.from(
   { length: 256 },
   (_, byte) => `<0x${byte.toString(16).toUpperCase().padStart(2, "0")}>`,
 )
-const VOCABULARY = [...CONTROLS, ...PIECES, ...BYTES, "\ufffd"]
-export const idOf = (token: string): number => VOCABULARY.indexOf(token)
-const END = idOf("<|endoftext|>")
+const vocabulary = [...controls, ...pieces, ...bytes, "\ufffd"]
+export const idOf = (token: string): number => vocabulary.indexOf(token)
+const end = idOf("<|endoftext|>")
 
 const tokenizer = {
   version: "1.0",
   truncation: null,
   padding: null,
-  added_tokens: CONTROLS.map((content, id) => ({
+  added_tokens: controls.map((content, id) => ({
     id,
     content,
     single_word: false,
@@ -64,7 +64,7 @@ const tokenizer = {
     unk_token: "<unk>",
     fuse_unk: true,
     byte_fallback: true,
-    vocab: Object.fromEntries(VOCABULARY.map((token, id) => [token, id])),
+    vocab: Object.fromEntries(vocabulary.map((token, id) => [token, id])),
     merges: [],
   },
 }
@@ -86,7 +86,7 @@ export interface ToyCohereOptions {
 /** Every eighth frame; the value is the number of frames, so that the length of the features changes the text. */
 const encoderGraph = (masks: boolean): ToyGraph => {
   const graph = new ToyGraph()
-  graph.input("input_features", "float32", ["batch_size", "frames", MELS])
+  graph.input("input_features", "float32", ["batch_size", "frames", mels])
   if (masks) graph.input("attention_mask", "int64", ["batch_size", "frames"])
   const count = masks
     ? graph.cast(graph.op("ReduceSum", ["attention_mask", graph.ints(1)], { keepdims: 0 }), "float32")
@@ -112,14 +112,18 @@ const encoderGraph = (masks: boolean): ToyGraph => {
 const decoderGraph = (table: ReadonlyArray<Float32Array>, masks: boolean): ToyGraph => {
   const graph = new ToyGraph()
   const rows = Float32Array.from(table.flatMap((row) => [...row]))
-  const tableName = graph.constant("float32", [ROWS, VOCABULARY.length], rows)
+  const tableName = graph.constant("float32", [rowCount, vocabulary.length], rows)
   graph.input("input_ids", "int64", ["batch_size", "sequence_length"])
   graph.input("attention_mask", "int64", ["batch_size", "total_sequence_length"])
   graph.input("position_ids", "int64", ["batch_size", "sequence_length"])
   graph.input("num_logits_to_keep", "int64", [])
   graph.input("encoder_hidden_states", "float32", ["batch_size", "encoder_frames", 4])
   if (masks) graph.input("encoder_attention_mask", "int64", ["batch_size", "encoder_frames"])
-  const wide = graph.constant("float32", [1, HEADS, 1, WIDTH], new Float32Array(HEADS * WIDTH).fill(1))
+  const wide = graph.constant(
+    "float32",
+    [1, headCount, 1, modelWidth],
+    new Float32Array(headCount * modelWidth).fill(1),
+  )
   const column = graph.op("Reshape", [graph.cast("input_ids", "float32"), graph.ints(1, 1, -1, 1)])
   const fresh = graph.op("Mul", [column, wide])
   const firstColumn = graph.op("Slice", [
@@ -136,12 +140,22 @@ const decoderGraph = (table: ReadonlyArray<Float32Array>, masks: boolean): ToyGr
     ["encoder", "key"],
     ["encoder", "value"],
   ] as const) {
-    const past = graph.input(`past_key_values.0.${side}.${part}`, "float32", ["batch", HEADS, "past", WIDTH])
+    const past = graph.input(`past_key_values.0.${side}.${part}`, "float32", [
+      "batch",
+      headCount,
+      "past",
+      modelWidth,
+    ])
     const grown = graph.op("Concat", [past, side === "decoder" ? fresh : crossFresh], { axis: 2 })
     // An existing cache is kept: its rows come first.
     const kept = graph.op("Slice", [grown, graph.ints(0), crossLength, graph.ints(2)])
     const present = `present.0.${side}.${part}`
-    graph.output(present, "float32", ["batch", HEADS, "total", WIDTH], side === "decoder" ? grown : kept)
+    graph.output(
+      present,
+      "float32",
+      ["batch", headCount, "total", modelWidth],
+      side === "decoder" ? grown : kept,
+    )
   }
   const flat = (name: string) => {
     const one = graph.op("Slice", [name, graph.ints(0, 0), graph.ints(1, 1), graph.ints(1, 3)])
@@ -165,11 +179,11 @@ const decoderGraph = (table: ReadonlyArray<Float32Array>, masks: boolean): ToyGr
     ...(masks ? [graph.op("ReduceSum", ["encoder_attention_mask", graph.ints(1)], { keepdims: 1 })] : []),
   ]
   const total = terms.reduce((left, right) => graph.op("Add", [left, right]))
-  const index = graph.op("Mod", [total, graph.ints(ROWS)])
+  const index = graph.op("Mod", [total, graph.ints(rowCount)])
   graph.output(
     "logits",
     "float32",
-    ["batch_size", "kept", VOCABULARY.length],
+    ["batch_size", "kept", vocabulary.length],
     graph.op("Gather", [tableName, index]),
   )
   return graph
@@ -178,10 +192,10 @@ const decoderGraph = (table: ReadonlyArray<Float32Array>, masks: boolean): ToyGr
 export const toyCohere = (options: ToyCohereOptions): ToyCohere => {
   const masks = options.masks ?? false
   const random = seededRandom(options.seed)
-  const table = Array.from({ length: ROWS }, () => {
-    const row = new Float32Array(VOCABULARY.length).fill(-12)
-    for (let i = 0; i < 6; i++) row[CONTROLS.length + Math.floor(PIECES.length * random())] = 20 * random()
-    row[END] = 5 * random() + (options.endBias ?? 0)
+  const table = Array.from({ length: rowCount }, () => {
+    const row = new Float32Array(vocabulary.length).fill(-12)
+    for (let i = 0; i < 6; i++) row[controls.length + Math.floor(pieces.length * random())] = 20 * random()
+    row[end] = 5 * random() + (options.endBias ?? 0)
     return row
   })
   options.patch?.(table)
@@ -199,7 +213,7 @@ export const toyCohere = (options: ToyCohereOptions): ToyCohere => {
       files: {
         encoder: write("encoder_model.onnx", encoderGraph(masks).encodeModel()),
         decoder: write("decoder_model_merged.onnx", decoderGraph(table, masks).encodeModel()),
-        preprocessor: write("preprocessor_config.json", JSON.stringify({ feature_size: MELS })),
+        preprocessor: write("preprocessor_config.json", JSON.stringify({ feature_size: mels })),
         tokenizer: write("tokenizer.json", JSON.stringify(tokenizer)),
         tokenizerConfig: write("tokenizer_config.json", "{}"),
       },
@@ -226,7 +240,7 @@ export const promptOf = (language: string, punctuation = "<|pnc|>"): ReadonlyArr
 /** The table row that `tokens` lead to; `constant` is the encoder's term. */
 const rowAfter = (tokens: ReadonlyArray<number>, constant: number): number => {
   const place = tokens.length
-  return (tokens.reduce((sum, token) => sum + token, 0) + place ** 2 + (place - 1) + constant + 1) % ROWS
+  return (tokens.reduce((sum, token) => sum + token, 0) + place ** 2 + (place - 1) + constant + 1) % rowCount
 }
 
 const encoderConstant = (samples: number, masks: boolean): number => {
@@ -262,7 +276,7 @@ export const expected = (
   while (prompt.length + tokens.length < 100) {
     const row = toy.table[rowAfter([...prompt, ...tokens], constant)]!
     const next = row.indexOf(Math.max(...row))
-    if (next === END) break
+    if (next === end) break
     tokens.push(next)
   }
   return tokens

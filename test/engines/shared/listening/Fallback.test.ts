@@ -28,9 +28,7 @@ describe("Fallback", () => {
   })
 
   it("a loop compresses well", () => {
-    expect(Fallback.compressionRatio("so I said ".repeat(40))).toBeGreaterThan(
-      Fallback.COMPRESSION_RATIO_LIMIT,
-    )
+    expect(Fallback.compressionRatio("so I said ".repeat(40))).toBeGreaterThan(Fallback.compressionRatioLimit)
     const plain = "The children played in the garden until their mother called them for lunch."
     expect(Fallback.compressionRatio(plain)).toBeLessThan(1.5)
     expect(Fallback.compressionRatio("")).toBe(0)

@@ -1,16 +1,16 @@
 // Output samples: level, offset, edges, rounding.
 import { describe, expect, it } from "@effect/vitest"
 import fc from "fast-check"
-import { CEILING, pauseSamples, toPcm } from "#engines/shared/speech/Pcm.ts"
+import { ceiling, pauseSamples, toPcm } from "#engines/shared/speech/Pcm.ts"
 
-const RATE = 24_000
+const rate = 24_000
 const tone = (seconds: number, level: number, offset = 0, hz = 220): Float32Array =>
   Float32Array.from(
-    { length: Math.round(seconds * RATE) },
-    (_, i) => offset + level * Math.sin((2 * Math.PI * hz * i) / RATE),
+    { length: Math.round(seconds * rate) },
+    (_, i) => offset + level * Math.sin((2 * Math.PI * hz * i) / rate),
   )
 
-const silence = (seconds: number): Float32Array => new Float32Array(Math.round(seconds * RATE))
+const silence = (seconds: number): Float32Array => new Float32Array(Math.round(seconds * rate))
 const join = (...parts: ReadonlyArray<Float32Array>): Float32Array =>
   Float32Array.from(parts.flatMap((part) => [...part]))
 
@@ -19,27 +19,27 @@ const mean = (samples: Int16Array): number =>
 
 describe("pcm of a piece", () => {
   it("keeps a quiet piece as it is and lowers a loud one to −1 dBFS", () => {
-    const quiet = toPcm(tone(0.5, 0.5), RATE)!
+    const quiet = toPcm(tone(0.5, 0.5), rate)!
     expect(Math.max(...quiet)).toBeGreaterThan(0.49 * 32767)
     expect(Math.max(...quiet)).toBeLessThan(0.51 * 32767)
-    const loud = toPcm(tone(0.5, 3), RATE)!
+    const loud = toPcm(tone(0.5, 3), rate)!
     const peak = Math.max(...loud.map(Math.abs))
-    expect(peak).toBeLessThanOrEqual(Math.ceil(CEILING * 32767))
-    expect(peak).toBeGreaterThan(0.99 * CEILING * 32767)
+    expect(peak).toBeLessThanOrEqual(Math.ceil(ceiling * 32767))
+    expect(peak).toBeGreaterThan(0.99 * ceiling * 32767)
   })
 
   it("takes an offset away", () => {
-    const pcm = toPcm(tone(2, 0.3, 0.2), RATE)!
+    const pcm = toPcm(tone(2, 0.3, 0.2), rate)!
     // After the filter has settled.
-    expect(Math.abs(mean(pcm.subarray(RATE / 2)))).toBeLessThan(0.002 * 32767)
+    expect(Math.abs(mean(pcm.subarray(rate / 2)))).toBeLessThan(0.002 * 32767)
   })
 
   it("cuts silence off and starts and ends at zero", () => {
-    const pcm = toPcm(join(silence(0.4), tone(0.5, 0.5), silence(0.6)), RATE)!
-    expect(pcm.length / RATE).toBeGreaterThan(0.5)
-    expect(pcm.length / RATE).toBeLessThan(0.6)
+    const pcm = toPcm(join(silence(0.4), tone(0.5, 0.5), silence(0.6)), rate)!
+    expect(pcm.length / rate).toBeGreaterThan(0.5)
+    expect(pcm.length / rate).toBeLessThan(0.6)
     for (const level of [0.1, 0.9]) {
-      const bare = toPcm(tone(0.5, level), RATE)!
+      const bare = toPcm(tone(0.5, level), rate)!
       expect(Math.abs(bare[0]!)).toBe(0)
       expect(Math.abs(bare.at(-1)!)).toBe(0)
       const largestStep = bare.reduce(
@@ -53,7 +53,7 @@ describe("pcm of a piece", () => {
 
   it("leaves margins that scale with speed", () => {
     const wave = join(silence(1), tone(0.5, 0.5), silence(1))
-    const lengthMs = (speed: number) => (1000 * toPcm(wave, RATE, speed)!.length) / RATE
+    const lengthMs = (speed: number) => (1000 * toPcm(wave, rate, speed)!.length) / rate
     const atOne = lengthMs(1)
     for (const [speed, longerMs] of [
       [0.25, 180],
@@ -65,27 +65,27 @@ describe("pcm of a piece", () => {
   })
 
   it("refuses what is not a number, and survives what is no sound", () => {
-    expect(toPcm(Float32Array.of(0, Number.NaN, 0), RATE)).toBeUndefined()
-    expect(toPcm(Float32Array.of(0, Number.POSITIVE_INFINITY), RATE)).toBeUndefined()
-    expect(toPcm(new Float32Array(0), RATE)).toEqual(new Int16Array(0))
-    expect(toPcm(silence(0.1), RATE)!.every((sample) => sample === 0)).toBe(true)
+    expect(toPcm(Float32Array.of(0, Number.NaN, 0), rate)).toBeUndefined()
+    expect(toPcm(Float32Array.of(0, Number.POSITIVE_INFINITY), rate)).toBeUndefined()
+    expect(toPcm(new Float32Array(0), rate)).toEqual(new Int16Array(0))
+    expect(toPcm(silence(0.1), rate)!.every((sample) => sample === 0)).toBe(true)
   })
 
   it("never passes the ceiling, whatever comes in", () => {
     fc.assert(
       fc.property(fc.float32Array({ noNaN: true, noDefaultInfinity: true, maxLength: 2000 }), (wave) => {
-        const pcm = toPcm(wave, RATE)
+        const pcm = toPcm(wave, rate)
         if (pcm === undefined) return
         expect(pcm.length).toBeLessThanOrEqual(wave.length)
-        for (const sample of pcm) expect(Math.abs(sample)).toBeLessThanOrEqual(Math.ceil(CEILING * 32767))
+        for (const sample of pcm) expect(Math.abs(sample)).toBeLessThanOrEqual(Math.ceil(ceiling * 32767))
       }),
     )
   })
 
   it("pauses longer after a sentence than after a comma, and shorter at speed", () => {
-    expect(pauseSamples("none", 1, RATE)).toBe(0)
-    expect(pauseSamples("comma", 1, RATE)).toBeLessThan(pauseSamples("clause", 1, RATE))
-    expect(pauseSamples("clause", 1, RATE)).toBeLessThan(pauseSamples("sentence", 1, RATE))
-    expect(pauseSamples("sentence", 2, RATE)).toBe(Math.round(pauseSamples("sentence", 1, RATE) / 2))
+    expect(pauseSamples("none", 1, rate)).toBe(0)
+    expect(pauseSamples("comma", 1, rate)).toBeLessThan(pauseSamples("clause", 1, rate))
+    expect(pauseSamples("clause", 1, rate)).toBeLessThan(pauseSamples("sentence", 1, rate))
+    expect(pauseSamples("sentence", 2, rate)).toBe(Math.round(pauseSamples("sentence", 1, rate) / 2))
   })
 })

@@ -5,8 +5,8 @@ import fc from "fast-check"
 import { cutAt, type Piece, PieceReader } from "#engines/shared/speech/Pieces.ts"
 import { fromVocabulary } from "#engines/shared/speech/Symbols.ts"
 
-const ALPHABET = 'abcdefgh ;:,.!?—…"()“”ˈ'
-const symbols = fromVocabulary(Object.fromEntries([...`$${ALPHABET}`].map((symbol, id) => [symbol, id])))
+const alphabet = 'abcdefgh ;:,.!?—…"()“”ˈ'
+const symbols = fromVocabulary(Object.fromEntries([...`$${alphabet}`].map((symbol, id) => [symbol, id])))
 
 const fragmentsOf = (parts: ReadonlyArray<string>, taken: { count: number } = { count: 0 }) =>
   (async function* () {
@@ -26,7 +26,7 @@ const readAll = (parts: ReadonlyArray<string>, maxSymbols: number): Promise<Read
     }),
   )
 
-const fragment = fc.string({ unit: fc.constantFrom(...`${ALPHABET}xyz$`), maxLength: 40 })
+const fragment = fc.string({ unit: fc.constantFrom(...`${alphabet}xyz$`), maxLength: 40 })
 const sounds = (text: string): string => text.replace(/[^a-h]/g, "")
 
 describe("pieces", () => {

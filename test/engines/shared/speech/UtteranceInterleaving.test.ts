@@ -10,9 +10,9 @@ import { constantStyle } from "#engines/shared/speech/VoiceStyles.ts"
 import type { Fragment } from "#engines/shared/speech/WordSymbols.ts"
 import { samplesOf, speechOutlet } from "../../kokoro/speech.ts"
 
-const RATE = 24_000
-const COST_MS = 1
-const SOUND_MS = 50
+const rate = 24_000
+const costMs = 1
+const soundMs = 50
 
 const symbols = fromVocabulary(Object.fromEntries([..."$abcdefg ."].map((symbol, id) => [symbol, id])))
 
@@ -22,7 +22,7 @@ const scripted = () => {
   const speaker: Speaker = {
     symbols,
     calls: new DeadlineQueue(),
-    rateHz: RATE,
+    rateHz: rate,
     maxSymbols: 120,
     graph: {
       wholeSpeed: false,
@@ -31,9 +31,9 @@ const scripted = () => {
           const count = ids.length - 2
           calls.most = Math.max(calls.most, ++calls.now)
           calls.symbols += count
-          yield* Effect.sleep(count * COST_MS)
+          yield* Effect.sleep(count * costMs)
           calls.now--
-          const wave = new Float32Array((count * SOUND_MS * RATE) / 1000)
+          const wave = new Float32Array((count * soundMs * rate) / 1000)
           for (let i = 0; i < wave.length; i++) wave[i] = 0.5 * Math.sin(i / 7 + ids[1]! + style[0]!)
           return { wave }
         }),
@@ -90,7 +90,7 @@ const dryMs = ({ at, outlet }: Heard): number => {
       dry += when - soundUntil
       soundUntil = when
     }
-    soundUntil += (outlet.units[index]!.samples.length * 1000) / RATE
+    soundUntil += (outlet.units[index]!.samples.length * 1000) / rate
   }
   return dry
 }

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { loadVoices, STYLE_ROWS, STYLE_SIZE } from "#engines/shared/speech/VoiceStyles.ts"
+import { loadVoices, styleRows, styleSize } from "#engines/shared/speech/VoiceStyles.ts"
 
 const folder = Effect.acquireRelease(
   Effect.promise(() => mkdtemp(join(tmpdir(), "voices-"))),
@@ -13,9 +13,9 @@ const folder = Effect.acquireRelease(
 
 /** Row r of voice v holds v × 1000 + r everywhere. */
 const voiceFile = (voice: number): Buffer => {
-  const bytes = Buffer.alloc(STYLE_ROWS * STYLE_SIZE * 4)
-  for (let i = 0; i < STYLE_ROWS * STYLE_SIZE; i++) {
-    bytes.writeFloatLE(voice * 1000 + Math.floor(i / STYLE_SIZE), i * 4)
+  const bytes = Buffer.alloc(styleRows * styleSize * 4)
+  for (let i = 0; i < styleRows * styleSize; i++) {
+    bytes.writeFloatLE(voice * 1000 + Math.floor(i / styleSize), i * 4)
   }
   return bytes
 }

@@ -9,7 +9,7 @@ import { sentences } from "#engines/shared/text/Sentences.ts"
 const said = (text: string, accent: "american" | "british" = "american"): string =>
   [...sentences(cleanText(text))].map((sentence) => englishText(sentence, accent)).join(" | ")
 
-const TABLE: ReadonlyArray<readonly [string, string]> = [
+const table: ReadonlyArray<readonly [string, string]> = [
   // whole numbers, decimals, versions
   [
     "100 and 12,345 and 1,000,000",
@@ -94,7 +94,7 @@ const TABLE: ReadonlyArray<readonly [string, string]> = [
 ]
 
 describe("English front end", () => {
-  it.each(TABLE)("%j is said %j", (written, spoken) => {
+  it.each(table)("%j is said %j", (written, spoken) => {
     expect(said(written).normalize("NFD").replace(/\p{M}/gu, "")).toBe(spoken)
   })
 
@@ -134,7 +134,7 @@ describe("English front end", () => {
   })
 })
 
-const WORDS: Readonly<Record<string, number>> = Object.fromEntries(
+const wordNumbers: Readonly<Record<string, number>> = Object.fromEntries(
   "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
     .split(" ")
     .map((word, value) => [word, value] as const)
@@ -144,7 +144,7 @@ const WORDS: Readonly<Record<string, number>> = Object.fromEntries(
         .map((word, i) => [word, 20 + 10 * i]),
     ),
 )
-const SCALE: Readonly<Record<string, number>> = { thousand: 1e3, million: 1e6, billion: 1e9 }
+const scalePattern: Readonly<Record<string, number>> = { thousand: 1e3, million: 1e6, billion: 1e9 }
 
 const read = (words: string): number => {
   let total = 0
@@ -152,10 +152,10 @@ const read = (words: string): number => {
   for (const word of words.split(" ")) {
     if (word === "and") continue
     if (word === "hundred") group *= 100
-    else if (SCALE[word] !== undefined) {
-      total += group * SCALE[word]
+    else if (scalePattern[word] !== undefined) {
+      total += group * scalePattern[word]
       group = 0
-    } else group += WORDS[word]!
+    } else group += wordNumbers[word]!
   }
   return total + group
 }

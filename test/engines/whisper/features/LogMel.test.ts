@@ -13,7 +13,7 @@ const noise = (length: number, seed: number, level = 0.3): Float32Array => {
   return Float32Array.from({ length }, (_, i) => level * (random() - 0.5) + 0.4 * Math.sin(i / 7))
 }
 
-const COS = Float64Array.from({ length: 400 }, (_, n) => Math.cos((2 * Math.PI * n) / 400))
+const cos = Float64Array.from({ length: 400 }, (_, n) => Math.cos((2 * Math.PI * n) / 400))
 
 /** The definition, written out: a direct DFT in double precision over every frame, and dense triangles. */
 const oracle = (samples: Float32Array, frames: number, melBins: number): Float64Array => {
@@ -32,9 +32,9 @@ const oracle = (samples: Float32Array, frames: number, melBins: number): Float64
       let re = 0
       let im = 0
       for (let n = 0; n < 400; n++) {
-        const value = at(frame * 160 - 200 + n) * (0.5 - 0.5 * COS[n]!)
-        re += value * COS[(bin * n) % 400]!
-        im -= value * COS[(bin * n + 300) % 400]!
+        const value = at(frame * 160 - 200 + n) * (0.5 - 0.5 * cos[n]!)
+        re += value * cos[(bin * n) % 400]!
+        im -= value * cos[(bin * n + 300) % 400]!
       }
       return re * re + im * im
     })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { MIN_ADVANCE_SECONDS, segmentsOf } from "#engines/whisper/rules/Seek.ts"
+import { minAdvanceSeconds, segmentsOf } from "#engines/whisper/rules/Seek.ts"
 
 const layout = { endOfText: 100, timestampBegin: 110, maxInitialTimestamp: 50 }
 /** Seconds → timestamp token. */
@@ -64,7 +64,7 @@ describe("segmentsOf", () => {
   })
 
   it("tiny closed segments still move the window on", () => {
-    expect(segmentsOf([at(0), 1, at(0.02), at(0.02)], layout, 30).consumedSeconds).toBe(MIN_ADVANCE_SECONDS)
+    expect(segmentsOf([at(0), 1, at(0.02), at(0.02)], layout, 30).consumedSeconds).toBe(minAdvanceSeconds)
     expect(segmentsOf([at(0), 1, at(0.02), at(0.02)], layout, 0.1).consumedSeconds).toBe(0.1)
   })
 })

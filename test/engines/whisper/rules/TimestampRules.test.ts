@@ -11,10 +11,10 @@ import {
 
 // A small vocabulary in the published order: text 0–9, end of text 10, controls 11–14, 41 timestamps from 15.
 const layout: TokenLayout = { endOfText: 10, timestampBegin: 15, maxInitialTimestamp: 5 }
-const VOCABULARY = 56
+const vocabulary = 56
 const time = (step: number) => layout.timestampBegin + step
 const row = (more: Readonly<Record<number, number>> = {}) => {
-  const logits = new Float32Array(VOCABULARY)
+  const logits = new Float32Array(vocabulary)
   for (const [token, value] of Object.entries(more)) logits[Number(token)] = value
   return logits
 }
@@ -36,7 +36,7 @@ describe("TimestampRules", () => {
   it("after a timestamp that closes text comes a timestamp, the same or later, or the end", () => {
     expect(allowed([time(0), 4, time(7)], row({ 10: 20 }))).toEqual([
       ...range(10, 15),
-      ...range(time(7), VOCABULARY),
+      ...range(time(7), vocabulary),
     ])
   })
 
@@ -45,12 +45,12 @@ describe("TimestampRules", () => {
   })
 
   it("inside text a timestamp lies behind the segment's start, so that segments have a length", () => {
-    expect(allowed([time(3), 4])).toEqual([...range(0, 15), ...range(time(4), VOCABULARY)])
+    expect(allowed([time(3), 4])).toEqual([...range(0, 15), ...range(time(4), vocabulary)])
   })
 
   it("prefers a timestamp when all of them together beat the best text token", () => {
     // 40 timestamps of logit 0 weigh e^3.69: more than one text token of 3, less than one of 4.
-    expect(allowed([time(0), 4], row({ 3: 3 }))).toEqual(range(time(1), VOCABULARY))
+    expect(allowed([time(0), 4], row({ 3: 3 }))).toEqual(range(time(1), vocabulary))
     expect(allowed([time(0), 4], row({ 3: 4 }))).toContain(3)
   })
 
@@ -69,7 +69,7 @@ const decodeWildly = (seed: number, temperature: number, bias: number): Array<nu
   const tokens: Array<number> = []
   while (tokens.length < 60) {
     const logits = Float32Array.from(
-      { length: VOCABULARY },
+      { length: vocabulary },
       (_, i) => 6 * random() + (i >= layout.timestampBegin ? bias : 0),
     )
     suppressControls(logits, layout)
@@ -140,7 +140,7 @@ describe("rules and seek together", () => {
     const logit = fc.float({ min: -30, max: 30, noNaN: true })
     fc.assert(
       fc.property(
-        fc.array(logit, { minLength: VOCABULARY, maxLength: VOCABULARY }),
+        fc.array(logit, { minLength: vocabulary, maxLength: vocabulary }),
         logit,
         (values, shift) => {
           const logits = Float32Array.from(values, (value, i) =>

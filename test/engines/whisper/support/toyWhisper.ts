@@ -15,11 +15,11 @@ import {
 import { type ElementType, ToyGraph } from "../../../support/engines/ToyOnnxGraph.ts"
 import { demoFile } from "./demoModel.ts"
 
-const VOCABULARY = 1766
-const ROWS = 61
-const LAYERS = 2
-const HEADS = 2
-const WIDTH = 3
+const vocabulary = 1766
+const rowCount = 61
+const layers = 2
+const headCount = 2
+const modelWidth = 3
 const generation = JSON.parse(readFileSync(demoFile("generation_config.json"), "utf8"))
 const layout = { endOfText: 256, timestampBegin: 265, maxInitialTimestamp: 50 }
 
@@ -27,7 +27,7 @@ export interface Toy {
   /** The toy's own folder; the maker of the toy removes it. */
   readonly folder: string
   readonly spec: EngineSpec
-  /** [ROWS][VOCABULARY] */
+  /** [rowCount][vocabulary] */
   readonly table: ReadonlyArray<Float32Array>
 }
 
@@ -46,7 +46,7 @@ export interface ToyOptions {
 }
 
 /** Silence gives features of −1.5 everywhere, and the encoder −4 times their mean. */
-const ENCODER_VALUE = 6
+const encoderValue = 6
 
 const encoderGraph = (): ToyGraph => {
   const graph = new ToyGraph()
@@ -62,22 +62,26 @@ const decoderGraph = (table: ReadonlyArray<Float32Array>, options: ToyOptions): 
   const main = new ToyGraph()
   const tableName = main.constant(
     "float32",
-    [ROWS, VOCABULARY],
+    [rowCount, vocabulary],
     Float32Array.from(table.flatMap((row) => [...row])),
   )
   main.input("input_ids", "int64", ["batch_size", "decoder_sequence_length"])
   main.input("encoder_hidden_states", "float32", ["batch_size", "encoder_sequence_length", 4])
-  const keys = Array.from({ length: LAYERS }, (_, layer) =>
+  const keys = Array.from({ length: layers }, (_, layer) =>
     ["decoder", "encoder"].flatMap((side) => ["key", "value"].map((part) => `${layer}.${side}.${part}`)),
   ).flat()
   for (const key of keys)
-    main.input(`past_key_values.${key}`, cacheType, ["batch_size", HEADS, "past", WIDTH])
+    main.input(`past_key_values.${key}`, cacheType, ["batch_size", headCount, "past", modelWidth])
   main.input("use_cache_branch", "bool", [1])
   if (options.cachePosition === true) main.input("cache_position", "int64", ["decoder_sequence_length"])
 
   const branch = (cached: boolean): ToyGraph => {
     const graph = new ToyGraph()
-    const wide = graph.constant("float32", [1, HEADS, 1, WIDTH], new Float32Array(HEADS * WIDTH).fill(1))
+    const wide = graph.constant(
+      "float32",
+      [1, headCount, 1, modelWidth],
+      new Float32Array(headCount * modelWidth).fill(1),
+    )
     const column = graph.op("Reshape", [graph.cast("input_ids", "float32"), graph.ints(1, 1, -1, 1)])
     const fresh = graph.cast(graph.op("Mul", [column, wide]), cacheType)
     const grown = keys.map((key) => {
@@ -85,7 +89,7 @@ const decoderGraph = (table: ReadonlyArray<Float32Array>, options: ToyOptions): 
         return cached ? graph.op("Concat", [`past_key_values.${key}`, fresh], { axis: 2 }) : fresh
       }
       if (cached) {
-        return graph.cast(graph.op("ConstantOfShape", [graph.ints(0, HEADS, 1, WIDTH)]), cacheType)
+        return graph.cast(graph.op("ConstantOfShape", [graph.ints(0, headCount, 1, modelWidth)]), cacheType)
       }
       const first = graph.op("Slice", ["encoder_hidden_states", graph.ints(0), graph.ints(1), graph.ints(2)])
       return graph.cast(
@@ -127,7 +131,7 @@ const decoderGraph = (table: ReadonlyArray<Float32Array>, options: ToyOptions): 
       graph.ints(1, 1),
     ])
     const total = graph.cast(graph.op("Round", [graph.op("Add", [mine, encoder])]), "int64")
-    const index = graph.op("Mod", [total, graph.ints(ROWS)])
+    const index = graph.op("Mod", [total, graph.ints(rowCount)])
     const suffix = cached ? "then" : "else"
     graph.output(`logits_${suffix}`, "float32", undefined, graph.op("Gather", [tableName, index]))
     keys.forEach((key, i) => graph.output(`present.${key}_${suffix}`, cacheType, undefined, grown[i]!))
@@ -136,16 +140,16 @@ const decoderGraph = (table: ReadonlyArray<Float32Array>, options: ToyOptions): 
 
   const outputs = ["logits", ...keys.map((key) => `present.${key}`)]
   main.op("If", ["use_cache_branch"], { then_branch: branch(true), else_branch: branch(false) }, outputs)
-  main.output("logits", "float32", ["batch_size", "decoder_sequence_length", VOCABULARY])
-  for (const key of keys) main.output(`present.${key}`, cacheType, ["batch", HEADS, "total", WIDTH])
+  main.output("logits", "float32", ["batch_size", "decoder_sequence_length", vocabulary])
+  for (const key of keys) main.output(`present.${key}`, cacheType, ["batch", headCount, "total", modelWidth])
   return main
 }
 
 export const toyWhisper = (options: ToyOptions): Toy => {
   const random = seededRandom(options.seed)
-  const table = Array.from({ length: ROWS }, () => {
+  const table = Array.from({ length: rowCount }, () => {
     // A handful of likely letters and timestamps in each row; the rest far behind.
-    const row = new Float32Array(VOCABULARY).fill(-12)
+    const row = new Float32Array(vocabulary).fill(-12)
     for (let i = 0; i < 6; i++) row[64 + Math.floor(26 * random())] = 20 * random()
     for (let i = 0; i < 8; i++) row[265 + Math.floor(1501 * random())] = 7 * random()
     row[256] = 5 * random() + (options.endBias ?? 0)
@@ -178,8 +182,8 @@ export const toyWhisper = (options: ToyOptions): Toy => {
 
 /** The table row that `tokens` alone lead to. */
 export const rowAfter = (tokens: ReadonlyArray<number>): number => {
-  const sum = tokens.reduce((total, token) => total + token, ENCODER_VALUE)
-  return (sum + tokens.length ** 2) % ROWS
+  const sum = tokens.reduce((total, token) => total + token, encoderValue)
+  return (sum + tokens.length ** 2) % rowCount
 }
 
 export interface Script {
