@@ -60,8 +60,8 @@ it("counts all live sessions and lists those that have sent audio, which are act
   const { children, holds } = await live()
   expect(holds).toEqual({ sessions: 3 })
   expect(children.filter(({ kind }) => kind === "session")).toMatchObject([
-    { state: "waiting", restarts: 0, mailbox: { depth: 0, bound: 3 } },
-    { state: "waiting", restarts: 0, mailbox: { depth: 0, bound: 3 } },
+    { state: "waiting", restarts: 0, mailbox: { depth: 0, bound: 1 } },
+    { state: "waiting", restarts: 0, mailbox: { depth: 0, bound: 1 } },
   ])
   for (const client of clients) client.vanish()
   await eventually(async () => {
