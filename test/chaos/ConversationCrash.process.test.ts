@@ -1,6 +1,5 @@
 // A defect of the node in one conversation of several: that one is told and closed, its engines are free, it is counted, and the
 // others go on as if nothing had happened.
-import { Effect } from "effect"
 import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest"
 import { Warming } from "#api/conversation/Warming.ts"
 import { History } from "#domain/conversation/History.ts"
@@ -57,10 +56,14 @@ const defects: ReadonlyArray<
     "in a fiber beside it",
     () => {
       const { expect: own } = Warming.prototype
-      vi.spyOn(Warming.prototype, "expect").mockImplementation(function (this: Warming, items) {
-        // biome-ignore lint/suspicious/noExplicitAny: a private method of this one.
-        ;(this as any).read = () => Effect.die(new Error("injected"))
-        own.call(this, items)
+      // Items that cannot be read: the fiber that reads them ahead dies of it.
+      const unreadable = new Proxy([], {
+        get: () => {
+          throw new Error("injected")
+        },
+      })
+      vi.spyOn(Warming.prototype, "expect").mockImplementation(function (this: Warming) {
+        own.call(this, unreadable)
       })
     },
     (client) => client.update({ instructions: "Be brief." }),
