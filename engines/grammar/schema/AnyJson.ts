@@ -106,12 +106,6 @@ export interface JsonOptions {
   readonly prefix: string
 }
 
-/** Any JSON value, nested to any depth. */
-export const jsonValueRules = ({ notation, prefix }: JsonOptions): Rules => ({
-  root: rule(anyRuleName(prefix)),
-  rules: new Map([[anyRuleName(prefix), anyRule(prefix, notation)]]),
-})
-
 /** Any JSON object. */
 export const jsonObjectRules = ({ notation, prefix }: JsonOptions): Rules => ({
   root: anyObject(rule(anyRuleName(prefix)), notation),

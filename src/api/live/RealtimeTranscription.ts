@@ -31,6 +31,7 @@ import { identifyLive, liveModel, upgradeLive } from "./LiveAdmission.ts"
 import { RealtimeItems, type Tell } from "./RealtimeItems.ts"
 import { RealtimeSocket } from "./RealtimeSocket.ts"
 import { socketShare } from "./SocketShare.ts"
+import { eventWriter } from "./WriteEvent.ts"
 
 const decodeFlags = Schema.decodeUnknownEffect(
   Schema.Struct({ punctuation: TranscriptionParameters.fields.punctuation }),
@@ -92,12 +93,13 @@ const takeSeat = Effect.fnUntraced(function* (
   return { entry, place, leave: Scope.close(scope, Exit.void) } satisfies Seat
 })
 
-const tellOn =
-  (writer: Writer, newId: () => string, trace: SessionTrace | undefined): Tell =>
-  (type, event = {}) => {
+const tellOn = (writer: Writer, newId: () => string, trace: SessionTrace | undefined): Tell => {
+  const write = eventWriter(writer, newId)
+  return (type, event) => {
     if (trace !== undefined && type.endsWith(".delta")) trace.deltas++
-    return writer.write(JSON.stringify({ type, event_id: `event_${newId()}`, ...event }))
+    return write(type, event)
   }
+}
 
 /** The same lease, with its items recorded in the socket's span. */
 export const followed = (trace: SessionTrace | undefined, seat: Seat): Seat => {

@@ -1,4 +1,4 @@
-// Writes an event of the server to a realtime socket. A large one is made to JSON in slices.
+// Writes events of the server to a realtime socket, of a conversation or a transcription. A large one is made to JSON in slices.
 import { Effect } from "effect"
 import type { SocketError, Writer } from "effect/socket/Socket"
 import { isLarge, JsonWriter } from "#domain/json/JsonWriter.ts"
@@ -9,11 +9,17 @@ import { TextFrame } from "#http/SocketFrames.ts"
 /** Characters of an event that is made to JSON in one go: 0.3 ms. Audio of an answer is less. */
 const atOnce = 64 * 1024
 
-export const writeEvent = ({ write }: Writer, event: object): Effect.Effect<void, SocketError> =>
+const writeJson = (writer: Writer, event: object): Effect.Effect<void, SocketError> =>
   isLarge(event, atOnce)
     ? Effect.gen(function* () {
-        const writer = new JsonWriter(event)
-        const whole = yield* joined(yield* inSlices((isOver) => writer.write(isOver)))
-        yield* write(new TextFrame(whole.buffer as ArrayBuffer, whole.byteOffset, whole.byteLength))
+        const json = new JsonWriter(event)
+        const whole = yield* joined(yield* inSlices((isOver) => json.write(isOver)))
+        yield* writer.write(new TextFrame(whole.buffer as ArrayBuffer, whole.byteOffset, whole.byteLength))
       })
-    : write(JSON.stringify(event))
+    : writer.write(JSON.stringify(event))
+
+/** Gives each event an id of its own. */
+export const eventWriter =
+  (writer: Writer, newId: () => string) =>
+  (type: string, event: object = {}): Effect.Effect<void, SocketError> =>
+    writeJson(writer, { type, event_id: `event_${newId()}`, ...event })

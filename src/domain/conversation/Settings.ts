@@ -152,7 +152,6 @@ const Output = Schema.Struct({
   /** Not OpenAI's: whether audio is sent about as fast as it is played (`realtime`) or as fast as it is made (`none`). */
   pacing: optional(pacing),
 })
-export type OutputChange = typeof Output.Type
 
 export const Truncation = Schema.Union([
   Schema.Literals(["auto", "disabled"]),

@@ -1,7 +1,9 @@
 // Random schemas of what strict rules hold, for property tests.
 
 import * as fc from "fast-check"
+import { expect } from "vitest"
 import type { Json, JsonObject } from "../../Json.ts"
+import { check } from "./Check.ts"
 
 const keys = fc.constantFrom("a", "b", "name", "käse", "x y", 'q"', "0")
 const scalar: fc.Arbitrary<Json> = fc.oneof(
@@ -123,3 +125,20 @@ export const randomSchema: fc.Arbitrary<Json> = fc
       : { allOf: [root], $defs: { d: definition } },
   )
   .map((value) => JSON.parse(JSON.stringify(value)) as Json)
+
+/** Of random schemas, of which most are held: every sentence of the rules is valid, and printed as it was. */
+export const expectValidSentences = (of: {
+  readonly schemas: number
+  /** Of each schema. */
+  readonly sentences: number
+  readonly seed: number
+}): void => {
+  let held = 0
+  fc.assert(
+    fc.property(randomSchema, fc.nat(), (schema, seed) => {
+      if (check(schema, seed, of.sentences) === "held") held++
+    }),
+    { numRuns: of.schemas, seed: of.seed },
+  )
+  expect(held).toBeGreaterThan(of.schemas / 2)
+}

@@ -25,7 +25,7 @@ import { identifyLive, isWebSocket, liveCredential, upgradeLive } from "../../li
 import { RealtimeItems, type Tell } from "../../live/RealtimeItems.ts"
 import { followed, realtimeTranscription } from "../../live/RealtimeTranscription.ts"
 import { socketShare } from "../../live/SocketShare.ts"
-import { writeEvent } from "../../live/WriteEvent.ts"
+import { eventWriter } from "../../live/WriteEvent.ts"
 import { traceSession } from "../../tracing/SessionTrace.ts"
 import { Conversation } from "../Conversation.ts"
 import { conversationModels, converses, firstSettings, presetOf } from "../ConversationModels.ts"
@@ -94,8 +94,7 @@ const converse = Effect.fnUntraced(function* (
     const reader = yield* connection.reader
     const writer = yield* connection.writer
     const scope = yield* Effect.scope
-    const tell: Tell = (type, event = {}) =>
-      writeEvent(writer, { type, event_id: `event_${newId()}`, ...event })
+    const tell: Tell = eventWriter(writer, newId)
     const history = new History(share.held)
     const played = new PlayedAudio()
     const toListenRate = new Resampler(speechRateHz, listenRateHz)
