@@ -47,7 +47,7 @@ const checkUploads = ({ databaseUrl, uploads }: Config): Effect.Effect<void, Bad
         new BadSetting({
           variable: settings.uploads.variable,
           value: uploads,
-          allowed: `it is for nodes that share a database; set ${settings.databaseUrl.variable} too`,
+          allowed: `it is for nodes that share a database, set ${settings.databaseUrl.variable} too`,
         }),
       )
 

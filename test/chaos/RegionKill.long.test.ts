@@ -7,6 +7,7 @@ import { listener, noise, wavOf } from "../support/clients/LiveClient.ts"
 import { submit, transcribe, untilDone } from "../support/clients/TranscriptionClient.ts"
 import { needs } from "../support/groups/Needs.ts"
 import { Region } from "../support/nodes/Region.ts"
+import { fakeModel } from "../support/nodes/TestCatalog.ts"
 import { eventually } from "../support/nodes/TestNode.ts"
 
 type Bytes = Uint8Array<ArrayBuffer>
@@ -40,7 +41,7 @@ describe("a region of three nodes", needs("postgresql"), () => {
   let region: Region
   const texts = new Map<number, string>()
   beforeAll(async () => {
-    region = await Region.start({ models: [model], nodes: 3 })
+    region = await Region.start({ models: [fakeModel, model], nodes: 3 })
     for (const [which, { bytes }] of files.entries()) {
       const answer = await transcribe(region.target(0), bytes, { query: { model: "listener", sync: "true" } })
       texts.set(which, ((await answer.json()) as { text: string }).text)

@@ -112,7 +112,11 @@ const identify = Effect.fnUntraced(function* (folder: string) {
   const mark = join(folder, markName)
   yield* Effect.tryPromise({
     try: () => stat(folder),
-    catch: (cause) => new StoreUnavailable({ place: folder, problem: problemOf(cause) }),
+    catch: (cause) =>
+      new StoreUnavailable({
+        place: folder,
+        problem: isMissing(cause) ? "there is no such folder, which EDGEWISE_UPLOADS names" : problemOf(cause),
+      }),
   })
   const known = yield* Effect.mapError(inDatabase, notWorking)
   const here =

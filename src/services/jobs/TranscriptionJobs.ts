@@ -25,7 +25,6 @@ import { Jobs } from "#store/ledger/Jobs.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { Presence } from "#store/nodes/Presence.ts"
 import { Compaction } from "#store/sql/Compaction.ts"
-import { StoreNode } from "#store/sql/StoreNode.ts"
 import { UploadDir } from "../TranscriptionUpload.ts"
 import { makeDispatcher } from "./JobDispatcher.ts"
 import { inTraceOf } from "./JobTrace.ts"
@@ -98,7 +97,8 @@ const make = Effect.gen(function* () {
   yield* recoverJobs(jobs, yield* UploadDir)
   const { end, freeSlots, inWork, wake } = makeDispatcher(world)
   yield* startChild(failLostJobs(jobs))
-  if ((yield* StoreNode) !== "") yield* startChild(takeOverJobs(jobs, yield* Presence, wake))
+  const presence = yield* Presence
+  if (presence.isShared) yield* startChild(takeOverJobs(jobs, presence, wake))
   if (uploads !== undefined) yield* startChild(removeOldUploads(jobs, uploads))
   yield* startChild(purgeJobs(jobs))
   const workers = yield* startChild(inWork)

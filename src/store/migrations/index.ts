@@ -14,7 +14,7 @@ import clientSecrets from "./6_client_secrets.ts"
 import clientSecretSpending from "./7_client_secret_spending.ts"
 import deletions from "./8_deletions.ts"
 import presence from "./9_presence.ts"
-import sharedJobs from "./11_shared_jobs.ts"
+import sharedJobs from "./12_shared_jobs.ts"
 
 const migrations = {
   "1_accounts": accounts,
@@ -26,7 +26,7 @@ const migrations = {
   "7_client_secret_spending": clientSecretSpending,
   "8_deletions": deletions,
   "9_presence": presence,
-  "11_shared_jobs": sharedJobs,
+  "12_shared_jobs": sharedJobs,
 }
 
 const run = Migrator.make({})({

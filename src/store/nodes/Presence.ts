@@ -25,6 +25,8 @@ export interface DeadNode {
 }
 
 export interface PresenceView {
+  /** Whether there can be other nodes. */
+  readonly isShared: boolean
   /** Number of nodes that run, this one included. Nodes of which nothing is known yet count as running. */
   readonly living: () => number
   /** Running nodes other than this one, with what each offered in its last beat. */
@@ -38,6 +40,7 @@ export interface PresenceView {
 
 /** Of a store that is not shared: one node. */
 const alone: PresenceView = {
+  isShared: false,
   living: () => 1,
   others: () => [],
   dead: Effect.succeed([]),
@@ -163,6 +166,7 @@ export const presence = (
       const living = () => [...neighbours.values()].filter((neighbour) => !isDead(neighbour))
       return Context.make(StoreIsThere, () => isThere).pipe(
         Context.add(Presence, {
+          isShared: true,
           living: () => living().length + 1,
           others: living,
           dead: Effect.map(monotonicMs, (nowMs) =>

@@ -126,6 +126,32 @@ describe("jobs with shared uploads", needs("postgresql"), () => {
     await noFiles()
   })
 
+  it("go on elsewhere when their node is dead, and the node that lost one charges nothing", async () => {
+    const { key, orgId } = await shared.newOrg()
+    const { key: other } = await shared.newOrg()
+    const file = wav(60, 3)
+    const text = await textOf(file, other)
+    const id = await submitTo(shared.one, key, file, "slow-listener")
+    // A node takes the job, from whichever has it, and beats no more.
+    const taken = await shared.beside(
+      Effect.flatMap(
+        SqlClient.SqlClient,
+        (sql) => sql`
+          WITH gone AS (INSERT INTO nodes (id, beat, seen_at_ms) VALUES ('node_gone', 7, 0))
+          UPDATE transcription_jobs SET status = 'processing', node_id = 'node_gone', attempt = attempt + 1
+          WHERE id = ${id} AND status IN ('accepted', 'processing') RETURNING id`,
+      ),
+    )
+    expect(taken).toEqual([{ id }])
+    expect(await untilDone({ base: shared.two.base, key }, id)).toEqual({
+      status: 200,
+      body: { job_id: id, status: "completed", text },
+    })
+    expect((await rowOf(id)).attempt).toBeGreaterThanOrEqual(2)
+    expect(await shared.usage(orgId)).toMatchObject([{ requests: 1, audioMs: 60_000 }])
+    await noFiles()
+  })
+
   it("fail without a charge if their file was changed or is gone", async () => {
     const { key, orgId } = await shared.newOrg()
     const { key: busy } = await shared.newOrg()
