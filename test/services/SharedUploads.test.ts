@@ -123,7 +123,9 @@ describe("a folder", () => {
     Effect.gen(function* () {
       const { dir } = yield* world
       const missing = join(dir, "missing")
-      expect((yield* Effect.flip(open(missing, yield* store))).message).toBe(`${missing}: there is no such folder, which EDGEWISE_UPLOADS names`)
+      expect((yield* Effect.flip(open(missing, yield* store))).message).toBe(
+        `${missing}: there is no such folder, which EDGEWISE_UPLOADS names`,
+      )
       expect(readdirSync(dir)).not.toContain("missing")
     }).pipe(Effect.scoped),
   )

@@ -61,6 +61,8 @@ const under = (jobs: Partial<Jobs["Service"]>, { found = () => textModel, ledger
     takeOver: Effect.succeed(0),
     byOneNode: never,
     unneeded: never,
+    unservedModels: never,
+    failUnserved: never,
     endedElsewhere: () => Effect.succeed([]),
     forget: never,
     failLost: Effect.succeed(0),

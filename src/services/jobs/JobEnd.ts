@@ -22,7 +22,7 @@ const unpaidMs = 24 * 3_600_000
  * How long jobs wait for a model that a reload has removed, so that a mistake in the catalog can be corrected. After this they
  * fail. A guess.
  */
-const removedModelMs = 600_000
+export const removedModelMs = 600_000
 
 /** Of a shared upload that this node does not reach, the others remove the file after a day. */
 const removeUpload = ({ uploads }: JobWorld, { shared, uploadPath }: Job): Effect.Effect<void> =>

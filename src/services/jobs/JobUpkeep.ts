@@ -6,9 +6,11 @@ import { Effect, Schedule } from "effect"
 import type { ChildSpec } from "#actors/Child.ts"
 import * as Specifications from "#actors/Specifications.ts"
 import { removeSpooled } from "#audio/SpoolFile.ts"
+import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import type { Jobs } from "#store/ledger/Jobs.ts"
 import type { PresenceView } from "#store/nodes/Presence.ts"
 import { isAnothersRing, ringFolder } from "../TranscriptionAudio.ts"
+import { removedModelMs } from "./JobEnd.ts"
 import type { SharedUploadsView } from "./SharedUploads.ts"
 
 const purgeEveryMs = 3_600_000
@@ -68,6 +70,43 @@ export const takeOverJobs = (
           Effect.logError("jobs of dead nodes could not be moved", String(cause)),
         ),
         Effect.repeat(Schedule.spaced(takeOverEveryMs)),
+      ),
+    )
+  },
+})
+
+/** Interval of the look for models that no node has. A guess: short beside `removedModelMs`. */
+const unservedEveryMs = 30_000
+
+/** Fails shared jobs whose model no node that runs has had for `removedModelMs`. */
+export const failUnservedJobs = (
+  jobs: Jobs["Service"],
+  own: () => ReadonlyArray<string>,
+  { others }: PresenceView,
+): ChildSpec<unknown, never, never> => ({
+  ...Specifications.worker,
+  name: "jobs without a model",
+  run: ({ ready }) => {
+    /** Model → since when this node knows of no node that has it; `monotonicMs`. */
+    let missing: ReadonlyMap<string, number> = new Map()
+    const look = Effect.gen(function* () {
+      const served = [...own(), ...others().flatMap(({ offer }) => offer.models)]
+      const nowMs = yield* monotonicMs
+      const unserved = yield* jobs.unservedModels(served)
+      missing = new Map(unserved.map((model) => [model, missing.get(model) ?? nowMs]))
+      for (const [model, sinceMs] of missing) {
+        if (nowMs - sinceMs < removedModelMs) continue
+        const failed = yield* jobs.failUnserved(model)
+        yield* Effect.logWarning("transcription jobs have failed: no node has their model").pipe(
+          Effect.annotateLogs({ model, jobs: failed }),
+        )
+      }
+    })
+    return Effect.andThen(
+      Effect.sync(ready),
+      look.pipe(
+        Effect.catchDefect((cause) => Effect.logError("models of jobs could not be read", String(cause))),
+        Effect.repeat(Schedule.spaced(unservedEveryMs)),
       ),
     )
   },

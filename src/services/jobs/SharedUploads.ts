@@ -115,7 +115,9 @@ const identify = Effect.fnUntraced(function* (folder: string) {
     catch: (cause) =>
       new StoreUnavailable({
         place: folder,
-        problem: isMissing(cause) ? "there is no such folder, which EDGEWISE_UPLOADS names" : problemOf(cause),
+        problem: isMissing(cause)
+          ? "there is no such folder, which EDGEWISE_UPLOADS names"
+          : problemOf(cause),
       }),
   })
   const known = yield* Effect.mapError(inDatabase, notWorking)

@@ -28,7 +28,14 @@ import { Compaction } from "#store/sql/Compaction.ts"
 import { UploadDir } from "../TranscriptionUpload.ts"
 import { makeDispatcher } from "./JobDispatcher.ts"
 import { inTraceOf } from "./JobTrace.ts"
-import { failLostJobs, purgeJobs, recoverJobs, removeOldUploads, takeOverJobs } from "./JobUpkeep.ts"
+import {
+  failLostJobs,
+  failUnservedJobs,
+  purgeJobs,
+  recoverJobs,
+  removeOldUploads,
+  takeOverJobs,
+} from "./JobUpkeep.ts"
 import type { JobWorld } from "./JobWorld.ts"
 import { SharedUploads, type SharedUploadsView } from "./SharedUploads.ts"
 
@@ -99,7 +106,10 @@ const make = Effect.gen(function* () {
   yield* startChild(failLostJobs(jobs))
   const presence = yield* Presence
   if (presence.isShared) yield* startChild(takeOverJobs(jobs, presence, wake))
-  if (uploads !== undefined) yield* startChild(removeOldUploads(jobs, uploads))
+  if (uploads !== undefined) {
+    yield* startChild(removeOldUploads(jobs, uploads))
+    yield* startChild(failUnservedJobs(jobs, world.models, presence))
+  }
   yield* startChild(purgeJobs(jobs))
   const workers = yield* startChild(inWork)
   yield* workers.ready

@@ -135,7 +135,7 @@ export class Jobs extends Context.Service<
      * What a worker does with the job that it has taken. False if the job's state does not allow the event, or another attempt has begun.
      */
     readonly change: (attempt: Attempt, event: JobEvent, change?: JobChange) => Effect.Effect<boolean>
-    /** Cancels a job, whoever works at it. Returns it as it is now; undefined if it has ended already. */
+    /** Cancels a job, also one that another node works at. Returns it as it is now; undefined if it has ended already. */
     readonly cancel: (id: string) => Effect.Effect<Job | undefined>
     /** True if the job was cancelled during the attempt. A condition for `UsageLedger.settleIf`. */
     readonly wasCancelled: (attempt: Attempt) => Effect.Effect<boolean, SqlError>
@@ -152,6 +152,10 @@ export class Jobs extends Context.Service<
     readonly failLost: Effect.Effect<number>
     /** Puts the jobs with shared uploads of dead nodes back into the queue of all. Returns their number. */
     readonly takeOver: Effect.Effect<number>
+    /** Models other than these for which shared jobs wait. */
+    readonly unservedModels: (models: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<string>>
+    /** Fails the shared jobs that wait for a model. Any node then removes their uploads. Returns their number. */
+    readonly failUnserved: (model: string) => Effect.Effect<number>
     /** Runs `work` unless another node of the database is at it. */
     readonly byOneNode: (work: Effect.Effect<void>) => Effect.Effect<void>
     /** Of these names of shared uploads, those that no job needs. */
@@ -469,6 +473,24 @@ const make = Effect.gen(function* () {
         RETURNING status`
       return moved.filter(({ status }) => status === "accepted").length
     }).pipe(Effect.orDie),
+    unservedModels: (models) =>
+      sql<{ readonly model: string }>`
+        SELECT DISTINCT model FROM transcription_jobs WHERE status = 'accepted' AND shared = 1`.pipe(
+        Effect.map((rows) => rows.map(({ model }) => model).filter((model) => !models.includes(model))),
+        Effect.orDie,
+      ),
+    failUnserved: (model) =>
+      Effect.flatMap(
+        now,
+        (nowMs) => sql`
+          UPDATE transcription_jobs
+          SET status = 'failed', note = ${`Model not loaded: no node has ${model} any more`}, progress = NULL,
+            finished_at_ms = ${nowMs}, ended_elsewhere = 1
+          WHERE status = 'accepted' AND shared = 1 AND model = ${model} RETURNING id`,
+      ).pipe(
+        Effect.map((rows) => rows.length),
+        Effect.orDie,
+      ),
     byOneNode: (work) =>
       sql
         .onDialectOrElse({

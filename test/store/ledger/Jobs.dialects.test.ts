@@ -290,6 +290,22 @@ eachDialect(({ fresh, name, shared }) => {
           }).pipe(Effect.scoped),
       )
 
+      it.effect("fail where no node has their model, and any node removes their uploads", () =>
+        Effect.gen(function* () {
+          const { one, two } = yield* nodes
+          const id = (yield* one.accept(sharedJob())) ?? ""
+          expect(yield* two.unservedModels(["stt"])).toEqual([])
+          expect(yield* two.unservedModels(["another"])).toEqual(["stt"])
+          expect(yield* two.failUnserved("another")).toBe(0)
+          expect(yield* two.failUnserved("stt")).toBe(1)
+          expect(yield* one.find(id)).toMatchObject({
+            status: "failed",
+            note: "Model not loaded: no node has stt any more",
+          })
+          expect(yield* one.endedElsewhere(true)).toMatchObject([{ id, isHere: true }])
+        }).pipe(Effect.scoped),
+      )
+
       it.effect("have bounds over all nodes", () =>
         Effect.gen(function* () {
           const { one, two } = yield* nodes

@@ -156,4 +156,26 @@ describe("a store", () => {
       expect(schemaOf(dataDir)).toBe(newestSchema + 1)
     }).pipe(Effect.scoped),
   )
+
+  it.effect("of a later schema opens if that version says that this one can work beside it", () =>
+    Effect.gen(function* () {
+      const dataDir = join(yield* tempDir, "data")
+      mkdirSync(dataDir)
+      const later = (beside: number) =>
+        opened(
+          dataDir,
+          Effect.gen(function* () {
+            const sql = yield* SqlClient.SqlClient
+            yield* sql`DELETE FROM migrations WHERE migration_id > ${newestSchema}`
+            yield* sql`INSERT INTO migrations (migration_id, name) VALUES (${newestSchema + 1}, 'later')`
+            yield* sql`UPDATE meta SET value = ${`${newestSchema + 1} ${beside}`} WHERE name = 'oldest schema beside'`
+          }),
+        )
+      yield* later(newestSchema)
+      yield* opened(dataDir)
+      // It says the same again and leaves what the later one has said.
+      yield* later(newestSchema + 1)
+      expect(yield* Effect.flip(opened(dataDir))).toMatchObject({ _tag: "StoreUnavailable" })
+    }).pipe(Effect.scoped),
+  )
 })

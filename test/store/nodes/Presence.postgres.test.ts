@@ -1,4 +1,4 @@
-// Nodes on one database know from each other's counters who runs: one that stops is found, and a database that was away makes nobody
+// Nodes on one database know from each other's counters who runs: one that stops is found, and a database that was away makes no node
 // look dead, whatever its clock shows.
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import { Context, Effect, Exit, Layer, Scope } from "effect"
