@@ -44,7 +44,7 @@ export class SlicedReads {
     socket.once("close", () => this.#stop())
   }
 
-  /** The connection speaks another protocol from now on: what is not parsed is read again by whoever reads it next. */
+  /** The connection speaks another protocol from now on: what is not parsed is given back, to be read by what reads it next. */
   end(): void {
     if (this.#hasEnded) return
     this.#hasEnded = true
