@@ -10,7 +10,7 @@ const sourcesIn = (folder: string): ReadonlyArray<string> =>
   readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".ts") || name.endsWith(".js"))
     .map((name) => join(folder, name))
-    .filter((path) => !path.startsWith("engines/grammar/test/"))
+    .filter((path) => !/^(?:engines\/grammar|src\/web\/voice)\/test\//.test(path))
 
 /** Paths of all source files of the product, from the repository's root: TypeScript, and the playground's JavaScript. */
 export const sourceFiles = (): ReadonlyArray<string> =>
