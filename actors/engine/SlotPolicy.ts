@@ -4,7 +4,7 @@ import type { Allowed, Place, Urgency } from "#domain/queues/FairQueue.ts"
 import * as Limits from "../Limits.ts"
 
 /** The requests that have a slot. */
-export interface Running {
+interface Running {
   readonly size: number
   values(): ReadonlyArray<{ readonly place: Place }>
 }

@@ -35,7 +35,7 @@ import {
 } from "./ScheduledRequest.ts"
 import { SlotPolicy } from "./SlotPolicy.ts"
 
-export interface SlotSchedulerOptions<K extends EngineKind> {
+interface SlotSchedulerOptions<K extends EngineKind> {
   readonly kind: K
   readonly entry: ModelEntry
   readonly meters: ModelMeters

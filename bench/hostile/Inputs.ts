@@ -48,7 +48,7 @@ const cycle: ReadonlyArray<Kind> = [
   "audio",
 ]
 
-export const kindOf = (index: number): Kind => cycle[(index * 7) % cycle.length] ?? "request"
+const kindOf = (index: number): Kind => cycle[(index * 7) % cycle.length] ?? "request"
 
 /** Inputs that decode have connections of their own, so that they never hold up the others. */
 export const decodes = (index: number): boolean => ["multipart", "audio"].includes(kindOf(index))

@@ -30,7 +30,7 @@ export interface ReadPrompt {
   readonly noSpeechProb: number
 }
 
-export interface Attempt {
+interface Attempt {
   /** Text and timestamp tokens, without the end-of-text token. */
   readonly tokens: ReadonlyArray<number>
   readonly avgLogprob: number

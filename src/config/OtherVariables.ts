@@ -33,7 +33,7 @@ const Launcher = Schema.Struct({
     }),
   ),
 })
-export type Launcher = typeof Launcher.Type
+type Launcher = typeof Launcher.Type
 
 const decodeLauncher = Schema.decodeUnknownOption(Schema.fromJsonString(Launcher))
 

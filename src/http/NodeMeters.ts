@@ -70,14 +70,14 @@ export interface RequestObserver {
   readonly ended: (request: EndedRequest) => void
 }
 
-export type RequestWatcher = (request: EndedRequest, route: string, endedMs: number) => void
+type RequestWatcher = (request: EndedRequest, route: string, endedMs: number) => void
 
-export const unknownRoute = "other"
+const unknownRoute = "other"
 const methods = ["GET", "POST", "DELETE", "HEAD", "OPTIONS"]
 /** The number of HTTP statuses; one slot each, so that counting is an addition. */
 const statuses = 600
 /** Counts answers without a status; proxies use this number for it. */
-export const clientLeft = 499
+const clientLeft = 499
 
 interface RouteMeters {
   readonly route: string

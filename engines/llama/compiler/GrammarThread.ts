@@ -62,7 +62,7 @@ export interface Shape {
 }
 
 /** A program's translation of a request to a shape. It calls `watch` with each field before it translates it. */
-export type ShapeOf<Request> = (request: Request, watch: (field: string) => void) => Shape
+type ShapeOf<Request> = (request: Request, watch: (field: string) => void) => Shape
 
 /**
  * Serves the thread that it is called in. `shapeOf` gets the parsed JSON of a request and throws `Refused` for one that has no

@@ -9,7 +9,7 @@ import type { Reply, ReplyEnd, ReplyTerms } from "./Reply.ts"
 import { shownScore } from "./ShownScore.ts"
 
 /** Completion tokens of all replies of a request. */
-export interface Tally {
+interface Tally {
   tokens: number
 }
 

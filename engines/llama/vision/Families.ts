@@ -4,7 +4,7 @@ import type { Projector, TowerFile } from "../tower/TowerFile.ts"
 import { cropped, letterboxed, type Pixels, resized } from "./Resample.ts"
 
 /** A part of a picture in the prompt: a marker of the family, or the rows of one tile. */
-export type PicturePart =
+type PicturePart =
   | { readonly kind: "marker"; readonly text: string }
   | {
       readonly kind: "rows"
@@ -21,12 +21,12 @@ export interface PicturePlan {
   readonly tiles: (picture: Pixels) => Promise<ReadonlyArray<Pixels>>
 }
 
-export interface Size {
+interface Size {
   readonly width: number
   readonly height: number
 }
 
-export interface Family {
+interface Family {
   /** `small`: the request asks for few rows. */
   readonly plan: (file: TowerFile, size: Size, small: boolean) => PicturePlan
   /** The markers, each of which has to be a token of the text model. */

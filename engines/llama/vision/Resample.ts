@@ -9,7 +9,7 @@ export interface Pixels {
   readonly rgb: Uint8Array
 }
 
-export type Filter = "bicubic" | "lanczos"
+type Filter = "bicubic" | "lanczos"
 
 const sinc = (x: number): number => (x === 0 ? 1 : Math.sin(Math.PI * x) / (Math.PI * x))
 
@@ -136,7 +136,7 @@ export const resized = async (
   return wide.height === height ? wide : acrossLines(wide, height, filter, breath)
 }
 
-export type Colour = readonly [red: number, green: number, blue: number]
+type Colour = readonly [red: number, green: number, blue: number]
 
 /** Scaled to fit, keeping its shape, in the middle of a picture of this size and colour. */
 export const letterboxed = async (

@@ -22,7 +22,7 @@ export interface KokoroGraph {
   ) => Effect.Effect<Synthesized, EngineError>
 }
 
-export interface Synthesized {
+interface Synthesized {
   readonly wave: Float32Array
   /** One for each id, in a unit of the graph; undefined if the graph has no such output. */
   readonly durations?: Float32Array

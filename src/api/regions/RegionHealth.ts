@@ -5,7 +5,7 @@ import type { RegionReading } from "#domain/regions/RegionReading.ts"
 import { RoundTripWindow } from "#domain/regions/RoundTripWindow.ts"
 import { httpProbe, type Probe, probeTimeoutMs, type Watched } from "./RegionProbe.ts"
 
-export interface Watch {
+interface Watch {
   readonly regions: ReadonlyArray<Watched>
   readonly everyMs: number
   readonly probe?: Probe

@@ -5,7 +5,7 @@ import { formatUsd } from "#domain/models/Money.ts"
 import { visible } from "../shared/Output.ts"
 import type { Answer, AnswerListener } from "./Answer.ts"
 
-export interface OutputStream {
+interface OutputStream {
   readonly isTTY?: boolean | undefined
   readonly write: (text: string) => unknown
 }

@@ -4,7 +4,7 @@ import { homedir, hostname, userInfo } from "node:os"
 import type { ModelReport } from "../doctor/report/Document.ts"
 
 /** `pass` and `fail` compare with something; `none`: there is nothing to compare with, or it could not be had. */
-export type Verdict = "pass" | "fail" | "none"
+type Verdict = "pass" | "fail" | "none"
 
 export interface Row {
   /** E.g. `tokenizer`. */

@@ -23,7 +23,7 @@ export interface FinalResult {
 }
 
 /** One change of the caption, as sent in an event. */
-export interface CaptionDelta {
+interface CaptionDelta {
   /** 1, 2, 3, … */
   readonly rev: number
   readonly op: "append" | "replace"

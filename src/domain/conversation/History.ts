@@ -16,7 +16,7 @@ export const maxItemBytes = 8 * 1024 * 1024
  * What is spoken and what the model writes is kept beyond that, by so much: an hour of speech and answers has half of it. Beyond it
  * the conversation gives no more answers. A guess.
  */
-export const spareItemBytes = 1024 * 1024
+const spareItemBytes = 1024 * 1024
 
 const unbounded = () =>
   new Holding(new MemoryBudget({ node: Number.POSITIVE_INFINITY, user: Number.POSITIVE_INFINITY }), "")

@@ -337,5 +337,3 @@ export const makeAccountRows = Effect.gen(function* () {
     liveNodes,
   }
 })
-
-export type AccountRows = Effect.Success<typeof makeAccountRows>

@@ -24,9 +24,9 @@ import { type KeyInfo, makeAccountRows, type Org, type Principal, type Scope } f
 import { makeRevocations } from "./RevocationWatch.ts"
 import { RowCache } from "./RowCache.ts"
 
-export type { KeyInfo, Org, Principal, Scope } from "./AccountRows.ts"
+export type { Org, Principal } from "./AccountRows.ts"
 
-export interface NewKey {
+interface NewKey {
   /** The key itself, returned only once. */
   readonly apiKey: string
   readonly keyId: string

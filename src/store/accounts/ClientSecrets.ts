@@ -16,7 +16,7 @@ export const maxLiveSecrets = 5_000
 /** How long an expired secret is known as one, milliseconds. A guess. */
 const rememberedMs = 60 * 60_000
 
-export interface NewClientSecret {
+interface NewClientSecret {
   readonly principal: Principal
   /** Milliseconds since 1970. */
   readonly expiresAtMs: number

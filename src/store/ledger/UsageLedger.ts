@@ -49,7 +49,7 @@ class OpenReservation implements Reservation {
   }
 }
 
-export interface Settlement {
+interface Settlement {
   readonly model: string
   readonly usage: Usage
   readonly microDollars: number

@@ -97,7 +97,7 @@ export const speak = (client: SocketClient, pcm: Buffer, ...frameBytes: Readonly
   }
 }
 
-export const isEnd = ({ type }: Readonly<Record<string, unknown>>): boolean =>
+const isEnd = ({ type }: Readonly<Record<string, unknown>>): boolean =>
   type === "transcript.text.done" || type === "error"
 
 /** The event that ends a session: `transcript.text.done` or `error`. */
