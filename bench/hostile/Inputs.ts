@@ -29,8 +29,6 @@ export interface Input {
   readonly pieces: number
   /** Whether the framing is right, so that exactly one answer follows and the connection stays usable. */
   readonly framed: boolean
-  /** Whether a decoder has to work for it. */
-  readonly decodes: boolean
 }
 
 /**
@@ -121,5 +119,5 @@ export const inputOf = (seed: number, index: number): Input => {
   const framed = kind === "json" || kind === "multipart" || kind === "audio"
   const made =
     kind === "handshake" || kind === "frames" ? socketInput(kind, random) : { bytes: bytesOf(kind, random) }
-  return { kind, ...made, pieces: random.once(4) ? 2 + random.below(6) : 1, framed, decodes: decodes(index) }
+  return { kind, ...made, pieces: random.once(4) ? 2 + random.below(6) : 1, framed }
 }

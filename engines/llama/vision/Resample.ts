@@ -143,14 +143,18 @@ export const letterboxed = async (
   picture: Pixels,
   width: number,
   height: number,
-  filter: Filter,
   colour: Colour,
 ): Promise<Pixels> => {
   if (picture.width === width && picture.height === height) return picture
   // As llama.cpp computes it, with floats of 32 bits.
   const scale = Math.min(Math.fround(width / picture.width), Math.fround(height / picture.height))
   const scaled = (side: number, most: number) => Math.min(Math.ceil(Math.fround(side * scale)), most)
-  const inner = await resized(picture, scaled(picture.width, width), scaled(picture.height, height), filter)
+  const inner = await resized(
+    picture,
+    scaled(picture.width, width),
+    scaled(picture.height, height),
+    "bicubic",
+  )
   const rgb = new Uint8Array(width * height * 3)
   for (let at = 0; at < rgb.length; at++) rgb[at] = colour[at % 3]!
   const left = Math.floor((width - inner.width) / 2)

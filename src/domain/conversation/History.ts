@@ -60,10 +60,6 @@ export class History {
     return this.#entries.map(({ item }) => item)
   }
 
-  get lastId(): string | null {
-    return this.#entries.at(-1)?.item.id ?? null
-  }
-
   item(id: string): Item | undefined {
     return this.#entry(id)?.item
   }

@@ -109,8 +109,7 @@ const orUnavailable = <A, E>(effect: Effect.Effect<A, E>) =>
 
 const make = Effect.gen(function* () {
   const rows = yield* makeAccountRows
-  const secretHex = yield* orUnavailable(rows.metaValue("hmac_secret", randomBytes(32).toString("hex")))
-  const secret = Buffer.from(secretHex, "hex")
+  const secret = yield* orUnavailable(rows.hmacSecret)
   const known = new RowCache<Principal>({ capacity: knownCapacity, lifeMs: credentialLifeMs })
   const unknown = new RowCache<true>({ capacity: unknownCapacity, lifeMs: credentialLifeMs })
   const revocations = yield* makeRevocations(rows.revokedAmong)

@@ -26,7 +26,6 @@ export const factsOf = (pieceSeconds = 2): TranscriptionEngine["facts"] => ({
   windowSeconds: 30,
   closedSeconds: closedSeconds(pieceSeconds),
   languages: ["en"],
-  detectsLanguage: false,
   summary: "",
 })
 
