@@ -4,7 +4,6 @@
 import { Context } from "effect"
 import { ConversationMeters } from "#domain/conversation/ConversationMeters.ts"
 import { Histogram } from "#domain/queues/Histogram.ts"
-import type { RegionReading } from "#domain/regions/RegionReading.ts"
 import { idOfModelPath, modelPath, playgroundFiles } from "./NotFound.ts"
 import { nowMs, type RequestContext } from "./RequestContext.ts"
 import type { WorkTracer } from "./TracedWork.ts"
@@ -93,6 +92,14 @@ const routeMeters = (route: string): RouteMeters => ({
 })
 
 export type Signal = "traces" | "logs"
+
+/** The result of probing one region: its newest health, and the round trip from this process to its edge. */
+export interface RegionReading {
+  readonly region: string
+  readonly healthy: boolean
+  /** Milliseconds. Undefined if no recent probe was answered. */
+  readonly roundTripMs: number | undefined
+}
 
 export class NodeMeters implements RequestObserver {
   readonly #routes: ReadonlyMap<string, RouteMeters>

@@ -1,7 +1,7 @@
 // Compiles a reply's shape to tables. Pure; at most as long as its input is large, so callers with input of others
 // run it on a thread (GrammarCompiler).
 import type { CompiledGrammar } from "../CompiledGrammar.ts"
-import type { ReplyShape } from "../ReplyShape.ts"
+import type { ReplyShape } from "../Expression.ts"
 import { type Deterministic, determinize } from "./Determinize.ts"
 import { freeText } from "./FreeText.ts"
 import { leftRecursive } from "./LeftRecursion.ts"

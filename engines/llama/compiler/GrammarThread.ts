@@ -2,7 +2,7 @@
 import { parentPort } from "node:worker_threads"
 import { type CompiledGrammar, grammarBytes } from "../../grammar/CompiledGrammar.ts"
 import { compile } from "../../grammar/compile/Compile.ts"
-import type { ReplyShape } from "../../grammar/ReplyShape.ts"
+import type { ReplyShape } from "../../grammar/Expression.ts"
 
 /** Why no grammar was made of a request. */
 export interface Refusal {

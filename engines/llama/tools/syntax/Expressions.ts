@@ -1,6 +1,5 @@
 // Short names for the expressions that call syntax is made of.
-import type { Automaton, Expression, Rules } from "../../../grammar/Expression.ts"
-import type { ReplyShape } from "../../../grammar/ReplyShape.ts"
+import type { Automaton, Expression, ReplyShape, Rules } from "../../../grammar/Expression.ts"
 import { allExcept } from "../../../grammar/Without.ts"
 
 export const text = (value: string): Expression => ({ kind: "text", text: value })
