@@ -72,7 +72,7 @@ export const privateOfNode = (views: ReadonlyArray<ModelSnapshot>, decoders: Rea
   )
 
 export const memoryWatch = (
-  options: MemoryWatchOptions = {},
+  options: MemoryWatchOptions,
 ): Layer.Layer<never, never, Device | ModelRegistry | Redeployment> =>
   Layer.effectDiscard(
     Effect.gen(function* () {

@@ -156,8 +156,8 @@ export class DetailedReply implements Reply {
   }
 
   #detail(
-    part?: TextPiece["part"],
-    logprobs: ReadonlyArray<SampledLogprob> = [],
+    part: TextPiece["part"],
+    logprobs: ReadonlyArray<SampledLogprob>,
   ): { readonly detail?: DeltaDetail } {
     const { reply } = this.#terms
     if (reply === 0 && part === undefined && logprobs.length === 0) return {}

@@ -7,7 +7,7 @@ const pooledIds = 256
 
 /** Each call of the function that it returns gives another id: 24 lower-case hex digits. */
 export const freshIds = (random: (bytes: number) => Buffer): (() => string) => {
-  let pool = Buffer.alloc(0)
+  let pool: Buffer = Buffer.alloc(0)
   let at = 0
   return () => {
     if (at === pool.length) {
