@@ -3,10 +3,10 @@
 import { Effect } from "effect"
 
 /** Milliseconds of a slice. A request that waits passes some turns of the loop before its first token, each longer by this. */
-export const sliceMs = 1
+const sliceMs = 1
 
 /** Does a part of the work, until `isOver`. What it made; undefined if there is more to do. */
-export type Slice<A> = (isOver: () => boolean) => A | undefined
+type Slice<A> = (isOver: () => boolean) => A | undefined
 
 /** A slice of a work; true if it was the last one. */
 export type Turn = () => boolean

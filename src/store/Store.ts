@@ -64,7 +64,7 @@ const postgresNodeLayer = (
     Layer.provide(Layer.mergeAll(Layer.succeed(StoreNode, node), Layer.succeed(DeletionDataDir, dataDir))),
   )
 
-export interface StoreOptions {
+interface StoreOptions {
   readonly dataDir: string
   /**
    * Address of a Postgres database that several nodes share. Without it the store is a SQLite file in the data

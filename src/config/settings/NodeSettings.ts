@@ -1,6 +1,6 @@
 // Settings of the node: its files, database, region, catalog and libraries.
 import { fileURLToPath } from "node:url"
-import { nodeRegions } from "#domain/regions/Region.ts"
+import { nodeRegions } from "#domain/regions/Regions.ts"
 import { databaseUrlRule, hidePassword, parseDatabaseUrl } from "#store/sql/DatabaseUrl.ts"
 import { nonEmpty, oneOf, parseBoolean, type Setting } from "./Setting.ts"
 

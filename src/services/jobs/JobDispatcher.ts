@@ -26,7 +26,7 @@ const storeRetryMs = 1_000
 /** Most organizations whose last job is remembered. Beyond it all are forgotten, which affects only the order. */
 const rememberedOrgs = 10_000
 
-export interface JobDispatcher {
+interface JobDispatcher {
   /** Parent of the dispatcher and of the running jobs' actors. */
   readonly inWork: ChildSpec<never, never, never>
   /** Makes the dispatcher read the queue now. */

@@ -60,7 +60,7 @@ export interface JobsOf {
  * A deleted job whose upload is still on the disk of its node. That node removes it; if no node runs, the program that deleted the job
  * does.
  */
-export interface JobToRemove {
+interface JobToRemove {
   readonly id: string
   readonly nodeId: string
   readonly uploadPath: string

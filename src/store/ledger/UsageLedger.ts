@@ -2,8 +2,10 @@
 //
 // A reservation and a settlement are synchronous changes of a Balance in memory. The database follows within 20 ms, one
 // batch per transaction. A crash loses only the batch that was not yet written.
+import { randomBytes } from "node:crypto"
 import { Clock, Context, Duration, Effect, Latch, Layer, Scope, Semaphore } from "effect"
 import type { SqlClient } from "effect/sql"
+import { freshIds } from "#domain/access/FreshIds.ts"
 import type { ModelUsage, Usage, UsageReceipt } from "#domain/models/Usage.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import { PaymentRequired } from "#domain/wire/Errors.ts"
@@ -11,7 +13,8 @@ import type { Principal } from "../accounts/AccountRows.ts"
 import { notWorking, type StoreUnavailable } from "../files/StoreErrors.ts"
 import { type Balance, isIdle, newBalance, readBack, release, tryReserve } from "./Balance.ts"
 import { chargesByOrg, makeLedgerRows, type OrgBalance, type Receipt, type ReceiptsOf } from "./LedgerRows.ts"
-import { newReceiptId } from "./ReceiptId.ts"
+
+const newId = freshIds(randomBytes)
 
 /** Longest time that a settled request waits for others to share its transaction. */
 const flushEvery = Duration.millis(20)
@@ -39,7 +42,7 @@ class OpenReservation implements Reservation {
   readonly principal: Principal
   readonly microDollars: number
   readonly balance: Balance
-  readonly receiptId = newReceiptId()
+  readonly receiptId = `rcpt_${newId()}`
   state: Reservation["state"] = "open"
 
   constructor(principal: Principal, microDollars: number, balance: Balance) {
@@ -49,7 +52,7 @@ class OpenReservation implements Reservation {
   }
 }
 
-export interface Settlement {
+interface Settlement {
   readonly model: string
   readonly usage: Usage
   readonly microDollars: number

@@ -17,7 +17,7 @@ const reserved = 0x70
 const masked = 0x80
 const opcodes = { continuation: 0, text: 1, binary: 2 } as const
 
-export interface LargeMessageTerms {
+interface LargeMessageTerms {
   /** Larger messages are not kept. */
   readonly mostBytes: number
   /** Still larger ones end the socket. */

@@ -1,8 +1,15 @@
 // Live transcription with the built-in recogniser, over the wire: the evaluation clips one by one, and all of them in
 // one long session, end in the text that `sync=true` returns for the same samples.
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { captionAfter } from "#domain/audio/LiveTranscript.ts"
-import { clips, deltas, lastWord, openLive, speak, syncAnswer } from "../../support/clients/LiveClient.ts"
+import {
+  captionAfter,
+  clips,
+  deltas,
+  lastWord,
+  openLive,
+  speak,
+  syncAnswer,
+} from "../../support/clients/LiveClient.ts"
 import { model, whisper } from "../../support/clients/TranscriptionClient.ts"
 import { eventually, startNode, type TestNode } from "../../support/nodes/TestNode.ts"
 

@@ -15,7 +15,7 @@ export interface GuideRun {
   readonly stop: () => Promise<void>
 }
 
-export interface GuideOptions {
+interface GuideOptions {
   /** Folder in which the blocks run. */
   readonly folder: string
   /** Lines that are left out, e.g. an installation that is there already. */

@@ -10,7 +10,7 @@ import { script } from "./FakeNode.ts"
 import type { TestModel } from "./TestCatalog.ts"
 import { startNode, type TestNode, temporaryDir, untilLoaded } from "./TestNode.ts"
 
-export interface NewOrg {
+interface NewOrg {
   readonly org: string
   readonly orgId: string
   readonly key: string

@@ -31,7 +31,7 @@ import { fakeModel, type TestModel, writeCatalog } from "./TestCatalog.ts"
 
 export { temporaryDir } from "../process/TemporaryDir.ts"
 
-export interface TestKeys {
+interface TestKeys {
   /** Key of an organization with a payment method. */
   readonly dev: string
   /** Key of an organization with 5 USD. */
@@ -41,7 +41,7 @@ export interface TestKeys {
   readonly revoked: string
 }
 
-export interface TestNodeOptions {
+interface TestNodeOptions {
   readonly models?: ReadonlyArray<TestModel>
   /** Requests a minute; off by default, because a test makes many. */
   readonly rateLimit?: number
@@ -94,7 +94,7 @@ export interface TestNode {
   readonly stop: () => Promise<void>
 }
 
-export interface PostOptions {
+interface PostOptions {
   readonly key?: string
   readonly signal?: AbortSignal
 }
