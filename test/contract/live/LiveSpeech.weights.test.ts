@@ -11,6 +11,7 @@ import {
   syncAnswer,
 } from "../../support/clients/LiveClient.ts"
 import { model, whisper } from "../../support/clients/TranscriptionClient.ts"
+import { inLong } from "../../support/groups/Runs.ts"
 import { eventually, startNode, type TestNode } from "../../support/nodes/TestNode.ts"
 
 let node: TestNode
@@ -50,7 +51,7 @@ it("the evaluation clips", async () => {
   }
 })
 
-it("a long session, in one go and by the second", async () => {
+it("a long session, in one go and by the second", inLong, async () => {
   const pcm = Buffer.concat(clips.slice(4))
   const { text } = await syncAnswer(node, pcm, { model })
   const paced = await live(pcm)

@@ -120,6 +120,7 @@ export const hostileSchemas: ReadonlyArray<HostileSchema> = [
     }),
     problem: /too complex/,
     isLong: true,
+    isSlow: true,
   },
 ]
 

@@ -10,6 +10,7 @@ import { clipSamples, clips, rateHz } from "../../../../test/support/audio/Speec
 import { wordErrorRate } from "../../../../test/support/audio/WordErrorRate.ts"
 import { startBrowser } from "../../../../test/support/clients/Browser.ts"
 import { has, needs } from "../../../../test/support/groups/Needs.ts"
+import { inLong } from "../../../../test/support/groups/Runs.ts"
 import { builtInModel } from "../../../../test/support/nodes/BuiltInModels.ts"
 import {
   startNode,
@@ -19,6 +20,7 @@ import {
 } from "../../../../test/support/nodes/TestNode.ts"
 
 const withBrowser = needs("browser")
+const longWithBrowser = { ...withBrowser, ...inLong }
 const folder = temporaryDir()
 const clip = clips.find(({ file }) => file.includes("af_"))!
 const guide = readFileSync(fileURLToPath(new URL("../../../../docs/web-modules.md", import.meta.url)), "utf8")
@@ -83,14 +85,14 @@ it("plays a stream without a gap", withBrowser, async () => {
   expect(await run(blocks[0]!)).toEqual({ underruns: 0 })
 })
 
-it("records the microphone", withBrowser, async () => {
+it("records the microphone", longWithBrowser, async () => {
   const { bytes, samples } = await run(blocks[1]!)
   // Pieces of 20 ms at the browser's rate give 320 samples, one more or one less.
   expect(bytes).toBeGreaterThan(600)
   expect(samples).toBeGreaterThan(3_200)
 })
 
-it("captions the microphone, and writes subtitles", withBrowser, async () => {
+it("captions the microphone, and writes subtitles", longWithBrowser, async () => {
   const { srt, text } = await run(blocks[2]!)
   expect(wordErrorRate([{ reference: clip.text, heard: String(text) }])).toBeLessThan(0.35)
   expect(srt).toMatch(/^1\n00:00:00,000 --> 00:00:\d\d,\d{3}\n/)
