@@ -3,7 +3,7 @@
 import { Effect } from "effect"
 
 /** Milliseconds of a slice. A request that waits passes some turns of the loop before its first token, each longer by this. */
-const sliceMs = 1
+export const sliceMs = 1
 
 /** Does a part of the work, until `isOver`. What it made; undefined if there is more to do. */
 type Slice<A> = (isOver: () => boolean) => A | undefined

@@ -28,6 +28,16 @@ export const nodeSettings = {
     parse: parseDatabaseUrl,
     shown: hidePassword,
   },
+  uploads: {
+    variable: "EDGEWISE_UPLOADS",
+    flag: "uploads",
+    value: "FOLDER",
+    help: "folder that all nodes of the database mount, for the uploads of transcription jobs: any node does any job; without it each node does those that it accepted",
+    allowed: "a path",
+    fallback: "",
+    fallbackText: "none",
+    parse: (text: string) => (/^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? undefined : nonEmpty(text)),
+  },
   region: {
     variable: "EDGEWISE_REGION",
     flag: "region",
