@@ -2,9 +2,19 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
-/** Undoes the eighth migration. Tables of earlier ones stay as they are. */
+/** Undoes the eighth migration and all later ones. Tables of earlier ones stay as they are. */
 export const beforeDeletions = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
+  yield* sql.onDialectOrElse({
+    pg: () =>
+      Effect.andThen(
+        sql`DROP FUNCTION note_key_change, note_org_change CASCADE`,
+        sql`DROP TABLE account_changes`,
+      ),
+    orElse: () => Effect.void,
+  })
+  yield* sql`DROP TABLE leases`
+  yield* sql`ALTER TABLE orgs DROP COLUMN leased_micro_dollars`
   yield* sql`DROP TABLE deletions`
   yield* sql`DROP TABLE usage_sums`
   yield* sql`ALTER TABLE answers DROP COLUMN user_id`

@@ -13,6 +13,8 @@ import developmentKey from "./5_development_key.ts"
 import clientSecrets from "./6_client_secrets.ts"
 import clientSecretSpending from "./7_client_secret_spending.ts"
 import deletions from "./8_deletions.ts"
+import leases from "./9_leases.ts"
+import accountChanges from "./10_account_changes.ts"
 
 const migrations = {
   "1_accounts": accounts,
@@ -23,6 +25,8 @@ const migrations = {
   "6_client_secrets": clientSecrets,
   "7_client_secret_spending": clientSecretSpending,
   "8_deletions": deletions,
+  "9_leases": leases,
+  "10_account_changes": accountChanges,
 }
 
 const run = Migrator.make({})({

@@ -1,6 +1,7 @@
 // Two nodes on one Postgres database, each with its own data directory, for tests of shared state.
 import { Effect, Layer } from "effect"
 import type { SqlClient } from "effect/sql"
+import type { SettingName } from "#config/Settings.ts"
 import type { ModelUsage } from "#domain/models/Usage.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
@@ -21,19 +22,29 @@ export class SharedNodes {
   readonly server: PostgresServer
   readonly databaseUrl: string
   readonly #models: ReadonlyArray<TestModel>
+  readonly #settings: Partial<Record<SettingName, string>>
   readonly #dirs = [temporaryDir(), temporaryDir()] as const
   readonly #nodes: Array<TestNode> = []
   #orgs = 0
 
-  private constructor(server: PostgresServer, databaseUrl: string, models: ReadonlyArray<TestModel>) {
+  private constructor(
+    server: PostgresServer,
+    databaseUrl: string,
+    models: ReadonlyArray<TestModel>,
+    settings: Partial<Record<SettingName, string>>,
+  ) {
     this.server = server
     this.databaseUrl = databaseUrl
     this.#models = models
+    this.#settings = settings
   }
 
-  static async start(models: ReadonlyArray<TestModel>): Promise<SharedNodes> {
+  static async start(
+    models: ReadonlyArray<TestModel>,
+    settings: Partial<Record<SettingName, string>> = {},
+  ): Promise<SharedNodes> {
     const server = await startPostgres()
-    const shared = new SharedNodes(server, await server.freshUrl(), models)
+    const shared = new SharedNodes(server, await server.freshUrl(), models, settings)
     await Promise.all([shared.startNode(0), shared.startNode(1)])
     return shared
   }
@@ -52,7 +63,7 @@ export class SharedNodes {
 
   /** Starts a node on its own directory, also for the second time. */
   async startNode(index: 0 | 1): Promise<void> {
-    const settings = { databaseUrl: this.databaseUrl }
+    const settings = { databaseUrl: this.databaseUrl, ...this.#settings }
     const node = await startNode({ models: this.#models, settings, dataDir: this.dataDir(index) })
     this.#nodes[index] = node
     await untilLoaded(node, ...this.#models.map(({ id }) => id))
