@@ -7,6 +7,7 @@ import { Accounts } from "#store/accounts/Accounts.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { postgresStoreLayer, type Store } from "#store/Store.ts"
 import { type PostgresServer, startPostgres } from "../servers/PostgresServer.ts"
+import { type Relay, startRelay } from "../servers/Relay.ts"
 import { script } from "./FakeNode.ts"
 import type { TestModel } from "./TestCatalog.ts"
 import { startNode, type TestNode, temporaryDir, untilLoaded } from "./TestNode.ts"
@@ -20,6 +21,8 @@ export interface NewOrg {
 
 export class SharedNodes {
   readonly server: PostgresServer
+  /** Between the nodes and the database. */
+  readonly relay: Relay
   readonly databaseUrl: string
   readonly #models: ReadonlyArray<TestModel>
   readonly #settings: Partial<Record<SettingName, string>>
@@ -29,11 +32,13 @@ export class SharedNodes {
 
   private constructor(
     server: PostgresServer,
+    relay: Relay,
     databaseUrl: string,
     models: ReadonlyArray<TestModel>,
     settings: Partial<Record<SettingName, string>>,
   ) {
     this.server = server
+    this.relay = relay
     this.databaseUrl = databaseUrl
     this.#models = models
     this.#settings = settings
@@ -44,7 +49,9 @@ export class SharedNodes {
     settings: Partial<Record<SettingName, string>> = {},
   ): Promise<SharedNodes> {
     const server = await startPostgres()
-    const shared = new SharedNodes(server, await server.freshUrl(), models, settings)
+    const relay = await startRelay(server.port)
+    const url = (await server.freshUrl()).replace(`:${server.port}/`, `:${relay.port}/`)
+    const shared = new SharedNodes(server, relay, url, models, settings)
     await Promise.all([shared.startNode(0), shared.startNode(1)])
     return shared
   }
@@ -71,6 +78,7 @@ export class SharedNodes {
 
   async stop(): Promise<void> {
     await Promise.all(this.#nodes.map((node) => node.stop()))
+    this.relay.stop()
     await this.server.remove()
     for (const dir of this.#dirs) dir.remove()
   }
