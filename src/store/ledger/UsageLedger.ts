@@ -4,7 +4,7 @@
 // batch per transaction. A crash loses only the batch that was not yet written. On a store that several nodes share, a prepaid
 // organization's requests are paid from what is leased to this node (Lease); the transaction of the batch also asks for leases and
 // gives them back.
-import { Array as Arr, Clock, Context, Duration, Effect, Latch, Layer, Scope, Semaphore } from "effect"
+import { Array as Arr, Clock, Context, Duration, Effect, Exit, Latch, Layer, Scope, Semaphore } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql/SqlError"
 import type { ModelUsage, Usage, UsageReceipt } from "#domain/models/Usage.ts"
@@ -211,7 +211,11 @@ const make = Effect.gen(function* () {
 
   /** Queues a receipt for the database. False if the receipt is lost to the store. */
   const putOnItsWay = Effect.fnUntraced(function* (receipt: Receipt) {
-    if (unflushed.length >= maxUnflushed && !presence.isAway()) yield* Effect.ignore(flushOnce)
+    let isWritten = true
+    // As often as others fill the queue again while a batch is written.
+    while (unflushed.length >= maxUnflushed && isWritten && !presence.isAway()) {
+      isWritten = Exit.isSuccess(yield* Effect.exit(flushOnce))
+    }
     if (unflushed.length >= maxUnflushed && (spool === undefined || spool.isOver())) {
       // The database cannot be written and the queue is full: the log line is the only record of this receipt.
       yield* Effect.logError("usage receipt could not be written", { ...receipt, ...receipt.usage })
