@@ -3,13 +3,13 @@
 import { Effect } from "effect"
 
 /** Milliseconds of a slice. A request that waits passes some turns of the loop before its first token, each longer by this. */
-const sliceMs = 1
+export const sliceMs = 1
 
 /** Does a part of the work, until `isOver`. What it made; undefined if there is more to do. */
 type Slice<A> = (isOver: () => boolean) => A | undefined
 
 /** A slice of a work; true if it was the last one. */
-export type Turn = () => boolean
+type Turn = () => boolean
 
 /** In the order of their turns. At most one entry for each request, event or connection that is read or written. */
 const waiting: Array<Turn> = []
