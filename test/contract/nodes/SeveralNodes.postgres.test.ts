@@ -1,11 +1,14 @@
 // Nodes that share a Postgres database, each with a data directory of its own: a change on one takes effect on the
 // other within five seconds, money adds up over both, and a request with an Idempotency-Key is answered once.
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { needs } from "../../support/groups/Needs.ts"
 import { script } from "../../support/nodes/FakeNode.ts"
+import { edgewise } from "../../support/nodes/NodeProcess.ts"
 import { complete, SharedNodes } from "../../support/nodes/SharedNodes.ts"
 import { fakeModel } from "../../support/nodes/TestCatalog.ts"
 import { eventually } from "../../support/nodes/TestNode.ts"
@@ -98,6 +101,19 @@ describe("two nodes on one database", needs("postgresql"), () => {
     expect([usage?.requests, left]).toEqual([answered(), credits - (usage?.microDollars ?? 0)])
     expect(left).toBeGreaterThanOrEqual(0)
     expect(left).toBeLessThan((usage?.microDollars ?? 0) / answered())
+  })
+
+  it("are named by the command line with what they have leased", async () => {
+    const { key, org } = await shared.newOrg(1_000_000)
+    expect((await complete(shared.two, key)).status).toBe(200)
+    const env = { EDGEWISE_DATABASE_URL: shared.databaseUrl, EDGEWISE_DATA_DIR: shared.dataDir(0) }
+    const shown = await edgewise(["orgs", "show", org, "--json"], env)
+    const node = readFileSync(join(shared.dataDir(1), "node-id"), "utf8").trim()
+    const { leased } = JSON.parse(shown.stdout) as { leased: ReadonlyArray<{ node: string; usd: string }> }
+    // A quarter of what is free for each of two nodes.
+    expect(leased).toEqual([{ node, usd: expect.stringMatching(/^0\.12/) }])
+    const text = await edgewise(["orgs", "show", org], env)
+    expect(text.stdout).toMatch(new RegExp(`^0\\.12\\d* USD of it leased to ${node}$`, "m"))
   })
 
   it("answer an Idempotency-Key once, whichever of them is asked", async () => {
