@@ -14,6 +14,7 @@ import { Jobs } from "./ledger/Jobs.ts"
 import { SpoolOptions } from "./ledger/ReceiptSpool.ts"
 import { UsageLedger } from "./ledger/UsageLedger.ts"
 import { migrationsLayer } from "./migrations/index.ts"
+import { presence } from "./nodes/Presence.ts"
 import { checkpointerLayer, lastResortPages } from "./sql/Checkpointer.ts"
 import { Compaction, compactionOf } from "./sql/Compaction.ts"
 import {
@@ -26,7 +27,7 @@ import {
 import { commandConnections, nodeConnections, postgresLayer } from "./sql/PostgresClient.ts"
 import { sqliteLayer } from "./sql/SqliteClient.ts"
 import { storeCalls } from "./sql/StoreCalls.ts"
-import { directoryIdentity, heartbeat, nodeIdOf, StoreNode } from "./sql/StoreNode.ts"
+import { nodeIdOf, StoreNode } from "./sql/StoreNode.ts"
 import { DatabasePresence } from "./sql/StorePresence.ts"
 
 export type Store =
@@ -57,7 +58,7 @@ const services = (place: string) => Layer.provideMerge(all, migrationsLayer(plac
 export const sqliteStoreLayer = (filename: string): Layer.Layer<Store, StoreUnavailable> =>
   Layer.provideMerge(services(filename), sqliteLayer(filename))
 
-/** The store of a command on a shared Postgres database. It has no node id and no heartbeat. */
+/** The store of a command on a shared Postgres database. It has no node id and does not beat. */
 export const postgresStoreLayer = (url: string): Layer.Layer<Store, StoreUnavailable> =>
   Layer.provideMerge(services(shownDatabase(url)), postgresLayer(url, commandConnections))
 
@@ -70,7 +71,7 @@ const postgresNodeLayer = (
   return all.pipe(
     Layer.provideMerge(accountChanges),
     // The node is listed in the database before it accepts jobs or claims requests.
-    Layer.provideMerge(heartbeat(node, directoryIdentity(dataDir))),
+    Layer.provideMerge(presence(node, dataDir)),
     Layer.provideMerge(migrationsLayer(shownDatabase(url))),
     Layer.provideMerge(postgresLayer(url, nodeConnections, new DatabasePresence(databaseGraceMs), hosts)),
     Layer.provide(storeCalls(hosts)),
@@ -84,7 +85,7 @@ const postgresNodeLayer = (
   )
 }
 
-export interface StoreOptions {
+interface StoreOptions {
   readonly dataDir: string
   /**
    * Address of a Postgres database that several nodes share. Without it the store is a SQLite file in the data

@@ -1,6 +1,6 @@
 // Settings of the node: its files, database, region, catalog and libraries.
 import { fileURLToPath } from "node:url"
-import { nodeRegions } from "#domain/regions/Region.ts"
+import { nodeRegions } from "#domain/regions/Regions.ts"
 import { databaseUrlRule, hidePassword, parseDatabaseUrl } from "#store/sql/DatabaseUrl.ts"
 import { integer, nonEmpty, oneOf, parseBoolean, type Setting } from "./Setting.ts"
 
@@ -37,6 +37,16 @@ export const nodeSettings = {
     // Patroni takes up to 30 s until another server is the primary.
     fallback: 30,
     parse: integer(0, 120),
+  },
+  uploads: {
+    variable: "EDGEWISE_UPLOADS",
+    flag: "uploads",
+    value: "FOLDER",
+    help: "folder that all nodes of the database mount, for the uploads of transcription jobs: any node does any job; without it each node does those that it accepted",
+    allowed: "a path",
+    fallback: "",
+    fallbackText: "none",
+    parse: (text: string) => (/^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? undefined : nonEmpty(text)),
   },
   region: {
     variable: "EDGEWISE_REGION",

@@ -16,6 +16,11 @@ export interface Balances {
   readonly released: (balance: Balance) => void
   /** Writes and charges a batch, all or nothing. Of an empty one: only what else there is to say to the database, if anything. */
   readonly write: (batch: ReadonlyArray<Receipt>) => Effect.Effect<void, SqlError>
+  /** Writes and charges one receipt together with `change`, all or nothing; nothing if that gives false. True if it was done. */
+  readonly writeIf: (
+    receipt: Receipt,
+    change: Effect.Effect<boolean, SqlError>,
+  ) => Effect.Effect<boolean, SqlError>
 }
 
 /** The balance of an organization, made if there is none. The oldest ones that nothing depends on make room for it. */

@@ -1,4 +1,4 @@
-// Leases of prepaid balances in SQL, on PostgreSQL (see the ninth migration). Every change locks the organizations' rows first, in one
+// Leases of prepaid balances in SQL, on PostgreSQL (see the tenth migration). Every change locks the organizations' rows first, in one
 // order, and then changes them and the leases in a later statement, which sees what others have committed before the lock.
 //
 // At any time, for each organization: credits ≥ sum of its leases = `leased_micro_dollars`, and no lease is below zero.

@@ -204,5 +204,14 @@ export const leasedBalances = Effect.fnUntraced(function* (
           }),
         )
       }),
+    writeIf: (receipt, change) =>
+      Effect.map(rows.exchangeIf(receipt, change), (answers) => {
+        if (answers === undefined) return false
+        const { orgId } = receipt
+        if ((answers.get(orgId)?.lease ?? 0) > 0) held.openUnsafe()
+        const row = answers.get(orgId)
+        happened(leaseFor(orgId), { type: "answered", asked: false, charged: 0, row })
+        return true
+      }),
   }
 })

@@ -4,9 +4,11 @@
 // batch per transaction. A crash loses only the batch that was not yet written. On a store that several nodes share, a prepaid
 // organization's requests are paid from what is leased to this node (Lease); the transaction of the batch also asks for leases and
 // gives them back.
+import { randomBytes } from "node:crypto"
 import { Array as Arr, Clock, Context, Duration, Effect, Exit, Latch, Layer, Scope, Semaphore } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql/SqlError"
+import { freshIds } from "#domain/access/FreshIds.ts"
 import type { ModelUsage, Usage, UsageReceipt } from "#domain/models/Usage.ts"
 import type { PaymentRequired } from "#domain/wire/Errors.ts"
 import type { Principal } from "../accounts/AccountRows.ts"
@@ -17,9 +19,10 @@ import { type Balance, release } from "./Balance.ts"
 import { leasedBalances } from "./LeasedBalances.ts"
 import type { NodeLease } from "./LeaseRows.ts"
 import { makeLedgerRows, type OrgBalance, type Receipt, type ReceiptsOf } from "./LedgerRows.ts"
-import { newReceiptId } from "./ReceiptId.ts"
 import { openSpool, type ReceiptSpool, SpoolOptions } from "./ReceiptSpool.ts"
 import { wholeBalances } from "./WholeBalances.ts"
+
+const newId = freshIds(randomBytes)
 
 /** Longest time that a settled request waits for others to share its transaction. */
 const flushEvery = Duration.millis(20)
@@ -42,7 +45,7 @@ class OpenReservation implements Reservation {
   readonly principal: Principal
   readonly microDollars: number
   readonly balance: Balance
-  readonly receiptId = newReceiptId()
+  readonly receiptId = `rcpt_${newId()}`
   state: Reservation["state"] = "open"
 
   constructor(principal: Principal, microDollars: number, balance: Balance) {
@@ -84,6 +87,15 @@ export class UsageLedger extends Context.Service<
     ) => Effect.Effect<Reservation, PaymentRequired, Scope.Scope>
     /** Releases the reservation and charges the actual use. Returns the receipt's id. */
     readonly settle: (reservation: Reservation, settlement: Settlement) => Effect.Effect<string>
+    /**
+     * The same in one transaction with `change`, a change of the store: if that gives false, nothing is charged and the reservation stays
+     * open. Dies if the store does not work; then nothing has happened. True if it was done.
+     */
+    readonly settleIf: (
+      reservation: Reservation,
+      settlement: Settlement,
+      change: Effect.Effect<boolean, SqlError>,
+    ) => Effect.Effect<boolean>
     readonly cancel: (reservation: Reservation) => Effect.Effect<void>
     /** Use that has been settled since the node started, by model of the catalog. */
     readonly settled: () => ReadonlyMap<string, Usage>
@@ -284,6 +296,18 @@ const make = Effect.gen(function* () {
     release(reservation.balance, reservation.microDollars)
     return reservation.balance
   }
+  const receiptOf = ({ principal, receiptId }: Reservation, settlement: Settlement): Effect.Effect<Receipt> =>
+    Effect.map(Clock.currentTimeMillis, (atMs) => ({
+      receiptId: settlement.receiptId ?? receiptId,
+      atMs,
+      orgId: principal.orgId,
+      userId: principal.userId,
+      keyId: principal.keyId,
+      model: settlement.model,
+      usage: settlement.usage,
+      microDollars: settlement.microDollars,
+    }))
+
   const cancel = (reservation: Reservation) =>
     Effect.sync(() => {
       const balance = close(reservation, "cancelled")
@@ -309,16 +333,13 @@ const make = Effect.gen(function* () {
 
     settle: (reservation, settlement) =>
       Effect.uninterruptible(
-        Effect.flatMap(Clock.currentTimeMillis, (atMs) => {
-          const receiptId = settlement.receiptId ?? reservation.receiptId
+        Effect.flatMap(receiptOf(reservation, settlement), (receipt) => {
+          const { microDollars, receiptId } = receipt
           const balance = close(reservation, "settled")
           if (balance === undefined) return Effect.succeed(receiptId)
-          balance.unflushed += settlement.microDollars
+          balance.unflushed += microDollars
           balances.released(balance)
           count(settlement.model, settlement.usage)
-          const { orgId, userId, keyId } = reservation.principal
-          const { model, usage, microDollars } = settlement
-          const receipt = { receiptId, atMs, orgId, userId, keyId, model, usage, microDollars }
           return Effect.map(putOnItsWay(receipt), (isKept) => {
             // The receipt will never reach the database, so it must not stay in `unflushed`.
             if (!isKept) balance.unflushed -= microDollars
@@ -326,6 +347,17 @@ const make = Effect.gen(function* () {
           })
         }),
       ),
+
+    settleIf: (reservation, settlement, change) =>
+      Effect.gen(function* () {
+        const receipt = yield* receiptOf(reservation, settlement)
+        if (!(yield* balances.writeIf(receipt, change))) return false
+        const balance = close(reservation, "settled")
+        if (balance === undefined) return true
+        balances.released(balance)
+        count(settlement.model, settlement.usage)
+        return true
+      }).pipe(Effect.orDie, Effect.uninterruptible, (settling) => database.withPermit(settling)),
 
     cancel,
 

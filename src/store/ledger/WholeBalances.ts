@@ -55,5 +55,18 @@ export const wholeBalances = (rows: LedgerRows, database: Semaphore.Semaphore): 
               }
             }),
           ),
+    writeIf: (receipt, change) =>
+      Effect.flatMap(rows.writeIf(receipt, change), (written) =>
+        Effect.map(monotonicMs, (nowMs) => {
+          if (written === undefined) return false
+          readBack(
+            balanceFor(receipt.orgId),
+            written.find(({ orgId }) => orgId === receipt.orgId),
+            0,
+            nowMs,
+          )
+          return true
+        }),
+      ),
   }
 }

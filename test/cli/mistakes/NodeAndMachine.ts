@@ -200,7 +200,7 @@ export const databases: ReadonlyArray<Omit<OperatorMistake, "category">> = [
     mistake: "another database's address",
     make: env({ EDGEWISE_DATABASE_URL: "mysql://me:secret@db/edgewise" }),
     status: 2,
-    line: 'EDGEWISE_DATABASE_URL: "mysql://…@db/edgewise" is not allowed; allowed is postgres://USER:PASSWORD@HOST:PORT/DATABASE, with ?sslmode=require for TLS',
+    line: 'EDGEWISE_DATABASE_URL: "mysql://…@db/edgewise" is not allowed; allowed is postgres://USER:PASSWORD@HOST:PORT/DATABASE, with ?sslmode=require for TLS; several hosts as HOST:PORT,HOST:PORT',
   },
   {
     mistake: "a database server that does not run",
@@ -237,6 +237,21 @@ export const databases: ReadonlyArray<Omit<OperatorMistake, "category">> = [
     needs: "Postgres",
     status: 1,
     line: "postgres://127.0.0.1:PORT/postgres: the server does not speak TLS, and the address says sslmode=require",
+  },
+  {
+    mistake: "shared uploads without a shared database",
+    make: env({ EDGEWISE_UPLOADS: "/srv/uploads" }),
+    status: 2,
+    line: 'EDGEWISE_UPLOADS: "/srv/uploads" is not allowed; it is for nodes that share a database, set EDGEWISE_DATABASE_URL too',
+  },
+  {
+    mistake: "a folder of shared uploads that is not there",
+    make: (world) => ({
+      env: { ...postgres(world, () => {}).env, EDGEWISE_UPLOADS: join(world.dir, "uploads") },
+    }),
+    needs: "Postgres",
+    status: 1,
+    line: "DIR/uploads: there is no such folder, which EDGEWISE_UPLOADS names",
   },
   {
     mistake: "another file as database",

@@ -1,7 +1,6 @@
 // Two nodes on one Postgres database, each with its own data directory, for tests of shared state.
 import { Effect, Layer } from "effect"
 import type { SqlClient } from "effect/sql"
-import type { SettingName } from "#config/Settings.ts"
 import type { ModelUsage } from "#domain/models/Usage.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
@@ -10,7 +9,7 @@ import { type PostgresServer, startPostgres } from "../servers/PostgresServer.ts
 import { type Relay, startRelay } from "../servers/Relay.ts"
 import { script } from "./FakeNode.ts"
 import type { TestModel } from "./TestCatalog.ts"
-import { startNode, type TestNode, temporaryDir, untilLoaded } from "./TestNode.ts"
+import { startNode, type TestNode, type TestNodeOptions, temporaryDir, untilLoaded } from "./TestNode.ts"
 
 export interface NewOrg {
   readonly org: string
@@ -19,13 +18,21 @@ export interface NewOrg {
   readonly keyId: string
 }
 
+export interface SharedOptions extends Pick<TestNodeOptions, "beatMs" | "lostAfterMs"> {
+  /** Uploads lie in a folder that both nodes have. */
+  readonly sharedUploads?: boolean
+  /** How long they go on without the database. Absent: the default. */
+  readonly graceSeconds?: number
+}
+
 export class SharedNodes {
   readonly server: PostgresServer
   /** Between the nodes and the database. */
   readonly relay: Relay
   readonly databaseUrl: string
   readonly #models: ReadonlyArray<TestModel>
-  readonly #settings: Partial<Record<SettingName, string>>
+  readonly #options: SharedOptions
+  readonly #uploads = temporaryDir()
   readonly #dirs = [temporaryDir(), temporaryDir()] as const
   readonly #nodes: Array<TestNode> = []
   #orgs = 0
@@ -35,23 +42,20 @@ export class SharedNodes {
     relay: Relay,
     databaseUrl: string,
     models: ReadonlyArray<TestModel>,
-    settings: Partial<Record<SettingName, string>>,
+    options: SharedOptions,
   ) {
     this.server = server
     this.relay = relay
     this.databaseUrl = databaseUrl
     this.#models = models
-    this.#settings = settings
+    this.#options = options
   }
 
-  static async start(
-    models: ReadonlyArray<TestModel>,
-    settings: Partial<Record<SettingName, string>> = {},
-  ): Promise<SharedNodes> {
+  static async start(models: ReadonlyArray<TestModel>, options: SharedOptions = {}): Promise<SharedNodes> {
     const server = await startPostgres()
     const relay = await startRelay(server.port)
     const url = (await server.freshUrl()).replace(`:${server.port}/`, `:${relay.port}/`)
-    const shared = new SharedNodes(server, relay, url, models, settings)
+    const shared = new SharedNodes(server, relay, url, models, options)
     await Promise.all([shared.startNode(0), shared.startNode(1)])
     return shared
   }
@@ -68,10 +72,20 @@ export class SharedNodes {
     return this.#dirs[index].path
   }
 
+  /** The folder of shared uploads. */
+  get uploads(): string {
+    return this.#uploads.path
+  }
+
   /** Starts a node on its own directory, also for the second time. */
   async startNode(index: 0 | 1): Promise<void> {
-    const settings = { databaseUrl: this.databaseUrl, ...this.#settings }
-    const node = await startNode({ models: this.#models, settings, dataDir: this.dataDir(index) })
+    const { graceSeconds, sharedUploads = false, ...times } = this.#options
+    const settings = {
+      databaseUrl: this.databaseUrl,
+      ...(graceSeconds === undefined ? {} : { databaseGraceSeconds: String(graceSeconds) }),
+      ...(sharedUploads ? { uploads: this.uploads } : {}),
+    }
+    const node = await startNode({ models: this.#models, settings, dataDir: this.dataDir(index), ...times })
     this.#nodes[index] = node
     await untilLoaded(node, ...this.#models.map(({ id }) => id))
   }
@@ -80,7 +94,7 @@ export class SharedNodes {
     await Promise.all(this.#nodes.map((node) => node.stop()))
     this.relay.stop()
     await this.server.remove()
-    for (const dir of this.#dirs) dir.remove()
+    for (const dir of [...this.#dirs, this.#uploads]) dir.remove()
   }
 
   /** Reads and changes the store without either node, as the command line does. */
