@@ -28,16 +28,6 @@ export const nodeSettings = {
     parse: parseDatabaseUrl,
     shown: hidePassword,
   },
-  uploads: {
-    variable: "EDGEWISE_UPLOADS",
-    flag: "uploads",
-    value: "FOLDER",
-    help: "folder that all nodes of the database mount, for the uploads of transcription jobs: any node does any job; without it each node does those that it accepted",
-    allowed: "a path",
-    fallback: "",
-    fallbackText: "none",
-    parse: (text: string) => (/^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? undefined : nonEmpty(text)),
-  },
   databaseGraceSeconds: {
     variable: "EDGEWISE_DATABASE_GRACE_SECONDS",
     flag: "database-grace-seconds",
@@ -47,6 +37,16 @@ export const nodeSettings = {
     // Patroni takes up to 30 s until another server is the primary.
     fallback: 30,
     parse: integer(0, 120),
+  },
+  uploads: {
+    variable: "EDGEWISE_UPLOADS",
+    flag: "uploads",
+    value: "FOLDER",
+    help: "folder that all nodes of the database mount, for the uploads of transcription jobs: any node does any job; without it each node does those that it accepted",
+    allowed: "a path",
+    fallback: "",
+    fallbackText: "none",
+    parse: (text: string) => (/^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? undefined : nonEmpty(text)),
   },
   region: {
     variable: "EDGEWISE_REGION",

@@ -1,4 +1,4 @@
-// What other processes changed of keys and organizations on a shared store, in one statement a second (see the tenth migration).
+// What other processes changed of keys and organizations on a shared store, in one statement a second (see the eleventh migration).
 // As long as it succeeds, what a node has read of keys stays true without being read again.
 import { Context, Duration, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"

@@ -16,10 +16,7 @@ export interface Balances {
   readonly released: (balance: Balance) => void
   /** Writes and charges a batch, all or nothing. Of an empty one: only what else there is to say to the database, if anything. */
   readonly write: (batch: ReadonlyArray<Receipt>) => Effect.Effect<void, SqlError>
-  /**
-   * Writes and charges one receipt in one transaction with `change`, a change of the store. If that gives false, nothing is written. What the
-   * receipt costs is not in `unflushed`.
-   */
+  /** Writes and charges one receipt together with `change`, all or nothing; nothing if that gives false. True if it was done. */
   readonly writeIf: (
     receipt: Receipt,
     change: Effect.Effect<boolean, SqlError>,

@@ -204,14 +204,13 @@ export const leasedBalances = Effect.fnUntraced(function* (
           }),
         )
       }),
-
     writeIf: (receipt, change) =>
-      Effect.gen(function* () {
-        const answers = yield* rows.exchangeIf(receipt, change)
+      Effect.map(rows.exchangeIf(receipt, change), (answers) => {
         if (answers === undefined) return false
-        const row = answers.get(receipt.orgId)
-        if ((row?.lease ?? 0) > 0) held.openUnsafe()
-        happened(leaseFor(receipt.orgId), { type: "answered", asked: false, charged: 0, row })
+        const { orgId } = receipt
+        if ((answers.get(orgId)?.lease ?? 0) > 0) held.openUnsafe()
+        const row = answers.get(orgId)
+        happened(leaseFor(orgId), { type: "answered", asked: false, charged: 0, row })
         return true
       }),
   }

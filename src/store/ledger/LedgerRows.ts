@@ -184,22 +184,30 @@ export const makeLedgerRows = Effect.gen(function* () {
     return charges
   })
 
+  const writeAll = (receipts: ReadonlyArray<Receipt>) =>
+    Effect.map(Effect.flatMap(insertAll(receipts), chargeAll), (rows) => rows.map(balanceOf))
+
+  const exchangeAll = (receipts: ReadonlyArray<Receipt>, demands: ReadonlyMap<string, Demand>) =>
+    Effect.flatMap(insertAll(receipts), (charges) => leases.exchange(charges, demands))
+
   return {
     leases,
 
     /** Writes and charges a batch, all or nothing. Returns the new balances of all its organizations. */
     write: (receipts: ReadonlyArray<Receipt>): Effect.Effect<ReadonlyArray<OrgBalance>, SqlError> =>
-      sql.withTransaction(
-        Effect.map(Effect.flatMap(insertAll(receipts), chargeAll), (rows) => rows.map(balanceOf)),
-      ),
+      sql.withTransaction(writeAll(receipts)),
 
     /** The same on a store that nodes share: charges this node's leases too, and carries out its demands. */
     exchange: (
       receipts: ReadonlyArray<Receipt>,
       demands: ReadonlyMap<string, Demand>,
     ): Effect.Effect<ReadonlyMap<string, LeaseAnswer>, SqlError> =>
+      sql.withTransaction(exchangeAll(receipts, demands)),
+
+    /** `writeIf` on such a store. */
+    exchangeIf: (receipt: Receipt, change: Effect.Effect<boolean, SqlError>) =>
       sql.withTransaction(
-        Effect.flatMap(insertAll(receipts), (charges) => leases.exchange(charges, demands)),
+        Effect.flatMap(change, (changed) => (changed ? exchangeAll([receipt], new Map()) : Effect.undefined)),
       ),
 
     /**

@@ -56,12 +56,17 @@ export const wholeBalances = (rows: LedgerRows, database: Semaphore.Semaphore): 
             }),
           ),
     writeIf: (receipt, change) =>
-      Effect.gen(function* () {
-        const written = yield* rows.writeIf(receipt, change)
-        if (written === undefined) return false
-        const row = written.find(({ orgId }) => orgId === receipt.orgId)
-        readBack(balanceFor(receipt.orgId), row, 0, yield* monotonicMs)
-        return true
-      }),
+      Effect.flatMap(rows.writeIf(receipt, change), (written) =>
+        Effect.map(monotonicMs, (nowMs) => {
+          if (written === undefined) return false
+          readBack(
+            balanceFor(receipt.orgId),
+            written.find(({ orgId }) => orgId === receipt.orgId),
+            0,
+            nowMs,
+          )
+          return true
+        }),
+      ),
   }
 }

@@ -119,10 +119,13 @@ export const openConnection = (url: string, onEnd: () => void): PostgresConnecti
         }
         const lost = () =>
           settle(Effect.fail(connectionLost("the connection to the database was lost")), true)
-        const timer = setTimeout(() => {
+        const giveUp = () => {
+          if (!unanswered.has(lost)) return
           silent = true
           settle(Effect.fail(connectionLost(`the database did not answer within ${deadlineMs} ms`)), true)
-        }, deadlineMs)
+        }
+        // An event loop that is late reads first what has come.
+        const timer = setTimeout(() => setImmediate(() => setImmediate(giveUp)), deadlineMs)
         unanswered.add(lost)
         send(sql, params, shape).then(
           (rows) => {

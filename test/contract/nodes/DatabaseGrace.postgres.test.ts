@@ -14,7 +14,7 @@ const aSecond = () => new Promise((resolve) => setTimeout(resolve, 1_000))
 describe("a database that is away for less than the grace", needs("postgresql"), () => {
   let shared: SharedNodes
   beforeAll(async () => {
-    shared = await SharedNodes.start([fakeModel], { settings: { databaseGraceSeconds: "120" } })
+    shared = await SharedNodes.start([fakeModel], { graceSeconds: 120 })
   }, 120_000)
   afterAll(() => shared?.stop())
 
@@ -112,7 +112,7 @@ describe("a database that is away for less than the grace", needs("postgresql"),
 describe("a database that is away for longer than the grace", needs("postgresql"), () => {
   let shared: SharedNodes
   beforeAll(async () => {
-    shared = await SharedNodes.start([fakeModel], { settings: { databaseGraceSeconds: "2" } })
+    shared = await SharedNodes.start([fakeModel], { graceSeconds: 2 })
   }, 120_000)
   afterAll(() => shared?.stop())
 

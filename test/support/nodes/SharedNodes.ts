@@ -1,7 +1,6 @@
 // Two nodes on one Postgres database, each with its own data directory, for tests of shared state.
 import { Effect, Layer } from "effect"
 import type { SqlClient } from "effect/sql"
-import type { SettingName } from "#config/Settings.ts"
 import type { ModelUsage } from "#domain/models/Usage.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
@@ -23,6 +22,8 @@ export interface SharedOptions extends Pick<TestNodeOptions, "beatMs" | "lostAft
   readonly settings?: Partial<Record<SettingName, string>>
   /** Uploads lie in a folder that both nodes have. */
   readonly sharedUploads?: boolean
+  /** How long they go on without the database. Absent: the default. */
+  readonly graceSeconds?: number
 }
 
 export class SharedNodes {
@@ -79,9 +80,12 @@ export class SharedNodes {
 
   /** Starts a node on its own directory, also for the second time. */
   async startNode(index: 0 | 1): Promise<void> {
-    const { settings: more, sharedUploads = false, ...times } = this.#options
-    const uploads = sharedUploads ? { uploads: this.uploads } : {}
-    const settings = { databaseUrl: this.databaseUrl, ...uploads, ...more }
+    const { graceSeconds, sharedUploads = false, ...times } = this.#options
+    const settings = {
+      databaseUrl: this.databaseUrl,
+      ...(graceSeconds === undefined ? {} : { databaseGraceSeconds: String(graceSeconds) }),
+      ...(sharedUploads ? { uploads: this.uploads } : {}),
+    }
     const node = await startNode({ models: this.#models, settings, dataDir: this.dataDir(index), ...times })
     this.#nodes[index] = node
     await untilLoaded(node, ...this.#models.map(({ id }) => id))
