@@ -41,7 +41,7 @@ export const checkPunctuation = (
     : Effect.fail(new InvalidRequest({ field: "punctuation", problem }))
 }
 
-export type TranscriptionError = RunError | AudioError | ModelNotLoaded | PaymentRequired
+type TranscriptionError = RunError | AudioError | ModelNotLoaded | PaymentRequired
 
 export interface TranscriptionRun<E> {
   readonly principal: Principal

@@ -23,7 +23,7 @@ const idleReadMs = 500
 /** Most organizations whose last job is remembered. Beyond it all are forgotten, which affects only the order. */
 const rememberedOrgs = 10_000
 
-export interface JobDispatcher {
+interface JobDispatcher {
   /** Parent of the dispatcher and of the running jobs' actors. */
   readonly inWork: ChildSpec<never, never, never>
   /** Makes the dispatcher read the queue now. */

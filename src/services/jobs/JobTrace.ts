@@ -19,7 +19,7 @@ export const inTraceOf = (request: RequestContext, job: NewJob, { tracer }: Node
     : { ...job, options: { ...job.options, traceparent: tracer.traceparentOf(request) } }
 
 /** How a slice ends; the first three also end the job. */
-export type SliceEnd = "completed" | "failed" | "cancelled" | "paused" | "turn over" | "stopped"
+type SliceEnd = "completed" | "failed" | "cancelled" | "paused" | "turn over" | "stopped"
 
 export class JobTrace {
   readonly #work: TracedWork

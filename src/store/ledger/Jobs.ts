@@ -80,7 +80,7 @@ export interface JobsOf {
  * A deleted job whose upload is still on the disk of its node. That node removes it; if no node runs, the program that deleted the job
  * does.
  */
-export interface JobToRemove {
+interface JobToRemove {
   readonly id: string
   /** Empty if the upload is shared and no node works at the job: then any node removes it. */
   readonly nodeId: string

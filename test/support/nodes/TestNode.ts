@@ -32,7 +32,7 @@ import { fakeModel, type TestModel, writeCatalog } from "./TestCatalog.ts"
 
 export { temporaryDir } from "../process/TemporaryDir.ts"
 
-export interface TestKeys {
+interface TestKeys {
   /** Key of an organization with a payment method. */
   readonly dev: string
   /** Key of an organization with 5 USD. */
@@ -98,7 +98,7 @@ export interface TestNode {
   readonly stop: () => Promise<void>
 }
 
-export interface PostOptions {
+interface PostOptions {
   readonly key?: string
   readonly signal?: AbortSignal
 }
