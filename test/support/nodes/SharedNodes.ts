@@ -19,7 +19,6 @@ export interface NewOrg {
 }
 
 export interface SharedOptions extends Pick<TestNodeOptions, "beatMs" | "lostAfterMs"> {
-  readonly settings?: Partial<Record<SettingName, string>>
   /** Uploads lie in a folder that both nodes have. */
   readonly sharedUploads?: boolean
   /** How long they go on without the database. Absent: the default. */
