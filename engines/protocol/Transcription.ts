@@ -45,7 +45,8 @@ export interface TranscribeRequest {
   readonly together?: boolean
   /**
    * The text is a caption that will be replaced, so it may be inexact where that is cheaper. Read by engines whose facts have
-   * `captions`, for audio up to `captions.seconds`; others transcribe as always.
+   * `captions`, for audio up to `captions.seconds`. Engines whose facts say `grows` transcribe as much of it as later audio cannot change.
+   * Others transcribe as always.
    */
   readonly caption?: boolean
 }
@@ -73,7 +74,7 @@ export interface Segment {
   readonly avgLogprob: number
   readonly compressionRatio: number
   readonly noSpeechProb: number
-  /** Approximate: interpolated inside the segment by length, and again if punctuation was added to the text or removed. */
+  /** Exact to the encoder's frame for transducers. Others interpolate inside the segment by length. */
   readonly words?: ReadonlyArray<{ readonly word: string; readonly start: number; readonly end: number }>
   /** For several windows in one request: the sample at which the window of this segment begins. Absent: the first window. */
   readonly windowAt?: number
@@ -112,6 +113,11 @@ export interface TranscriptionFacts {
   readonly closedSeconds?: number
   /** Most audio of a request with `together`, seconds. Absent: one window a request. */
   readonly togetherSeconds?: number
+  /**
+   * The text of a request with `caption` is the beginning of every later text of the same audio, and costs only the audio that is new
+   * (`stream`). A piece ends where it has been heard to end: less is consumed than was given, and that is final. Absent: false.
+   */
+  readonly grows?: boolean
   /** Present if a request with `caption` costs less than one without. */
   readonly captions?: CaptionFacts
   readonly languages: ReadonlyArray<string>
