@@ -19,6 +19,8 @@ export interface HeardWindow {
   /** Frames are counted from the beginning of the window. */
   readonly tokens: ReadonlyArray<TimedToken>
   readonly consumedSamples: number
+  /** Where the tokens end: the next window hears the audio before it again, as context. */
+  readonly heardSamples: number
   /** Given to the request for the next window; empty at the end of the audio. */
   readonly previousTokens: ReadonlyArray<number>
 }
@@ -72,6 +74,7 @@ export const hearWindow = Effect.fnUntraced(function* (
     tokens.shift()
   return {
     tokens,
+    heardSamples: isCut ? cutFrame * frameSamples : audio.length,
     consumedSamples: isCut ? cutFrame * frameSamples - contextSamples : audio.length,
     previousTokens: isCut ? carriedOver(tokens, cutFrame) : [],
   }

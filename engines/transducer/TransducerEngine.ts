@@ -68,6 +68,8 @@ const checkLanguage = (
 interface Heard {
   readonly tokens: ReadonlyArray<TimedToken>
   readonly consumedSamples: number
+  /** No word ends behind it. */
+  readonly heardSamples: number
   readonly previousTokens: ReadonlyArray<number>
 }
 
@@ -90,7 +92,11 @@ const hear = (
         last,
       },
     ),
-    (heard) => ({ ...heard, previousTokens: wanted === undefined ? [detectAgain] : [] }),
+    (heard) => ({
+      ...heard,
+      heardSamples: heard.consumedSamples,
+      previousTokens: wanted === undefined ? [detectAgain] : [],
+    }),
   )
 }
 
@@ -133,12 +139,12 @@ const transcribe = Effect.fnUntraced(function* (
   const hasAudio = request.samples.length >= rateHz / 100
   const heard: Heard = hasAudio
     ? yield* hear(loaded, request, wanted)
-    : { tokens: [], consumedSamples: request.samples.length, previousTokens: [] }
+    : { tokens: [], consumedSamples: request.samples.length, heardSamples: 0, previousTokens: [] }
   const spoken = spokenWords(heard.tokens, vocabulary.pieces)
   const language =
     wanted ?? (detects ? spoken.language : undefined) ?? request.language ?? languages.codes[0]!
   out.started({ language })
-  const seconds = heard.consumedSamples / rateHz
+  const seconds = heard.heardSamples / rateHz
   for (const words of segmentsOf(spoken.words, frameSeconds)) {
     if (out.paused()) yield* out.resumed
     out.push(segmentOf(words, frameSeconds, seconds, request.words))

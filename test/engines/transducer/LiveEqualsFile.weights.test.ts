@@ -119,7 +119,7 @@ describe("live and file are one computation", () => {
         yield* Effect.addFinalizer(() => Effect.sync(() => rmSync(ears.folder, { recursive: true })))
         const engine = (yield* transducerOnnx.acquire(ears.spec)) as TranscriptionEngine
         const seen: Seen = { captions: 0, stable: 0 }
-        const count = runs(12, 100)
+        const count = runs(4, 100)
         let words = 0
         for (let seed = 1; seed <= count; seed++) {
           const tones = randomTones(4 + (seed % 5) * 9, seed, seed % 3 === 0 ? 0.15 : 0.3)
