@@ -14,7 +14,7 @@ import { SpeechOptions } from "./kokoro/Options.ts"
 import { EmbeddingOptions } from "./llama/embedding/Options.ts"
 import { LlamaOptions, pictureCacheBytes, projectors } from "./llama/Options.ts"
 import type { EngineKind } from "./protocol/Engine.ts"
-import { TransducerOptions } from "./transducer/Options.ts"
+import { keptStreamBytes, TransducerOptions } from "./transducer/Options.ts"
 import { WhisperOptions } from "./whisper/Options.ts"
 
 /** A role of `files`: `file` and `folder` must be named, `optional` is a file that may be absent. */
@@ -152,6 +152,7 @@ const table = {
       config: "optional",
       processor: "optional",
     },
+    cacheBytes: ({ options }) => keptStreamBytes(options),
   },
   "whisper-hf-onnx": {
     kind: "transcription",

@@ -22,6 +22,8 @@ export interface TranscribeOptions {
   readonly temperature: number
   readonly punctuation: boolean | undefined
   readonly words: boolean
+  /** The text is wanted in English. Absent: false. */
+  readonly translate?: boolean
 }
 
 /** A file's samples, 16 kHz mono, counted from its beginning. The implementation decides where they are stored. */
@@ -143,6 +145,7 @@ export const transcribeFile = <E>(
         temperature: job.options.temperature,
         punctuation: job.options.punctuation,
         words: job.options.words,
+        ...(job.options.translate === true ? { translate: true } : {}),
         last: ended && waiting <= count,
         ...(longestSamples > windowSamples ? { together: true } : {}),
       }

@@ -20,6 +20,8 @@ export interface TranscribeRequest {
   readonly punctuation: boolean | undefined
   /** Whether times of single words are wanted. */
   readonly words: boolean
+  /** True: the text is wanted in English, whatever is spoken. Only sent to engines whose facts say `translates`. Absent: false. */
+  readonly translate?: boolean
   /** True if no audio follows this window. */
   readonly last: boolean
   /**
@@ -122,5 +124,7 @@ export interface TranscriptionFacts {
   readonly captions?: CaptionFacts
   readonly languages: ReadonlyArray<string>
   readonly detectsLanguage: boolean
+  /** Whether it can write in English what is spoken in another language. Absent: false. */
+  readonly translates?: boolean
   readonly summary: string
 }

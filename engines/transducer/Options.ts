@@ -1,6 +1,7 @@
 // The options of the `transducer-onnx` adapter in a catalog entry. Decoded at a load. The gateway checks catalogs with the same schema, so
 // nothing native is imported here.
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { executionProvider } from "../shared/onnx/ExecutionProvider.ts"
 
@@ -40,3 +41,15 @@ export const TransducerOptions = Schema.Struct({
 })
 
 export type TransducerOptions = typeof TransducerOptions.Type
+
+/** Encoder caches of the published 0.6 B exports: 24 layers of 70 frames of 1,024 values, and the ends of their convolutions. */
+const streamBytes = 24 * (70 + 8) * 1_024 * 4
+
+const decodeKept = Schema.decodeUnknownOption(Schema.Struct({ keptStreams: TransducerOptions.fields.keptStreams }))
+
+/** Most memory of the streams that are kept. */
+export const keptStreamBytes = (options: unknown): number =>
+  Option.match(decodeKept(options ?? {}), {
+    onNone: () => 0,
+    onSome: ({ keptStreams }) => keptStreams * streamBytes,
+  })

@@ -106,7 +106,7 @@ const promptFor = (
   language: string,
   { samples }: Pick<Piece, "samples">,
   conditioning: ReadonlyArray<number>,
-  how: { readonly timestamps: boolean; readonly caption: boolean },
+  how: { readonly timestamps: boolean; readonly caption: boolean; readonly translate: boolean },
 ) =>
   promptOf(model, {
     languageToken: model.languages.get(language) ?? firstOf(model.languages.values()),
@@ -148,7 +148,11 @@ const piecesOf = Effect.fnUntraced(function* (
     loaded.model,
     loaded.decoder,
     pieces.map(({ hidden }) => hidden),
-    promptFor(loaded, language, longest, [], { timestamps: true, caption: false }),
+    promptFor(loaded, language, longest, [], {
+      timestamps: true,
+      caption: false,
+      translate: request.translate === true,
+    }),
   )
   return pieces.map((piece, i) => ({ ...piece, expected: drafts[i]! }))
 })
@@ -172,7 +176,9 @@ const transcribePiece = Effect.fnUntraced(function* (
   const conditioning = previousTokens.length > 0 ? previousTokens : encodeHint(model, request.prompt)
   const timestamps = request.timestamps ?? true
   const caption = request.caption === true
-  const prompt = promptFor(loaded, language, piece, conditioning, { timestamps, caption })
+  const translate = request.translate === true
+  const prompt = promptFor(loaded, language, piece, conditioning, { timestamps, caption, translate })
+  const written = translate ? "en" : language
   const { expected } = piece
   const draft = request.draft ?? []
   const read = yield* readPrompt(model, loaded.decoder, piece.hidden, prompt, { timestamps, draft, expected })
@@ -183,7 +189,7 @@ const transcribePiece = Effect.fnUntraced(function* (
   }
   const decoded = segmentsOf(tokens, model.layout, seconds)
   const consumedSamples = consumedOf(loaded, request, piece, decoded.consumedSeconds)
-  const texts = new SegmentTexts(model.bytesOf, language, previousTokens)
+  const texts = new SegmentTexts(model.bytesOf, written, previousTokens)
   const segments = decoded.segments.flatMap((segment): ReadonlyArray<Segment> => {
     const text = texts.next(segment.tokens)
     if (text === "") return []
@@ -196,7 +202,7 @@ const transcribePiece = Effect.fnUntraced(function* (
         tokens: segment.tokens,
         temperature,
         ...measures,
-        ...(request.words ? { words: interpolatedWords(text, start, end, language) } : {}),
+        ...(request.words ? { words: interpolatedWords(text, start, end, written) } : {}),
         ...(piece.at === 0 ? {} : { windowAt: piece.at }),
       },
     ]

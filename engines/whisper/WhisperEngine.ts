@@ -107,6 +107,7 @@ const acquire = Effect.fnUntraced(function* (
       ...(captions === undefined ? {} : { captions }),
       languages,
       detectsLanguage: own.length > 1,
+      ...(model.translate === undefined ? {} : { translates: true }),
       summary: `whisper, width ${model.width}, ${decoder.layers} decoder layers, ${own.length} language${own.length === 1 ? "" : "s"}`,
     },
     transcribe: (request, out) => transcribe(loaded, request, out),

@@ -1,10 +1,16 @@
-// /v1/audio/transcriptions: POST in its three modes, GET to poll a job, DELETE to cancel one.
+// /v1/audio/transcriptions: POST in its three modes, GET to poll a job, DELETE to cancel one. /v1/audio/translations: the same file with its
+// text in English, always answered at once.
 import { Deferred, Effect, Exit, Fiber } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Drain } from "#actors/Drain.ts"
 import type { ModelHandle } from "#actors/model/ModelHandle.ts"
 import { Decoder } from "#audio/Decoder.ts"
-import { render, type Transcript, type TranscriptSegment } from "#domain/audio/Transcript.ts"
+import {
+  render,
+  type Transcript,
+  type TranscriptSegment,
+  type TranscriptTask,
+} from "#domain/audio/Transcript.ts"
 import { InvalidRequest, Unauthorized } from "#domain/wire/Errors.ts"
 import { isNodeFault } from "#domain/wire/Failures.ts"
 import { punctuationOf, wantsTiming } from "#domain/wire/Transcription.ts"
@@ -18,6 +24,7 @@ import { noDecoder } from "#services/TranscriptionAudio.ts"
 import {
   checkLanguage,
   checkPunctuation,
+  checkTranslates,
   runTranscription,
   type TranscriptionRun,
 } from "#services/TranscriptionRun.ts"
@@ -39,8 +46,8 @@ const toRun = ({ granularities, language, prompt, punctuation, temperature }: Jo
   words: granularities.includes("word"),
 })
 
-const replyOf = (transcript: Transcript, options: JobOptions) => {
-  const rendered = render(transcript, options.format, options.granularities)
+const replyOf = (transcript: Transcript, options: JobOptions, task: TranscriptTask) => {
+  const rendered = render(transcript, options.format, options.granularities, task)
   return "json" in rendered
     ? HttpServerResponse.jsonUnsafe(rendered.json)
     : HttpServerResponse.text(rendered.text, { contentType: rendered.contentType })
@@ -56,6 +63,7 @@ const interactive = Effect.fnUntraced(function* (
   options: JobOptions,
   hooks: Pick<TranscriptionRun<never>, "onStarted" | "onSegment">,
   delivers: boolean,
+  task: TranscriptTask = "transcribe",
 ) {
   const principal = yield* Caller
   const revoked = Effect.andThen(
@@ -67,7 +75,7 @@ const interactive = Effect.fnUntraced(function* (
     principal,
     model,
     path: upload.path,
-    options: toRun(options),
+    options: { ...toRun(options), ...(task === "translate" ? { translate: true } : {}) },
     background: false,
     // A client that disconnects pays for what was transcribed until then, and so does one that received it window by
     // window. If the node fails before anything was delivered, the request is not charged.
@@ -136,7 +144,7 @@ const synchronous = Effect.fnUntraced(function* (
   options: JobOptions,
 ) {
   const run = interactive(upload, model, options, { onStarted: () => {}, onSegment: () => {} }, false)
-  return replyOf(yield* run, options)
+  return replyOf(yield* run, options, "transcribe")
 })
 
 const accepted = Effect.fnUntraced(function* (
@@ -187,6 +195,53 @@ export const transcribe = Effect.fn("Transcriptions.create")(function* (
   const options = optionsOf(parameters, granularities, model.entry)
   const answer = Effect.gen(function* () {
     return yield* modes[mode](upload, model, options, wantsTiming(parameters))
+  })
+  return yield* idempotent(request, digestOfUpload(request, upload), answer)
+})
+
+/** Parameters of a transcription that a translation has not. */
+const ofTranscriptions = ["punctuation", "stream"] as const
+
+const refuseOfTranscriptions = (
+  valueOf: (field: string) => string | null | undefined,
+): Effect.Effect<void, InvalidRequest> => {
+  const field = ofTranscriptions.find((name) => !/^(?:false|0)?$/i.test(valueOf(name) ?? ""))
+  return field === undefined
+    ? Effect.void
+    : Effect.fail(new InvalidRequest({ field, problem: "is not a parameter of translations" }))
+}
+
+/** As OpenAI's endpoint: one answer, in one of the five formats. */
+export const translate = Effect.fn("Translations.create")(function* (
+  request: HttpServerRequest.HttpServerRequest,
+) {
+  const query = queryOf(request)
+  yield* refuseOfTranscriptions((name) => query.get(name))
+  for (const name of ofTranscriptions) query.delete(name)
+  // The answer comes at once, as if the query said so.
+  query.set("sync", "true")
+  const decoder = yield* Decoder
+  if (!(yield* isAnswered(request))) {
+    yield* checkBeforeUpload(query)
+    yield* Effect.mapError(decoder.ready, () => noDecoder("Translation of a file"))
+  }
+  yield* decoder.warm
+  const upload = yield* readUpload(request)
+  const fields = new Map(upload.fields)
+  yield* refuseOfTranscriptions((name) => fields.get(name)?.at(-1))
+  for (const name of ofTranscriptions) fields.delete(name)
+  const { granularities, parameters } = yield* parametersOf(query, fields)
+  if (parameters.model === undefined) {
+    return yield* new InvalidRequest({ field: "model", problem: "is required" })
+  }
+  const model = yield* findModel(parameters.model, "transcription")
+  yield* checkTranslates(model)
+  yield* checkLanguage(model, parameters.language)
+  const options = optionsOf(parameters, granularities, model.entry)
+  const answer = Effect.gen(function* () {
+    const hooks = { onStarted: () => {}, onSegment: () => {} }
+    const transcript = yield* interactive(upload, model, options, hooks, false, "translate")
+    return replyOf({ ...transcript, language: "en" }, options, "translate")
   })
   return yield* idempotent(request, digestOfUpload(request, upload), answer)
 })

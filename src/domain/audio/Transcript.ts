@@ -106,11 +106,15 @@ export const vtt = (segments: ReadonlyArray<TranscriptSegment>): string =>
     )
     .join("")}`
 
+/** Whether the text is in the language that is spoken, or in English. */
+export type TranscriptTask = "transcribe" | "translate"
+
 const verbose = (
   { duration, language, segments, text }: Transcript,
   granularities: ReadonlyArray<string>,
+  task: TranscriptTask,
 ) => ({
-  task: "transcribe",
+  task,
   language,
   duration: rounded(duration),
   text,
@@ -143,12 +147,13 @@ export const render = (
   transcript: Transcript,
   format: TranscriptFormat,
   granularities: ReadonlyArray<string> = [],
+  task: TranscriptTask = "transcribe",
 ): Rendered => {
   switch (format) {
     case "json":
       return { json: { text: transcript.text } }
     case "verbose_json":
-      return { json: verbose(transcript, granularities) }
+      return { json: verbose(transcript, granularities, task) }
     case "text":
       return { text: `${transcript.text}\n`, contentType: "text/plain; charset=utf-8" }
     case "srt":

@@ -21,7 +21,7 @@ export const TranscriptText = Schema.Struct({ text: Schema.String })
 
 /** Response format `verbose_json`. */
 export const VerboseTranscript = Schema.Struct({
-  task: Schema.Literal("transcribe"),
+  task: Schema.Literals(["transcribe", "translate"]),
   language: Schema.String,
   duration: Schema.Finite,
   text: Schema.String,
