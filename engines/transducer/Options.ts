@@ -45,7 +45,9 @@ export type TransducerOptions = typeof TransducerOptions.Type
 /** Encoder caches of the published 0.6 B exports: 24 layers of 70 frames of 1,024 values, and the ends of their convolutions. */
 const streamBytes = 24 * (70 + 8) * 1_024 * 4
 
-const decodeKept = Schema.decodeUnknownOption(Schema.Struct({ keptStreams: TransducerOptions.fields.keptStreams }))
+const decodeKept = Schema.decodeUnknownOption(
+  Schema.Struct({ keptStreams: TransducerOptions.fields.keptStreams }),
+)
 
 /** Most memory of the streams that are kept. */
 export const keptStreamBytes = (options: unknown): number =>

@@ -4,7 +4,7 @@
 // - fused: one graph `decoder_joint` with an LSTM. It runs on the states before the last token; its new states count only if a token is emitted.
 // - separate: `decoder` (an LSTM) and `joiner`. The decoder runs once a token, and its output is kept until the next one, also between
 //   chunks: running it again would feed the last token twice.
-// - context: a `decoder` without states that takes the last two tokens, and a `joiner`.
+// - context: a `decoder` without states that takes the last tokens, two in the published exports, and a `joiner`.
 import * as Effect from "effect/Effect"
 import type * as Semaphore from "effect/Semaphore"
 import { Tensor } from "onnxruntime-node"
@@ -16,7 +16,7 @@ import type { Scorer } from "./decoding/Greedy.ts"
 
 /** Tokens so far, as the prediction network keeps them. */
 export interface Prediction {
-  /** The last token, or the last two. */
+  /** The last token, or as many as the prediction network takes. */
   readonly last: ReadonlyArray<number>
   readonly states: ReadonlyArray<Tensor>
   /** Output of a separate decoder for these tokens; undefined until it has run. */
@@ -213,6 +213,9 @@ const separate = Effect.fnUntraced(function* (
   }
 })
 
+/** Tokens that icefall's recipes give to the prediction network. */
+const usualContext = 2
+
 const contextual = Effect.fnUntraced(function* (
   decoder: OnnxSession,
   joiner: OnnxSession,
@@ -223,12 +226,13 @@ const contextual = Effect.fnUntraced(function* (
   const [output] = [...decoder.outputs.values()].filter(isFloat)
   if (output === undefined) return yield* loadFailed("decoder", `${decoder.file} has no output`)
   const { join, width } = yield* joining(joiner, run)
+  const size = Number(y.shape[1]) || usualContext
   const predicted = (
     state: Prediction,
   ): Effect.Effect<Prediction & { readonly output: Tensor }, EngineError> =>
     state.output !== undefined
       ? Effect.succeed({ ...state, output: state.output })
-      : Effect.map(run(decoder, { y: integers(y, state.last, [1, 2]) }, [output.name]), (outputs) => ({
+      : Effect.map(run(decoder, { y: integers(y, state.last, [1, size]) }, [output.name]), (outputs) => ({
           ...state,
           output: outputs[output.name]!,
         }))
@@ -236,11 +240,15 @@ const contextual = Effect.fnUntraced(function* (
     form: "context",
     width,
     // The recipe's beginning: no token, then blank.
-    start: { last: [-1, blank], states: [], output: undefined },
+    start: { last: [...new Array<number>(size - 1).fill(-1), blank], states: [], output: undefined },
     score: (frame, before) =>
       Effect.flatMap(predicted(before), (state) =>
         Effect.map(join(frame, state.output), (row) => ({ row, after: [], state })),
       ),
-    extended: ({ state }, token) => ({ last: [state.last[1]!, token], states: [], output: undefined }),
+    extended: ({ state }, token) => ({
+      last: [...state.last.slice(1), token],
+      states: [],
+      output: undefined,
+    }),
   }
 })

@@ -250,7 +250,7 @@ describe("transducer-onnx", () => {
     }),
   )
 
-  it.effect("silence and noise are an empty text, and audio without a frame is nothing", () =>
+  it.effect("silence is an empty text, and audio without a frame is nothing", () =>
     Effect.gen(function* () {
       for (const layout of layouts) {
         const { say } = yield* load({ layout })
