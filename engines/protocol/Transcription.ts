@@ -20,6 +20,8 @@ export interface TranscribeRequest {
   readonly punctuation: boolean | undefined
   /** Whether times of single words are wanted. */
   readonly words: boolean
+  /** Whether the probability of each token is wanted. Absent: false. */
+  readonly logprobs?: boolean
   /** True: the text is wanted in English, whatever is spoken. Only sent to engines whose facts say `translates`. Absent: false. */
   readonly translate?: boolean
   /** True if no audio follows this window. */
@@ -62,6 +64,14 @@ export interface TranscribeStarted {
   readonly language: string
 }
 
+/** A token of a segment's text. */
+export interface SegmentToken {
+  /** Its text as UTF-8, which may be part of a character. */
+  readonly bytes: ReadonlyArray<number>
+  /** Natural log-probability with which it was chosen. */
+  readonly logprob: number
+}
+
 /** Times are seconds from the start of the window. */
 export interface Segment {
   readonly start: number
@@ -78,6 +88,8 @@ export interface Segment {
   readonly noSpeechProb: number
   /** Exact to the encoder's frame for transducers. Others interpolate inside the segment by length. */
   readonly words?: ReadonlyArray<{ readonly word: string; readonly start: number; readonly end: number }>
+  /** Where they were asked for: of the text as the model wrote it, without added or removed marks. */
+  readonly logprobs?: ReadonlyArray<SegmentToken>
   /** For several windows in one request: the sample at which the window of this segment begins. Absent: the first window. */
   readonly windowAt?: number
   /** On the last segment of a window that others follow in the same request: samples that are not needed again. */

@@ -21,6 +21,7 @@ import { optionsOf } from "../shared/onnx/OnnxOptions.ts"
 import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
 import { limitThreads } from "../shared/onnx/ThreadLimit.ts"
 import { chooseThreads } from "../shared/onnx/ThreadProbe.ts"
+import { fallbackByte, isFallbackByte, spacedBytes } from "../shared/text/TokenBytes.ts"
 import type { Rules, TimedToken } from "./decoding/Greedy.ts"
 import { type SpokenWord, segmentsOf, spokenWords } from "./decoding/SpokenWords.ts"
 import type { Vocabulary } from "./decoding/Vocabulary.ts"
@@ -100,12 +101,16 @@ const hear = (
   )
 }
 
+const bytesOfPiece = (piece: string): ReadonlyArray<number> =>
+  isFallbackByte(piece) ? [fallbackByte(piece)] : [...spacedBytes(piece)]
+
 /** `end` of a segment: no word is heard behind the end of the audio. */
 const segmentOf = (
   words: ReadonlyArray<SpokenWord>,
   frameSeconds: number,
   audioSeconds: number,
-  withWords: boolean,
+  wanted: Pick<TranscribeRequest, "logprobs" | "words">,
+  pieces: ReadonlyArray<string>,
 ): Segment => {
   const at = (frame: number) => Math.min(frame * frameSeconds, audioSeconds)
   const tokens = words.flatMap((word) => word.tokens)
@@ -119,7 +124,10 @@ const segmentOf = (
     avgLogprob: tokens.reduce((sum, { logprob }) => sum + logprob, 0) / tokens.length,
     compressionRatio: compressionRatio(text.trim()),
     noSpeechProb: 0,
-    ...(withWords
+    ...(wanted.logprobs === true
+      ? { logprobs: tokens.map(({ logprob, token }) => ({ bytes: bytesOfPiece(pieces[token]!), logprob })) }
+      : {}),
+    ...(wanted.words
       ? { words: words.map((word) => ({ word: word.text.trim(), start: at(word.start), end: at(word.end) })) }
       : {}),
   }
@@ -147,7 +155,7 @@ const transcribe = Effect.fnUntraced(function* (
   const seconds = heard.heardSamples / rateHz
   for (const words of segmentsOf(spoken.words, frameSeconds)) {
     if (out.paused()) yield* out.resumed
-    out.push(segmentOf(words, frameSeconds, seconds, request.words))
+    out.push(segmentOf(words, frameSeconds, seconds, request, vocabulary.pieces))
   }
   return { language, consumedSamples: heard.consumedSamples, previousTokens: heard.previousTokens }
 })

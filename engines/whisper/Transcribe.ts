@@ -64,7 +64,7 @@ const decodeWindow = Effect.fnUntraced(function* (
       noSpeechProb: read.noSpeechProb,
     }
     if (!Fallback.needsRetry(measures) || temperature === ladder.at(-1)) {
-      return { tokens: result.tokens, temperature, measures }
+      return { tokens: result.tokens, logprobs: result.logprobs, temperature, measures }
     }
   }
   return yield* Effect.die(new Error("the temperature ladder is empty"))
@@ -182,7 +182,7 @@ const transcribePiece = Effect.fnUntraced(function* (
   const { expected } = piece
   const draft = request.draft ?? []
   const read = yield* readPrompt(model, loaded.decoder, piece.hidden, prompt, { timestamps, draft, expected })
-  const { tokens, temperature, measures } = yield* decodeWindow(loaded, read, request)
+  const { logprobs, tokens, temperature, measures } = yield* decodeWindow(loaded, read, request)
   loaded.decoder.end(read.output)
   if (Fallback.isSilence(measures)) {
     return { consumedSamples: consumedOf(loaded, request, piece, seconds), previousTokens, tokens: [] }
@@ -190,8 +190,13 @@ const transcribePiece = Effect.fnUntraced(function* (
   const decoded = segmentsOf(tokens, model.layout, seconds)
   const consumedSamples = consumedOf(loaded, request, piece, decoded.consumedSeconds)
   const texts = new SegmentTexts(model.bytesOf, written, previousTokens)
+  // Segments have the text tokens in their order, without the times between them.
+  const ofText = logprobs.filter((_, i) => tokens[i]! < model.layout.endOfText)
+  let taken = 0
   const segments = decoded.segments.flatMap((segment): ReadonlyArray<Segment> => {
     const text = texts.next(segment.tokens)
+    const first = taken
+    taken += segment.tokens.length
     if (text === "") return []
     const { end, start } = segment
     return [
@@ -203,6 +208,14 @@ const transcribePiece = Effect.fnUntraced(function* (
         temperature,
         ...measures,
         ...(request.words ? { words: interpolatedWords(text, start, end, written) } : {}),
+        ...(request.logprobs === true
+          ? {
+              logprobs: segment.tokens.map((token, i) => ({
+                bytes: [...model.bytesOf([token])],
+                logprob: ofText[first + i]!,
+              })),
+            }
+          : {}),
         ...(piece.at === 0 ? {} : { windowAt: piece.at }),
       },
     ]

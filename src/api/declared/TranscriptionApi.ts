@@ -56,6 +56,11 @@ const TranscriptionForm = Schema.Struct({
   "languages[]": texts,
   "timestamp_granularities[]": texts,
   timestamp_granularities: texts,
+  "include[]": Schema.optionalKey(
+    Schema.Array(Schema.String).annotate({
+      description: "logprobs: the log probabilities of the text's tokens, in json and in streams",
+    }),
+  ),
 }).pipe(HttpApiSchema.asMultipart())
 
 const TranslationForm = Schema.Struct({

@@ -103,6 +103,10 @@ describe("translations", () => {
     expect(await problem({ punctuation: "true" })).toContain(
       "punctuation: is not a parameter of translations",
     )
+    expect(await problem({ "include[]": "usage" })).toContain("include: must be logprobs")
+    expect(await problem({ "include[]": "logprobs", response_format: "text" })).toContain(
+      "include: is for response_format json only",
+    )
     expect(await problem({ response_format: "xml" })).toContain("response_format")
     expect(await problem({ temperature: "2" })).toContain("temperature")
     expect(await problem({ language: "de" })).toContain("language")

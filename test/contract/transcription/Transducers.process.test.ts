@@ -55,7 +55,7 @@ const played = (tones: ReadonlyArray<SpokenTone>) => {
 
 describe.each(layouts)("%s", (layout) => {
   const model = `ears-${layout}`
-  const tones = randomTones(60, 21)
+  const tones = randomTones(36, 21)
   const { pcm, wav } = played(tones)
   const ask = (query: Record<string, string>, fields: ReadonlyArray<readonly [string, string]> = []) =>
     post(node, wav, { query: { model, ...query }, fields })
@@ -156,6 +156,36 @@ describe.each(layouts)("%s", (layout) => {
     expect(text.startsWith(shown)).toBe(true)
     expect(shown.length).toBeGreaterThan(text.length - 30)
     expect(captions.at(-1)!.stable_chars as number).toBeGreaterThan(shown.length - 12)
+  })
+
+  it("include[]=logprobs gives each token of the text, in json and in a stream", async () => {
+    interface Token {
+      readonly token: string
+      readonly bytes: ReadonlyArray<number>
+      readonly logprob: number
+    }
+    const include = [["include[]", "logprobs"]] as const
+    const json = (await (await ask({ sync: "true" }, include)).json()) as {
+      text: string
+      logprobs: ReadonlyArray<Token>
+    }
+    expect(
+      json.logprobs
+        .map(({ token }) => token)
+        .join("")
+        .trim(),
+    ).toBe(json.text)
+    for (const { bytes, logprob, token } of json.logprobs) {
+      expect(Buffer.from(bytes).toString("utf8")).toBe(token)
+      expect(logprob).toBeLessThanOrEqual(0)
+    }
+    const events = parseEventStream(await (await ask({ stream: "true" }, include)).text())
+    const parsed = events
+      .slice(0, -1)
+      .map((event) => JSON.parse(event) as { type: string; logprobs: ReadonlyArray<Token> })
+    expect(parsed.at(-1)).toMatchObject({ type: "transcript.text.done", logprobs: json.logprobs })
+    expect(parsed.slice(0, -1).flatMap(({ logprobs }) => logprobs)).toEqual(json.logprobs)
+    expect(await (await ask({ sync: "true" })).json()).not.toHaveProperty("logprobs")
   })
 
   it("another language is refused", async () => {
