@@ -7,13 +7,13 @@ import { Cause, Deferred, Effect, Exit, Queue, Schema, type Scope } from "effect
 import { type Child, type ChildTerms, startChild } from "./Child.ts"
 import type { Details } from "./TreeNode.ts"
 
-export class ActorStopped extends Schema.TaggedError<ActorStopped>()("ActorStopped", {
+class ActorStopped extends Schema.TaggedError<ActorStopped>()("ActorStopped", {
   actor: Schema.String,
 }) {}
-export class MailboxFull extends Schema.TaggedError<MailboxFull>()("MailboxFull", { actor: Schema.String }) {}
+class MailboxFull extends Schema.TaggedError<MailboxFull>()("MailboxFull", { actor: Schema.String }) {}
 
 /** The actor itself could not be reached; not one of the failures that its messages name. */
-export type NoReply = ActorStopped | MailboxFull
+type NoReply = ActorStopped | MailboxFull
 
 export const isNoReply = <E>(error: E | NoReply): error is NoReply =>
   error instanceof ActorStopped || error instanceof MailboxFull
@@ -37,7 +37,7 @@ export interface Next<S, Reply, End> {
 }
 
 /** One handler for each type of message. */
-export type Handlers<S, M extends AnyMessage, End> = {
+type Handlers<S, M extends AnyMessage, End> = {
   readonly [Tag in M["_tag"]]: (
     state: S,
     message: Extract<M, { readonly _tag: Tag }>,
@@ -47,7 +47,7 @@ export type Handlers<S, M extends AnyMessage, End> = {
   >
 }
 
-export interface ActorSpec<S, M extends AnyMessage, End = never> {
+interface ActorSpec<S, M extends AnyMessage, End = never> {
   readonly name: string
   readonly terms: ChildTerms
   /** Messages that may wait. */

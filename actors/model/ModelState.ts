@@ -13,7 +13,7 @@ import * as Limits from "../Limits.ts"
 import { type ModelEvent, type ModelStatus, next } from "./ModelStatus.ts"
 
 /** What loading and unloading have cost, for operators; milliseconds of the last one. Undefined before the first. */
-export interface ModelTimings {
+interface ModelTimings {
   readonly loadMs: number | undefined
   /** From the unload's beginning until the process and its memory were gone. */
   readonly unloadToFreedMs: number | undefined
@@ -23,7 +23,7 @@ export interface ModelTimings {
 }
 
 /** What can be read of an engine of any kind; it takes no requests. */
-export type HostView = Pick<
+type HostView = Pick<
   AnyHost,
   "facts" | "gauges" | "heldBytes" | "privateBytes" | "idleSinceMs" | "lean" | "threads" | "threadsNow"
 >

@@ -68,7 +68,6 @@ export const fakeTranscription: EngineDescriptor<"transcription"> = {
         windowSeconds: windowSeconds,
         closedSeconds: closedSeconds(pieceSeconds),
         languages,
-        detectsLanguage: false,
         ...(translates ? { translates } : {}),
         ...(captions === undefined
           ? {}

@@ -135,7 +135,6 @@ export interface TranscriptionFacts {
   /** Present if a request with `caption` costs less than one without. */
   readonly captions?: CaptionFacts
   readonly languages: ReadonlyArray<string>
-  readonly detectsLanguage: boolean
   /** Whether it can write in English what is spoken in another language. Absent: false. */
   readonly translates?: boolean
   readonly summary: string

@@ -252,7 +252,6 @@ const acquire = Effect.fnUntraced(function* (
       slots: options.slots,
       ...windowsOf(encoder, pieceSeconds),
       languages: languages.codes,
-      detectsLanguage: loaded.detects,
       summary: `${encoder.what}, ${kind}, ${vocabulary.pieces.length} pieces, ${languages.codes.length} language${languages.codes.length === 1 ? "" : "s"}`,
     },
     transcribe: (request, out) => transcribe(loaded, request, out),

@@ -18,7 +18,6 @@ const facts: TranscriptionFacts = {
   windowSeconds: 5,
   closedSeconds: 4.5,
   languages: ["en"],
-  detectsLanguage: false,
   grows: true,
   summary: "",
 }

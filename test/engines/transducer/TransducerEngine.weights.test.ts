@@ -266,7 +266,7 @@ describe("transducer-onnx", () => {
   it.effect("a language goes to the encoder as its number, and an unknown one is refused", () =>
     Effect.gen(function* () {
       const { engine, say } = yield* load({ layout: "genai", options: { languages: ["en", "de"] } })
-      expect(engine.facts).toMatchObject({ detectsLanguage: true, languages: ["en", "de"] })
+      expect(engine.facts).toMatchObject({ languages: ["en", "de"] })
       const tones = [0, 3, 7].map((word, i) => ({ word, start: 0.3 + i, seconds: 0.3 }))
       expect((yield* say(spoken(tones), { language: "en" })).text).toBe("Amber dover hazel")
       expect(yield* say(spoken(tones), { language: "de" })).toMatchObject({
