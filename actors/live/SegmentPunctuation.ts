@@ -1,6 +1,6 @@
 // The segments of one engine call with the punctuation that the caller requested. Knows no engine and no audio.
 
-import type { TranscriptSegment, TranscriptWord } from "#domain/audio/Transcript.ts"
+import type { TranscriptSegment } from "#domain/audio/Transcript.ts"
 import {
   nothingPunctuated,
   type Punctuating,
@@ -11,13 +11,10 @@ import { interpolatedWords } from "#engines/shared/listening/Words.ts"
 
 const isBlank = (text: string): boolean => text.trim() === ""
 
+type Words = NonNullable<TranscriptSegment["words"]>
+
 /** The words of the new text: each keeps its times where there are as many words as before, and else they are interpolated. */
-const retimed = (
-  words: ReadonlyArray<TranscriptWord>,
-  text: string,
-  { end, start }: TranscriptSegment,
-  language: string,
-): ReadonlyArray<TranscriptWord> => {
+const retimed = (words: Words, text: string, { end, start }: TranscriptSegment, language: string): Words => {
   const interpolated = interpolatedWords(text, start, end, language)
   return interpolated.length === words.length
     ? words.map((word, at) => ({ ...word, word: interpolated[at]!.word }))

@@ -20,7 +20,7 @@ import type { TransducerOptions } from "./Options.ts"
 import { rateHz, type TransducerConfig } from "./TransducerFiles.ts"
 
 /** Encoder frames of a chunk or of a piece. */
-export interface EncodedFrames {
+interface EncodedFrames {
   readonly count: number
   /** A copy of one frame: [width]. */
   readonly column: (frame: number) => Float32Array
@@ -59,7 +59,7 @@ export interface OfflineEncoder {
   readonly encode: (samples: Float32Array) => Effect.Effect<EncodedFrames, EngineError>
 }
 
-export interface EncoderSettings {
+interface EncoderSettings {
   readonly options: TransducerOptions
   readonly config: TransducerConfig
   /** Width of an encoder frame, if the other graphs declare it. */

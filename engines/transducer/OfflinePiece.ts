@@ -8,14 +8,14 @@ import type { OfflineEncoder } from "./Encoders.ts"
 import type { TransducerScorer } from "./Scorers.ts"
 import { rateHz } from "./TransducerFiles.ts"
 
-export interface OfflineModel {
+interface OfflineModel {
   readonly encoder: OfflineEncoder
   readonly scorer: TransducerScorer
   readonly rules: Rules
   readonly pieceSeconds: number
 }
 
-export interface HeardWindow {
+interface HeardWindow {
   /** Frames are counted from the beginning of the window. */
   readonly tokens: ReadonlyArray<TimedToken>
   readonly consumedSamples: number

@@ -6,7 +6,7 @@ import * as Schema from "effect/Schema"
 import { executionProvider } from "../shared/onnx/ExecutionProvider.ts"
 
 /** Chunks of cache-aware encoders, milliseconds: 8 · (R + 1) feature frames of 10 ms, for the right contexts R that were trained. */
-export const chunkMs = [80, 160, 320, 560, 1_120] as const
+const chunkMs = [80, 160, 320, 560, 1_120] as const
 
 export const TransducerOptions = Schema.Struct({
   ...executionProvider,

@@ -22,7 +22,7 @@ export interface Progress {
   readonly hasEnded: boolean
 }
 
-export interface StreamedModel {
+interface StreamedModel {
   readonly encoder: StreamingEncoder
   readonly scorer: TransducerScorer
   readonly rules: Rules
@@ -30,7 +30,7 @@ export interface StreamedModel {
   readonly streams: Streams<Progress>
 }
 
-export interface PieceRequest {
+interface PieceRequest {
   /** From the beginning of the piece on. */
   readonly samples: Float32Array
   readonly stream: number | undefined
@@ -41,7 +41,7 @@ export interface PieceRequest {
   readonly last: boolean
 }
 
-export interface HeardPiece {
+interface HeardPiece {
   readonly tokens: ReadonlyArray<TimedToken>
   readonly consumedSamples: number
 }

@@ -116,7 +116,7 @@ const readVocabulary = Effect.fnUntraced(function* (
   })
 })
 
-export interface TransducerFiles {
+interface TransducerFiles {
   readonly vocabulary: Vocabulary
   readonly config: TransducerConfig
 }

@@ -15,7 +15,7 @@ export interface NemoMelOptions {
   readonly preemphasis: number
 }
 
-export interface NemoMel {
+interface NemoMel {
   readonly melBins: number
   /**
    * Frames `from` to `to` (exclusive) of the audio, time first: [to − from, melBins]. Samples before the first and behind the last one

@@ -29,7 +29,7 @@ export interface TimedToken {
 }
 
 /** Scores of one frame, and what is known of the prediction network behind them. */
-export interface Scored<S, A> {
+interface Scored<S, A> {
   /** The caller may not change it. */
   readonly row: Float32Array
   readonly after: A
@@ -62,7 +62,7 @@ export const nothingDecoded = <S>(start: S): Decoded<S> => ({
 })
 
 /** What the scores of one frame say. */
-export interface Decision {
+interface Decision {
   /** Undefined: blank. */
   readonly token: number | undefined
   readonly logprob: number
@@ -81,7 +81,7 @@ const indexOfLargest = (row: Float32Array, from: number, count: number): number 
 const never = () => 0
 
 /** `emitted`: tokens of this frame so far. */
-export const decide = (row: Float32Array, rules: Rules, emitted: number): Decision => {
+const decide = (row: Float32Array, rules: Rules, emitted: number): Decision => {
   const { token, logprob } = choose(row.subarray(0, rules.tokens), 0, never)
   const isBlank = token === rules.blank || rules.isSilent(token)
   const { durations } = rules

@@ -25,7 +25,7 @@ const unspaced =
   /^[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}]/u
 const onlyMarks = /^[\p{P}\s]*$/u
 
-export interface Spoken {
+interface Spoken {
   readonly words: ReadonlyArray<SpokenWord>
   /** ISO-639-1 code of the first tag of a language among the tokens. */
   readonly language: string | undefined

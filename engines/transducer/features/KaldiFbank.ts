@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as RealFft from "../../shared/listening/RealFft.ts"
 
-export interface KaldiFbank {
+interface KaldiFbank {
   readonly melBins: number
   /** Frames `from` to `to` (exclusive), time first: [to − from, melBins]. */
   readonly frames: (samples: Float32Array, from: number, to: number) => Float32Array
@@ -23,7 +23,7 @@ const highHz = 7_600
 const floor = 2 ** -23
 
 /** Samples of a frame before sample `hop` · frame, and behind its hop's beginning. */
-export const frameBefore = (size - hop) / 2
+const frameBefore = (size - hop) / 2
 export const frameAfter = size - frameBefore
 
 const toMel = (hz: number): number => 1127 * Math.log(1 + hz / 700)

@@ -9,7 +9,7 @@ interface TranscriptWord {
 }
 
 /** A token with the natural log-probability with which it was chosen. */
-export interface TranscriptLogprob {
+interface TranscriptLogprob {
   /** UTF-8, which may be part of a character. */
   readonly bytes: ReadonlyArray<number>
   readonly logprob: number

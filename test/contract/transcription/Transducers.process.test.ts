@@ -3,9 +3,8 @@
 import { rmSync } from "node:fs"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { s16ToBytes } from "#domain/audio/Audio.ts"
-import { captionAfter } from "#domain/audio/LiveTranscript.ts"
 import { parseEventStream } from "../../support/clients/EventStream.ts"
-import { deltas, lastWord, openLive, speak, wavOf } from "../../support/clients/LiveClient.ts"
+import { captionAfter, deltas, lastWord, openLive, speak, wavOf } from "../../support/clients/LiveClient.ts"
 import { poll, post } from "../../support/clients/TranscriptionClient.ts"
 import {
   endOf,

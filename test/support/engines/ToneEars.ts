@@ -17,8 +17,7 @@ export const toneWords = ["amber", "birch", "cedar", "dover", "ember", "finch", 
 const frequencies = [500, 700, 950, 1_300, 1_750, 2_300, 3_000, 4_000] as const
 const count = toneWords.length
 
-/** A language of the layout `genai` in which every word means the next one. */
-export const shiftedLanguage = "de"
+/** The number of German in the layout `genai`, in which every word means the next one. */
 const shiftedPrompt = 9
 
 // ------------------------------------------------------------ vocabulary
