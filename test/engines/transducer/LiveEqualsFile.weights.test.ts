@@ -113,29 +113,33 @@ const kinds = [
 
 describe("live and file are one computation", () => {
   for (const kind of kinds) {
-    it.effect(`${kind.layout}: the same text for any packets, and captions that only grow`, () =>
-      Effect.gen(function* () {
-        const ears = toneEars(kind)
-        yield* Effect.addFinalizer(() => Effect.sync(() => rmSync(ears.folder, { recursive: true })))
-        const engine = (yield* transducerOnnx.acquire(ears.spec)) as TranscriptionEngine
-        const seen: Seen = { captions: 0, stable: 0 }
-        const count = runs(4, 100)
-        let words = 0
-        for (let seed = 1; seed <= count; seed++) {
-          const tones = randomTones(4 + (seed % 4) * 6, seed, seed % 3 === 0 ? 0.15 : 0.3)
-          const samples = toneAudio(tones, endOf(tones) + (seed % 4) * 0.7, seed)
-          const file = (yield* fileText(engine, samples)).text
-          const live = yield* session(engine, samples, seed, seen)
-          expect([kind.layout, seed, live]).toEqual([kind.layout, seed, file])
-          words += file.split(" ").length
-        }
-        expect(words).toBeGreaterThan(5 * count)
-        expect(seen.captions).toBeGreaterThan(2 * count)
-        if (kind.layout !== "tdt") expect(seen.stable).toBeGreaterThan(count)
-        console.log(
-          `${kind.layout}: ${count} of ${count} sessions have the file's text, ${seen.captions} captions, ${words} words`,
-        )
-      }),
+    it.effect(
+      `${kind.layout}: the same text for any packets, and captions that only grow`,
+      () =>
+        Effect.gen(function* () {
+          const ears = toneEars(kind)
+          yield* Effect.addFinalizer(() => Effect.sync(() => rmSync(ears.folder, { recursive: true })))
+          const engine = (yield* transducerOnnx.acquire(ears.spec)) as TranscriptionEngine
+          const seen: Seen = { captions: 0, stable: 0 }
+          const count = runs(4, 100)
+          let words = 0
+          for (let seed = 1; seed <= count; seed++) {
+            const tones = randomTones(4 + (seed % 4) * 6, seed, seed % 3 === 0 ? 0.15 : 0.3)
+            const samples = toneAudio(tones, endOf(tones) + (seed % 4) * 0.7, seed)
+            const file = (yield* fileText(engine, samples)).text
+            const live = yield* session(engine, samples, seed, seen)
+            expect([kind.layout, seed, live]).toEqual([kind.layout, seed, file])
+            words += file.split(" ").length
+          }
+          expect(words).toBeGreaterThan(5 * count)
+          expect(seen.captions).toBeGreaterThan(2 * count)
+          if (kind.layout !== "tdt") expect(seen.stable).toBeGreaterThan(count)
+          console.log(
+            `${kind.layout}: ${count} of ${count} sessions have the file's text, ${seen.captions} captions, ${words} words`,
+          )
+        }),
+      // A hundred sessions in `test:long`.
+      runs(120_000, 1_200_000),
     )
   }
 
