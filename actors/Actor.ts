@@ -15,9 +15,6 @@ export class MailboxFull extends Schema.TaggedError<MailboxFull>()("MailboxFull"
 /** The actor itself could not be reached; not one of the failures that its messages name. */
 export type NoReply = ActorStopped | MailboxFull
 
-export const isNoReply = <E>(error: E | NoReply): error is NoReply =>
-  error instanceof ActorStopped || error instanceof MailboxFull
-
 /** A message class carries the types of its reply and of its expected failure. */
 export abstract class Message<out A, out E = never> {
   declare readonly "~reply": A

@@ -54,7 +54,7 @@ beforeAll(async () => {
   incomplete = scored.find(({ score }) => score > 0.25 && score < 0.4)!.ending
   node = await startNode({ models: [listener({ words: [word] }), ...models, fakeVoice] })
   await untilLoaded(node, "listener", "fake-voice", ...models.map(({ id }) => id))
-}, 60_000)
+})
 afterAll(() => node.stop())
 
 const pcm24 = (samples: Int16Array): Buffer =>
