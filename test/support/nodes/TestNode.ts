@@ -233,7 +233,7 @@ export const eventually = async (
 
 /** Waits for models with `load: start`, with a long limit because engine processes start slowly on a busy machine. */
 export const untilLoaded = (node: TestNode, ...models: ReadonlyArray<string>): Promise<void> =>
-  eventually(() => models.every((model) => node.status(model) === "loaded"), `${models} are loaded`, 45_000)
+  eventually(() => models.every((model) => node.status(model) === "loaded"), `${models} are loaded`, 120_000)
 
 export const untilIdle = (node: TestNode): Promise<void> =>
   eventually(async () => isIdle(await node.metrics()), "the node is idle")
