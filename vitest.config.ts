@@ -1,5 +1,6 @@
 import { configDefaults, defineConfig } from "vitest/config"
 import { dialectFiles, filesOf, fullerFiles, type Group, groups } from "./test/support/groups/Groups.ts"
+import { startsPrograms } from "./test/support/process/Programs.ts"
 
 const otherGroups = groups.filter((group) => group !== "fast" && group !== "long").map(filesOf)
 
@@ -76,6 +77,7 @@ const nodeTransport = {
 const secondTransport = oneTransport ? [] : [nodeTransport]
 
 export default defineConfig({
+  plugins: [startsPrograms],
   test: {
     projects: [...groups.map(project), engines, ...secondTransport],
     globalSetup: "test/support/process/OneTemporaryFolder.ts",

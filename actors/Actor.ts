@@ -7,13 +7,13 @@ import { Cause, Deferred, Effect, Exit, Queue, Schema, type Scope } from "effect
 import { type Child, type ChildTerms, startChild } from "./Child.ts"
 import type { Details } from "./TreeNode.ts"
 
-export class ActorStopped extends Schema.TaggedError<ActorStopped>()("ActorStopped", {
+class ActorStopped extends Schema.TaggedError<ActorStopped>()("ActorStopped", {
   actor: Schema.String,
 }) {}
-export class MailboxFull extends Schema.TaggedError<MailboxFull>()("MailboxFull", { actor: Schema.String }) {}
+class MailboxFull extends Schema.TaggedError<MailboxFull>()("MailboxFull", { actor: Schema.String }) {}
 
 /** The actor itself could not be reached; not one of the failures that its messages name. */
-export type NoReply = ActorStopped | MailboxFull
+type NoReply = ActorStopped | MailboxFull
 
 /** A message class carries the types of its reply and of its expected failure. */
 export abstract class Message<out A, out E = never> {
@@ -22,8 +22,8 @@ export abstract class Message<out A, out E = never> {
   abstract readonly _tag: string
 }
 type AnyMessage = Message<unknown, unknown>
-export type ReplyOf<M> = M extends { readonly "~reply": infer A } ? A : never
-export type FailureOf<M> = M extends { readonly "~failure": infer E } ? E : never
+type ReplyOf<M> = M extends { readonly "~reply": infer A } ? A : never
+type FailureOf<M> = M extends { readonly "~failure": infer E } ? E : never
 
 /** What a handler makes of one message: the next state and the reply, and with `end` the last words of the actor. */
 export interface Next<S, Reply, End> {
@@ -34,7 +34,7 @@ export interface Next<S, Reply, End> {
 }
 
 /** One handler for each type of message. */
-export type Handlers<S, M extends AnyMessage, End> = {
+type Handlers<S, M extends AnyMessage, End> = {
   readonly [Tag in M["_tag"]]: (
     state: S,
     message: Extract<M, { readonly _tag: Tag }>,
@@ -44,7 +44,7 @@ export type Handlers<S, M extends AnyMessage, End> = {
   >
 }
 
-export interface ActorSpec<S, M extends AnyMessage, End = never> {
+interface ActorSpec<S, M extends AnyMessage, End = never> {
   readonly name: string
   readonly terms: ChildTerms
   /** Messages that may wait. */

@@ -82,7 +82,7 @@ export const backoffMs = (policy: RestartPolicy, nth: number, jitter: number): n
   Math.min(policy.backoffCapMs, policy.backoffBaseMs * 2 ** (nth - 1)) * (0.5 + jitter / 2)
 
 /** A child has crashed more often than its specification allows, and its parent's specification says that the parent crashes with it. */
-export class ChildGaveUp extends Schema.TaggedError<ChildGaveUp>()("ChildGaveUp", {
+class ChildGaveUp extends Schema.TaggedError<ChildGaveUp>()("ChildGaveUp", {
   child: Schema.String,
 }) {
   override get message() {

@@ -6,7 +6,7 @@ import { Context, type Scope } from "effect"
 export type NodeKind = "supervisor" | "store" | "worker" | "device" | "model" | "engine" | "session" | "job"
 
 /** What a child holds at this moment. A quantity that it cannot have is absent. */
-export interface Holds {
+interface Holds {
   readonly memoryBytes?: number
   readonly threads?: number
   readonly sessions?: number
@@ -14,7 +14,7 @@ export interface Holds {
 }
 
 /** Messages that wait, and how many may. */
-export interface Mailbox {
+interface Mailbox {
   readonly depth: number
   readonly bound: number
 }
@@ -27,7 +27,7 @@ export interface Details {
 }
 
 /** A child that crashed more often than it may, as its parent's node keeps it. */
-export interface GaveUp {
+interface GaveUp {
   readonly name: string
   readonly kind: NodeKind
   /** When it did, milliseconds of the monotonic clock. */
@@ -135,7 +135,7 @@ export const readTree = (node: TreeNode, nowMs: number, most: number): TreeReadi
 }
 
 /** A part of the tree that has given up and does not run again, with the names of its parents. */
-export interface Lost extends GaveUp {
+interface Lost extends GaveUp {
   readonly path: string
 }
 

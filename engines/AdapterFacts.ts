@@ -17,12 +17,12 @@ import type { EngineKind } from "./protocol/Engine.ts"
 import { WhisperOptions } from "./whisper/Options.ts"
 
 /** A role of `files`: `file` and `folder` must be named, `optional` is a file that may be absent. */
-export type FileRole = "file" | "folder" | "optional"
+type FileRole = "file" | "folder" | "optional"
 
 export type ModelFormat = "gguf" | "onnx"
 
 /** What of a catalog entry decides about caches. */
-export interface CachingEntry {
+interface CachingEntry {
   readonly files: Readonly<Record<string, unknown>>
   readonly options: unknown
 }
@@ -52,7 +52,7 @@ export interface AdapterFacts {
 }
 
 /** Packages whose kernels do the work; another version may do it at another speed. */
-export type EngineLibrary = "node-llama-cpp" | "onnxruntime-node"
+type EngineLibrary = "node-llama-cpp" | "onnxruntime-node"
 
 const onnx = { measured: "machine", library: "onnxruntime-node" } as const
 

@@ -13,8 +13,7 @@ import {
 } from "./protocol/Engine.ts"
 import type { WireError } from "./protocol/EngineProtocol.ts"
 import type { End, EngineKind, Request } from "./protocol/Verbs.ts"
-import { readPixels } from "./shared/files/Pixels.ts"
-import { readSpan } from "./shared/listening/Span.ts"
+import { readPixels, readSpan } from "./shared/files/RequestFiles.ts"
 
 export const failed = (detail: string): WireError => ({ reason: "Failed", field: "", detail })
 

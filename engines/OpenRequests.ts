@@ -6,7 +6,7 @@ import { NumberedMap } from "#domain/queues/UnorderedSet.ts"
 import type { EngineError } from "./protocol/Engine.ts"
 import type { RequestId } from "./protocol/EngineProtocol.ts"
 
-export interface OpenRequest {
+interface OpenRequest {
   fiber: Fiber.Fiber<unknown, EngineError> | undefined
   paused: boolean
   readonly gate: Latch.Latch

@@ -6,7 +6,7 @@
 // terms for passing the tarball on, nor packages for one platform, of which npm fetches the machine's.
 
 /** An entry of package-lock.json. */
-export interface LockEntry {
+interface LockEntry {
   readonly name?: string
   readonly version?: string
   readonly license?: string

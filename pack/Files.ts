@@ -16,7 +16,7 @@ export const programFiles = (): ReadonlyArray<string> =>
     readdirSync(join(root, folder), { recursive: true, encoding: "utf8", withFileTypes: true })
       .filter((entry) => entry.isFile())
       .map((entry) => join(entry.parentPath, entry.name).slice(root.length))
-      .filter((path) => !path.startsWith("engines/grammar/test/")),
+      .filter((path) => !/^(?:engines\/grammar|src\/web\/voice)\/test\//.test(path)),
   )
 
 /** Weights and what belongs to them: the built-in models without their evaluation and training. */

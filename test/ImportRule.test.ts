@@ -1,11 +1,21 @@
 // The sources against the layers (test/map/Layers.ts): every folder of sources belongs to one and, like the folders of benches and models,
-// is in the map of docs/architecture.md, files import only what their layer may, and no folder and no file leads back to itself.
+// is in the map of docs/architecture.md, files import only what their layer may, no folder and no file leads back to itself, and nothing is
+// exported that no other file imports.
 import { dirname } from "node:path"
 import { expect, it } from "vitest"
 import { circlesOf } from "./map/Circles.ts"
 import { drawing, withDrawing } from "./map/Drawing.ts"
+import { exportsOf, importedBy, unimported } from "./map/Exports.ts"
 import { layerOf, layers } from "./map/Layers.ts"
-import { arrowsOf, foldersIn, importsOf, sourceFiles, specifiersOf, textOf } from "./map/ReadImports.ts"
+import {
+  arrowsOf,
+  foldersIn,
+  importsOf,
+  scriptsIn,
+  sourceFiles,
+  specifiersOf,
+  textOf,
+} from "./map/ReadImports.ts"
 
 const files = sourceFiles()
 const imports = importsOf(files)
@@ -66,6 +76,36 @@ it("finds circles of any length, and files that import themselves", () => {
   expect(
     circlesOf([arrow("e", "e"), arrow("z", "a"), arrow("b", "c"), arrow("a", "b"), arrow("c", "a")]),
   ).toEqual([["a", "b", "c"], ["e"]])
+})
+
+it("exports only what another file imports", () => {
+  const paths = ["actors", "bench", "bin", "engines", "models", "pack", "src", "test"].flatMap(scriptsIn)
+  expect(paths.length).toBeGreaterThan(1_000)
+  const found = unimported(["vitest.config.ts", ...paths])
+  // Pages of others import the voice modules (docs/web-modules.md).
+  expect(found.filter((name) => !name.startsWith("src/web/voice/"))).toEqual([])
+})
+
+it("finds exports and imports in every form that is in use", () => {
+  const text = [
+    "export const a = 1",
+    "export type B = typeof a",
+    "export abstract class C {}",
+    'export { d as e } from "./D.ts"',
+    'import { type F, g as h } from "./F.ts"',
+    'import * as All from "./I.ts"',
+    "h({ ...All.j, k: All.l.m })",
+    'await import("./N.ts")',
+  ].join("\n")
+  expect(exportsOf(text)).toEqual(["a", "B", "C", "e"])
+  expect(importedBy(text).map(({ name, specifier }) => `${specifier} ${name}`)).toEqual([
+    "./D.ts d",
+    "./F.ts F",
+    "./F.ts g",
+    "./I.ts j",
+    "./I.ts l",
+    "./N.ts *",
+  ])
 })
 
 it("has the picture of the layers in docs/architecture.md", () => {

@@ -33,7 +33,7 @@ const hints = new Set<Event<never, never>["is"]>(["words last", "foreseen"])
 /** So many events may wait where a hint is still taken. */
 const mostBeforeHint = 32
 
-export interface ConversationWork<G, E, X> {
+interface ConversationWork<G, E, X> {
   readonly facts: (state: State<G>) => Facts<E>
   /** Carries a command out; gives what has become of it, where that is an event. */
   readonly carryOut: (command: Command<G, E>) => Effect.Effect<Event<G, E> | undefined, X>

@@ -49,7 +49,7 @@ export interface Grant {
   readonly settle: (pid: number | undefined, residentBytes: number) => Effect.Effect<void>
 }
 
-export interface HostReading {
+interface HostReading {
   readonly name: string
   readonly budgetBytes: number
   readonly claimedBytes: number
@@ -59,7 +59,7 @@ export interface HostReading {
   readonly claimedThreads: number
 }
 
-export interface MemoryPressureReading {
+interface MemoryPressureReading {
   readonly level: MemoryLevel
   /** Share of the memory budget that was last seen in use. */
   readonly share: number

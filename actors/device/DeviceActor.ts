@@ -51,7 +51,7 @@ export interface DeviceActor {
   readonly tell: (event: DeviceEvent) => Effect.Effect<void>
 }
 
-export interface DeviceActorOptions {
+interface DeviceActorOptions {
   readonly id: string
   /** For operators. */
   readonly name: string

@@ -7,14 +7,14 @@ import type { NvidiaGpu } from "#domain/models/NvidiaReport.ts"
 export type ClaimId = number
 
 /** What one model was promised. */
-export interface Promised {
+interface Promised {
   readonly bytes: number
   /** False until the model has loaded, so until the driver's own reading counts it. */
   readonly settled: boolean
 }
 
 /** A claim that did not fit, while memory is being freed for it. */
-export interface Waiting {
+interface Waiting {
   readonly id: ClaimId
   readonly bytes: number
   /** How often memory may still be freed for it: another claim may get it first. */
@@ -22,7 +22,7 @@ export interface Waiting {
 }
 
 /** A row of `nvidia-smi`, and when the program was started that printed it, milliseconds of the monotonic clock. */
-export interface Reading {
+interface Reading {
   readonly gpu: NvidiaGpu
   readonly atMs: number
 }
@@ -76,7 +76,7 @@ export type Answer =
   /** Free at least so much, by unloading models, and report `evicted`. */
   | { readonly is: "free"; readonly freeBytes: number }
 
-export interface Command {
+interface Command {
   readonly to: ClaimId
   readonly answer: Answer
 }

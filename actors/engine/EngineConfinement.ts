@@ -6,7 +6,7 @@ import { delimiter, isAbsolute, join } from "node:path"
 import { type Confinement, type Grant, weightsGrant } from "#domain/process/Confinement.ts"
 import type { ProcessHome } from "#domain/process/ProcessHome.ts"
 
-export interface EngineSurroundings {
+interface EngineSurroundings {
   /** Its own folder. */
   readonly folder: string
   readonly compiled: string | undefined

@@ -10,7 +10,7 @@ const prlimit = "/usr/bin/prlimit"
 const patienceMs = 5_000
 
 /** For buffers of the longest inputs: a Whisper of large shape takes below 1 GB for them. A guess. */
-export const leastGrowthBytes = 2 * 1024 ** 3
+const leastGrowthBytes = 2 * 1024 ** 3
 
 /** Private writable memory of a process, bytes, which `RLIMIT_DATA` bounds; undefined if /proc does not have it. */
 export const dataBytesOf = (pid: number): number | undefined => {

@@ -6,9 +6,9 @@ import { LineSplitter, outputLevel } from "#domain/process/OutputLines.ts"
 import { plainLine } from "#domain/process/PlainLine.ts"
 
 /** `node` marks events of the node about this engine: starts, crashes, refused loads. */
-export type OutputStream = "stdout" | "stderr" | "node"
+type OutputStream = "stdout" | "stderr" | "node"
 
-export interface OutputLine {
+interface OutputLine {
   /** Counts up from 1 and never repeats, so that a reader can request only newer lines. */
   readonly seq: number
   /** Unix time, milliseconds. */

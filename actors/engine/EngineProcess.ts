@@ -69,7 +69,7 @@ const childEnvironment = (own: Readonly<Record<string, string>>): NodeJS.Process
 }
 
 /** Bytes that the engine printed. Called on the gateway's event loop; must be quick and must not throw. */
-export type OutputTaker = (stream: "stdout" | "stderr", chunk: Buffer) => void
+type OutputTaker = (stream: "stdout" | "stderr", chunk: Buffer) => void
 
 /** After its exit, the last lines of a process are awaited for this long: another process may hold its pipe open. A guess. */
 const lastLinesMs = 50

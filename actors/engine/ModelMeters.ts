@@ -3,7 +3,7 @@
 import { Histogram } from "#domain/queues/Histogram.ts"
 
 /** How a request ended, as the model sees it. */
-export type Outcome = "done" | "failed" | "cancelled" | "refused"
+type Outcome = "done" | "failed" | "cancelled" | "refused"
 
 export class ModelMeters {
   /** From requesting a slot to having one. Background work is not counted: it waits deliberately. */

@@ -78,7 +78,7 @@ const raise = (pid: number): void => {
   }
 }
 
-export interface Lowered {
+interface Lowered {
   /** Call once it has loaded. Every thread has a priority of its own. */
   readonly restore: () => void
   /** Call when it has ended. */

@@ -1,10 +1,20 @@
-// Decides which urgency may start on the free slots of one engine, and whether requests compete for it. Reads the
-// requests that run, and keeps only times.
+// Decides which urgency may start on the free slots of one engine, how many of them a request takes, and whether requests compete for
+// it. Reads the requests that run, and keeps only times.
 import type { Allowed, Place, Urgency } from "#domain/queues/FairQueue.ts"
+import type { EngineKind, Request } from "#engines/protocol/Verbs.ts"
 import * as Limits from "../Limits.ts"
 
+/** How many slots of its engine a request takes. */
+export const slotsOf: { readonly [K in EngineKind]: (request: Request<K>) => number } = {
+  /** One for each reply that is generated. */
+  text: ({ bestOf = 1, replies = 1 }) => Math.max(replies, bestOf),
+  speech: () => 1,
+  transcription: () => 1,
+  embedding: () => 1,
+}
+
 /** The requests that have a slot. */
-export interface Running {
+interface Running {
   readonly size: number
   values(): ReadonlyArray<{ readonly place: Place }>
 }

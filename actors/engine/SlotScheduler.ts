@@ -19,7 +19,6 @@ import type {
 import { packings, type UnitReader } from "#engines/protocol/Packing.ts"
 import { preparationOf } from "#engines/protocol/Preparation.ts"
 import type { Flow } from "#engines/protocol/Reader.ts"
-import { slotsOf } from "#engines/protocol/SlotsOf.ts"
 import { type End, type EngineKind, type Request, type Unit, verbs } from "#engines/protocol/Verbs.ts"
 import * as Limits from "../Limits.ts"
 import { type RequestReader, type RunError, type RunOptions, runErrorOf } from "./EngineRequest.ts"
@@ -33,9 +32,9 @@ import {
   type ScheduledRequest,
   scheduledRequest,
 } from "./ScheduledRequest.ts"
-import { SlotPolicy } from "./SlotPolicy.ts"
+import { SlotPolicy, slotsOf } from "./SlotPolicy.ts"
 
-export interface SlotSchedulerOptions<K extends EngineKind> {
+interface SlotSchedulerOptions<K extends EngineKind> {
   readonly kind: K
   readonly entry: ModelEntry
   readonly meters: ModelMeters

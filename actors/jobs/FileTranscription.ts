@@ -35,7 +35,7 @@ export interface TranscriberAudio<E> {
   readonly release: (before: number) => void
 }
 
-export interface TranscriberJob<E> {
+interface TranscriberJob<E> {
   readonly model: ModelHandle<"transcription">
   readonly options: TranscribeOptions
   /** Interactive requests go first. */

@@ -39,7 +39,7 @@ export interface Speaker {
 }
 
 /** What the engine measured while it loaded, where captions are requests of their own. */
-export interface LoadSeed extends Omit<CaptionFacts, "seconds"> {
+interface LoadSeed extends Omit<CaptionFacts, "seconds"> {
   /** Audio of a closed piece, seconds. */
   readonly closedSeconds: number
 }

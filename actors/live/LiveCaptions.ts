@@ -24,7 +24,7 @@ export interface Captioner<E> {
 }
 
 /** The end of the last closed piece. */
-export interface CaptionStart {
+interface CaptionStart {
   readonly position: number
   readonly text: string
   readonly language: string | undefined

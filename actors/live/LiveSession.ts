@@ -32,7 +32,7 @@ import { type InTree, type SessionActor, startSession } from "./SessionActor.ts"
 export const longestSessionSeconds = 120
 
 /** What a session reports to the load of its engine. */
-export interface LiveReport {
+interface LiveReport {
   /** Audio arrived. */
   readonly audioReceived: (nowMs: number) => void
   /**

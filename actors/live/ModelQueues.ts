@@ -24,24 +24,24 @@ const pipelined = 2
 /** For calls so long that the time of a message does not matter: a second one would only slow the first. */
 const alone = 1
 
-export interface ModelQueue {
+interface ModelQueue {
   readonly load: EngineLoad
   readonly calls: DeadlineQueue
 }
 
 /** A handle, with the first model that it got: all requests of a session run on that one. */
-export interface Found {
+interface Found {
   readonly handle: ModelHandle<"transcription">
   readonly model: Model<"transcription">
 }
 
 /** A loaded model and its queue. */
-export interface Served extends Found {
+interface Served extends Found {
   readonly facts: TranscriptionFacts
   readonly queue: ModelQueue
 }
 
-export type Spent = { -readonly [K in keyof EngineUse]: EngineUse[K] }
+type Spent = { -readonly [K in keyof EngineUse]: EngineUse[K] }
 
 /** A caption longer than this runs alone on the engine, milliseconds: sending a message takes a fraction of one. A guess. */
 const longCallMs = 100

@@ -33,7 +33,7 @@ const states = {
 } as const
 type SessionState = "waiting" | (typeof states)[Work["do"]]
 
-export interface SessionWork<E> {
+interface SessionWork<E> {
   /** Gives the final result where that is the work. */
   readonly carryOut: (work: Work) => Effect.Effect<FinalResult | undefined, E>
   readonly memoryBytes: () => number

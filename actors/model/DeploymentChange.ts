@@ -7,7 +7,7 @@ import type { Deployment, FileVersion } from "#domain/models/Deployment.ts"
  * `none`: nothing is touched. `metadata`: price, speech limits, voices, owner and the like; the engine goes on.
  * `engine`: the kind, the adapter, its options, the runtime settings or the weights differ.
  */
-export type DeploymentChange = "none" | "metadata" | "engine"
+type DeploymentChange = "none" | "metadata" | "engine"
 
 /** Sums decide where both sides have one: a file that was only touched is the same file. */
 const sameVersion = (before: FileVersion | undefined, after: FileVersion | undefined): boolean => {

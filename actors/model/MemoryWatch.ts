@@ -13,7 +13,7 @@ import { ModelRegistry } from "./ModelRegistry.ts"
 import type { ModelSnapshot } from "./ModelSnapshot.ts"
 import { Redeployment } from "./Redeployment.ts"
 
-export interface MemoryWatchOptions {
+interface MemoryWatchOptions {
   /** Bytes in use; absent: what this process, its engines and its decoders have for themselves, asked of the system. */
   readonly usedBytes?: () => number
   readonly everyMs?: number
@@ -72,7 +72,7 @@ export const privateOfNode = (views: ReadonlyArray<ModelSnapshot>, decoders: Rea
   )
 
 export const memoryWatch = (
-  options: MemoryWatchOptions = {},
+  options: MemoryWatchOptions,
 ): Layer.Layer<never, never, Device | ModelRegistry | Redeployment> =>
   Layer.effectDiscard(
     Effect.gen(function* () {

@@ -29,7 +29,7 @@ export type ModelStatus = "unloaded" | "loading" | "loaded" | "failed"
 export type Ask = number
 
 /** What loading and unloading have cost, for operators; milliseconds of the last one. Undefined before the first. */
-export interface ModelTimings {
+interface ModelTimings {
   readonly loadMs: number | undefined
   /** From the unload's beginning until the process and its memory were gone. */
   readonly unloadToFreedMs: number | undefined
@@ -89,7 +89,7 @@ export type NotLoaded =
   | { readonly reason: string; readonly again: boolean }
 
 /** What an event is about that the state does not know. */
-export interface Facts {
+interface Facts {
   readonly nowMs: number
   /** Whether nothing uses or waits for the model, and it is neither pinned nor on its way out of the catalog. */
   readonly isUnused: boolean

@@ -16,7 +16,7 @@ import { keyOf, type ThreadResults } from "../threads/KeptThreads.ts"
  */
 const smallWeights = 16 * 1024 * 1024
 
-export interface ThreadTerms {
+interface ThreadTerms {
   readonly spec: Pick<EngineSpec, "threads" | "trial">
   /** Where a result of the engine is kept; undefined where it measures nothing. */
   readonly key: string | undefined

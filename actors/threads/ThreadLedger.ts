@@ -6,7 +6,7 @@ import { type MachineCores, mostThreads } from "#domain/threads/MachineCores.ts"
 import { shareThreads, type Worker } from "#domain/threads/ThreadShares.ts"
 
 /** One model's entry in the ledger. */
-export interface ThreadMember {
+interface ThreadMember {
   /** How urgent its most urgent running request is; undefined while it has none. */
   readonly works: (urgency: Urgency | undefined) => void
   /** Threads that it uses when it works alone. */

@@ -10,7 +10,7 @@ export const kinds = ["text", "speech", "transcription"] as const
 export type Kind = (typeof kinds)[number]
 
 /** Milliseconds after which a silent engine is replaced: short, so that a stopped engine costs little of the bench's time. */
-export const hangDeadlineMs = 1_000
+const hangDeadlineMs = 1_000
 
 const sources = (files: Readonly<Record<string, string>>) =>
   Object.fromEntries(Object.entries(files).map(([role, source]) => [role, { source }]))

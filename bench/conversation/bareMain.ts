@@ -40,7 +40,7 @@ const outlet = <U>(push: (unit: U) => void) => ({
 })
 
 /** What the node did in the same turn. */
-export interface BareTurn {
+interface BareTurn {
   /** s16, 16 kHz */
   readonly samples: Int16Array
   readonly transcript: string

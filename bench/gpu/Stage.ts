@@ -31,7 +31,7 @@ export interface GpuStage extends GpuOptions {
 }
 
 /** A stage with a card. */
-export interface CardStage extends GpuStage {
+interface CardStage extends GpuStage {
   readonly card: Card
 }
 
@@ -70,7 +70,7 @@ export const threads = availableParallelism()
 
 export const settingsOf = ({ confined }: GpuOptions) => ({ EDGEWISE_CONFINE: String(confined) })
 
-export interface Weights {
+interface Weights {
   readonly path: string
   readonly mib: number
 }

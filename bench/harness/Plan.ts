@@ -34,13 +34,13 @@ export interface ListenPlan {
   readonly fields: Readonly<Record<string, unknown>>
 }
 
-export interface TranscriptionPlan extends ListenPlan {
+interface TranscriptionPlan extends ListenPlan {
   readonly stream: boolean
 }
 
 export const liveProtocols = ["realtime", "edgewise"] as const
 
-export interface LivePlan extends ListenPlan {
+interface LivePlan extends ListenPlan {
   readonly protocol: (typeof liveProtocols)[number]
 }
 

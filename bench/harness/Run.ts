@@ -13,7 +13,7 @@ import { loadName } from "./report/Format.ts"
 import type { Section } from "./report/Result.ts"
 import { PointCollector, type PointResult } from "./report/Summarize.ts"
 
-export interface Running {
+interface Running {
   readonly plan: Plan
   readonly signal: AbortSignal
   /** Called about ten times a second. */

@@ -3,7 +3,7 @@ import { chirp, wavBytes } from "../../test/support/audio/AudioFiles.ts"
 import { constantFlac, silentOpus, tinyFramesMp3 } from "../../test/support/audio/HostileFiles.ts"
 import { boastingFragments, boastingTables, longSilence } from "../../test/support/audio/HostileMp4.ts"
 
-export interface AudioFile {
+interface AudioFile {
   readonly name: string
   readonly bytes: Buffer
 }

@@ -34,7 +34,7 @@ const post =
 
 /** Sends one event to a conversation that has begun, and waits for what answers it. */
 const event =
-  (value: object, answers = 1, path = "/v1/realtime?model=gpt-realtime") =>
+  (value: object, answers = 1) =>
   async (target: Target): Promise<void> => {
     const server = serverOf(target, patienceMs)
     let left = 1
@@ -45,7 +45,7 @@ const event =
         if (left === 0) resolve()
         else setTimeout(resolve, patienceMs).unref()
       })
-    const socket = await openSocket(socketUrl(server, path), server, () => {
+    const socket = await openSocket(socketUrl(server, "/v1/realtime?model=gpt-realtime"), server, () => {
       left = Math.max(0, left - 1)
       if (left === 0) wake()
     })

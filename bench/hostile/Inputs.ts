@@ -29,8 +29,6 @@ export interface Input {
   readonly pieces: number
   /** Whether the framing is right, so that exactly one answer follows and the connection stays usable. */
   readonly framed: boolean
-  /** Whether a decoder has to work for it. */
-  readonly decodes: boolean
 }
 
 /**
@@ -48,7 +46,7 @@ const cycle: ReadonlyArray<Kind> = [
   "audio",
 ]
 
-export const kindOf = (index: number): Kind => cycle[(index * 7) % cycle.length] ?? "request"
+const kindOf = (index: number): Kind => cycle[(index * 7) % cycle.length] ?? "request"
 
 /** Inputs that decode have connections of their own, so that they never hold up the others. */
 export const decodes = (index: number): boolean => ["multipart", "audio"].includes(kindOf(index))
@@ -121,5 +119,5 @@ export const inputOf = (seed: number, index: number): Input => {
   const framed = kind === "json" || kind === "multipart" || kind === "audio"
   const made =
     kind === "handshake" || kind === "frames" ? socketInput(kind, random) : { bytes: bytesOf(kind, random) }
-  return { kind, ...made, pieces: random.once(4) ? 2 + random.below(6) : 1, framed, decodes: decodes(index) }
+  return { kind, ...made, pieces: random.once(4) ? 2 + random.below(6) : 1, framed }
 }

@@ -4,7 +4,7 @@ import { keyPlaceholder } from "./Placeholder.ts"
 type Some<A> = readonly [A, ...ReadonlyArray<A>]
 
 /** A valid JSON body and where it is sent. */
-export interface JsonCall {
+interface JsonCall {
   readonly path: string
   readonly body: Buffer
 }
@@ -147,7 +147,7 @@ export const wholeRequests: Some<Buffer> = [
   get("/v1/gpu/status"),
 ]
 
-export const boundary = "fuzz"
+const boundary = "fuzz"
 export const multipartType = `multipart/form-data; boundary=${boundary}`
 
 /** A multipart body of fields and one file. */

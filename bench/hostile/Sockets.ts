@@ -2,7 +2,7 @@
 import { keyPlaceholder } from "./Placeholder.ts"
 
 /** A handshake and the frames that follow it once it is accepted. */
-export interface Conversation {
+interface Conversation {
   readonly handshake: Buffer
   readonly frames: Buffer
 }

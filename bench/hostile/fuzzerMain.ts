@@ -10,7 +10,7 @@ import { withKey } from "./Placeholder.ts"
 const lowestPriority = 19
 setPriority(lowestPriority)
 
-export interface FuzzOrder {
+interface FuzzOrder {
   readonly target: Target
   readonly seed: number
   /** First index, and the one behind the last. */
@@ -20,7 +20,7 @@ export interface FuzzOrder {
 }
 
 /** An answer that no input should get. */
-export interface Wrong {
+interface Wrong {
   readonly index: number
   readonly outcome: Outcome
 }

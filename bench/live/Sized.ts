@@ -38,7 +38,7 @@ const parts = {
   "turbo-int8": { weights: "turbo-int8", draft: "base-int8", goals: goals(1, 2_000) },
 } as const satisfies Readonly<Record<string, Sizes>>
 
-export type LiveSize = keyof typeof parts
+type LiveSize = keyof typeof parts
 
 export const liveSizes: readonly [LiveSize, ...ReadonlyArray<LiveSize>] = [
   "base",

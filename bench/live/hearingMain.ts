@@ -10,7 +10,7 @@ import { whisperHfOnnx } from "#engines/whisper/WhisperEngine.ts"
 import { serveCommands } from "../support/CommandChannel.ts"
 import { rateHz, speech } from "./Speech.ts"
 
-export interface HeardSession {
+interface HeardSession {
   readonly text: string
   /** CPU time of each window, including the one of the final result. */
   readonly windowUs: Float64Array

@@ -6,7 +6,7 @@ import { madeKey } from "../support/Keys.ts"
 
 export const superadminKey = ({ dataDir }: Gateway): Promise<string> => madeKey(dataDir, "ops", "superadmin")
 
-export interface Operator {
+interface Operator {
   readonly load: (model: string) => Promise<void>
   readonly unload: (model: string) => Promise<void>
   /** Purges every model, also those in use. */

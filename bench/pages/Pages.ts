@@ -10,7 +10,7 @@ const patterns = ["README.md", "docs/**/*.md", "models/*/README.md", "bench/**/*
 /** The dates in them are those of other projects' commits and of examples. */
 const withoutFigures = ["docs/comparison.md", "docs/operator-mistakes.md"]
 
-export interface Page {
+interface Page {
   readonly path: string
   readonly text: string
   /** As it should be. */

@@ -11,7 +11,7 @@ export interface BesideOptions {
   readonly nice: number
 }
 
-export interface Running {
+interface Running {
   readonly used: Effect.Effect<Neighbours, ChildFailed>
   /** Fails when one of them has ended: the figures would be those of another load. */
   readonly died: Effect.Effect<never, ChildFailed>

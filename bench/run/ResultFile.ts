@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { type Result, readResult, resultText } from "#harness/report/Result.ts"
 
 /** The settings of a suite's run. */
-export interface SuiteSettings {
+interface SuiteSettings {
   readonly quick: boolean
   /** Of generated weights. */
   readonly size?: string

@@ -18,7 +18,7 @@ import type { Suite, SuiteOptions } from "../support/Suite.ts"
 import { type BesideOptions, startNeighbours } from "./Beside.ts"
 import { keepResult, type SuiteResult } from "./ResultFile.ts"
 
-export interface RunOptions extends SuiteOptions {
+interface RunOptions extends SuiteOptions {
   readonly suite: string
   readonly size: string | undefined
   /** One section alone. */

@@ -6,14 +6,14 @@ import { mkdir, rename, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 
-export interface Cached {
+interface Cached {
   /** Name without its ending, e.g. `text-0.2b`. */
   readonly name: string
   /** Everything that the content depends on. Another recipe gets another file or folder. */
   readonly recipe: unknown
 }
 
-export interface CachedFile extends Cached {
+interface CachedFile extends Cached {
   /** With the dot, e.g. `.gguf`. */
   readonly ending: string
   /** Writes the whole content to a path that does not exist yet. */
@@ -46,7 +46,7 @@ export const cachedFile = async (
   return path
 }
 
-export interface CachedFolder extends Cached {
+interface CachedFolder extends Cached {
   /** Writes everything into an existing, empty folder. */
   readonly fill: (path: string) => Promise<void>
 }

@@ -62,7 +62,7 @@ export const spoken = (input: string, response_format: StreamFormat) => ({
   stream: true,
 })
 
-export interface ScriptedSpeech {
+interface ScriptedSpeech {
   readonly pieces: number
   readonly samples: number
   readonly pieceMs: number

@@ -33,7 +33,7 @@ const loaded = (): Promise<SpeechEngine> => {
   return loading
 }
 
-export interface BareReading {
+interface BareReading {
   readonly firstPieceMs: number
   readonly realTimeFactor: number
 }

@@ -6,7 +6,7 @@ import { Connection, postBytes, type Target } from "../support/Connection.ts"
 import { type StreamFormat, speechPath } from "./Models.ts"
 import { type Arrival, type Listening, listen } from "./Timeline.ts"
 
-export interface Ask {
+interface Ask {
   readonly target: Target
   readonly format: StreamFormat
   readonly body: unknown

@@ -27,7 +27,7 @@ export interface Child<D extends Commands> {
   readonly output: Effect.Effect<string>
 }
 
-export interface ChildOptions {
+interface ChildOptions {
   /** The child's name in errors. */
   readonly name: string
   readonly entry: URL

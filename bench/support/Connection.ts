@@ -23,7 +23,7 @@ export const postBytes = ({ key }: Target, path: string, body: unknown): Buffer 
 }
 
 /** Called after each read: events completed, the time, and whether the reply ended. */
-export type OnRead = (events: number, atMs: number, ended: boolean) => void
+type OnRead = (events: number, atMs: number, ended: boolean) => void
 
 /** Bytes: enough for one token of each stream, sent between two ticks. */
 const readBytes = 64 * 1024

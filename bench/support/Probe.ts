@@ -5,7 +5,7 @@ import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import koffi from "koffi"
 
-export interface CpuReading {
+interface CpuReading {
   /** Monotonic time of this process. */
   readonly atMs: number
   /** User and system time of all threads since the start, microseconds. */
@@ -73,7 +73,7 @@ class LoopWatch {
 }
 
 /** Memory in use after a garbage collection and after the collector has released its reserve. */
-export interface MemoryReading {
+interface MemoryReading {
   readonly residentBytes: number
   readonly heapBytes: number
 }

@@ -14,7 +14,7 @@ const sizeLineBytes = 32
 /** Bytes of the body's last piece that are kept: it contains the usage of a stream. */
 const tailBytes = 8 * 1024
 
-export type Part = "head" | "size" | "data" | "sized" | "ended"
+type Part = "head" | "size" | "data" | "sized" | "ended"
 
 const headEnd = Buffer.from("\r\n\r\n")
 

@@ -7,7 +7,7 @@ import { serveCommands } from "./CommandChannel.ts"
 import { Connection, postBytes, type Target } from "./Connection.ts"
 import { completionTokensIn } from "./ReplyScanner.ts"
 
-export interface Load {
+interface Load {
   readonly target: Target
   readonly path: string
   /** One list for each stream: its requests, sent one after the other and repeated. */
@@ -30,13 +30,13 @@ export interface Window {
   readonly failure: string | undefined
 }
 
-export interface Once {
+interface Once {
   readonly target: Target
   readonly path: string
   readonly body: unknown
 }
 
-export interface Sequence extends Once {
+interface Sequence extends Once {
   readonly count: number
   readonly withinMs: number
 }

@@ -16,13 +16,13 @@ export interface CostPlan extends RoundsPlan {
   readonly windowMs: number
 }
 
-export interface Subject {
+interface Subject {
   readonly child: Child<ProbeCommands>
   readonly target: Target
   readonly engineCpuUs: Effect.Effect<number>
 }
 
-export interface Reading {
+interface Reading {
   /** CPU time of a request, milliseconds: of the server process, and of its engine processes. */
   readonly serverMs: number
   readonly engineMs: number

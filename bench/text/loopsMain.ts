@@ -5,7 +5,7 @@ import { serveCommands } from "../support/CommandChannel.ts"
 import { bareLoop, type DecodeLoad, type DecodeRate } from "./bareLoop.ts"
 import { engineLoop } from "./engineLoop.ts"
 
-export interface Loops {
+interface Loops {
   readonly load: DecodeLoad
   readonly repeats: number
 }

@@ -5,7 +5,7 @@ import { App, type HttpResponse, us_socket_local_port } from "uWebSockets.js"
 import { serveCommands } from "../support/CommandChannel.ts"
 import { probe } from "../support/Probe.ts"
 
-export interface Imitation {
+interface Imitation {
   /** A stream's first and every later event, byte for byte those of the gateway. */
   readonly firstEvent: string
   readonly nextEvent: string

@@ -12,7 +12,7 @@ export interface Stage {
   readonly bare: Child<BareLoopCommands>
 }
 
-export interface StageOptions {
+interface StageOptions {
   readonly recogniser: Recogniser
   readonly profileDir: string | undefined
   /** Files of 4 s that are transcribed and not counted. */

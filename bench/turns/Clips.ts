@@ -35,7 +35,7 @@ export const s16 = (samples: Float32Array): Int16Array =>
 const rms = (samples: Float32Array): number =>
   Math.sqrt(samples.reduce((sum, sample) => sum + sample * sample, 0) / samples.length)
 
-export interface Spoken {
+interface Spoken {
   readonly samples: Int16Array
   /** Positions of the first and behind the last audible sample. */
   readonly from: number

@@ -87,7 +87,7 @@ export const endingsOf = (sentence: SpokenSentence, seed: number): ReadonlyArray
   [...sentence.cuts, sentence.samples.length].map((cut, i) => endingOf(sentence, cut, seed * 31 + i))
 
 /** What the gateway knows 80 ms after the speech's end. */
-export interface Heard {
+interface Heard {
   /** The turn so far, f32 of 16 kHz. */
   readonly samples: Float32Array
   readonly ending: Float32Array

@@ -12,7 +12,7 @@ export const perMs = rateHz / 1000
 /** The answer begins so long after the audio, and audio is sent so far ahead of its play. */
 export const startsMs = 500
 const aheadMs = 1_000
-export interface Heard {
+interface Heard {
   /** When the first speech was found, and when the last ended, milliseconds; positions by the detector. */
   readonly foundMs: number | undefined
   readonly stoppedAtMs: number | undefined

@@ -19,7 +19,7 @@ export interface ClonedVoice {
   readonly speakerFeatures: Tensor
 }
 
-export interface LanguageModelState {
+interface LanguageModelState {
   readonly past: Readonly<Record<string, Tensor>>
   readonly length: number
 }
@@ -51,14 +51,14 @@ export interface ChatterboxGraphs {
   ) => Effect.Effect<Float32Array, EngineError>
 }
 
-export interface GraphFiles {
+interface GraphFiles {
   readonly speechEncoder: string
   readonly embedTokens: string
   readonly languageModel: string
   readonly conditionalDecoder: string
 }
 
-export interface GraphOptions extends OnnxOptions {
+interface GraphOptions extends OnnxOptions {
   /** Strength of emotion, 0 to 1. */
   readonly exaggeration: number
 }

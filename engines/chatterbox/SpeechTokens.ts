@@ -14,7 +14,7 @@ export const specialTokens = {
   silence: 4299,
 } as const
 
-export interface TokenOptions {
+interface TokenOptions {
   /** Classifier-free guidance: strength of the text's influence; 0 runs one sequence instead of two. */
   readonly guidance: number
   /** Above 1, tokens that were already produced become less likely. */

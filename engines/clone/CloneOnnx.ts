@@ -37,7 +37,7 @@ import { foreignText, type Language, languageCodes } from "./Languages.ts"
 import { CloneOptions } from "./Options.ts"
 import * as StyleEncoder from "./StyleEncoder.ts"
 
-export const defaultVoice = "default"
+const defaultVoice = "default"
 
 async function* foreignFragments(
   text: string,

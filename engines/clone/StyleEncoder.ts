@@ -7,7 +7,7 @@ import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
 import * as Tensors from "../shared/onnx/Tensors.ts"
 import { styleSize } from "../shared/speech/VoiceStyles.ts"
 
-export interface StyleEncoder {
+interface StyleEncoder {
   /** `audio` f32 [1, samples] at the encoder's rate → `style` f32 [256]. */
   readonly style: (audio: Float32Array) => Effect.Effect<Float32Array, EngineError>
 }

@@ -11,7 +11,7 @@ import { type DecoderState, discover, requireInputs } from "../shared/listening/
 import type { OnnxSession } from "../shared/onnx/OnnxSession.ts"
 import { int64, toFloat32 } from "../shared/onnx/Tensors.ts"
 
-export interface CohereOutput {
+interface CohereOutput {
   readonly state: DecoderState
   /** Logits after the last token fed, [vocabulary]; the caller may change them. */
   readonly logits: Float32Array

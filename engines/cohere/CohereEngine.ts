@@ -148,7 +148,6 @@ const acquire = Effect.fnUntraced(function* (
       slots: options.slots,
       windowSeconds: model.pieceSeconds,
       languages: languageCodes,
-      detectsLanguage: false,
       summary: `cohere transcribe, ${decoder.layers} decoder layers, ${languageCodes.length} languages`,
     },
     transcribe: (request, out) => transcribe(loaded, request, out),

@@ -20,7 +20,7 @@ export interface CohereFeatureOptions {
   readonly dither: number
 }
 
-export interface Features {
+interface Features {
   /** Float32 [frames, melBins], time first; frames behind `validFrames` are zero. */
   readonly values: Float32Array
   readonly frames: number

@@ -4,7 +4,7 @@ import { smallValue } from "./FakeJson.ts"
 import { seenIn } from "./FakePictures.ts"
 import { type FakeScript, unitText, wholeCharacters } from "./FakeScript.ts"
 
-export interface FakePiece {
+interface FakePiece {
   readonly text: string
   readonly part?: TextPart
 }

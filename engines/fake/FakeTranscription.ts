@@ -70,7 +70,6 @@ export const fakeTranscription: EngineDescriptor<"transcription"> = {
         windowSeconds: windowSeconds,
         closedSeconds: closedSeconds(pieceSeconds),
         languages,
-        detectsLanguage: false,
         ...(captions === undefined
           ? {}
           : { captions: { seconds: captions.seconds, captionMs: captions.callMs, windowMs: callMs } }),

@@ -49,7 +49,7 @@ const contextOf = (request: TranscribeRequest): number => {
   return context
 }
 
-export interface FakeTranscript {
+interface FakeTranscript {
   readonly segments: ReadonlyArray<Segment>
   readonly end: TranscribeEnd
 }

@@ -1,4 +1,4 @@
-// What a reply may be: expressions over Unicode text, and rules that may refer to each other. Plain data. JSON Schemas and
+// What a reply may be: expressions over Unicode text, rules that may refer to each other, and text that is free until a marker. Plain data. JSON Schemas and
 // the call syntax of model families are translated to it; the matcher reads nothing else.
 
 /** A range of code points, both ends included. Never contains surrogates. */
@@ -32,4 +32,14 @@ export type Expression =
 export interface Rules {
   readonly root: Expression
   readonly rules: ReadonlyMap<string, Expression>
+}
+
+/** A whole reply. First any text until one of `until` of the first stage, then of the second, …; the rules hold what follows. */
+export interface ReplyShape {
+  readonly stages: ReadonlyArray<{
+    readonly until: ReadonlyArray<string>
+    /** The reply may end here. */
+    readonly mayEnd: boolean
+  }>
+  readonly rules: Rules
 }

@@ -11,7 +11,7 @@ export const maxRequestTokens = 300_000
 export const maxRequestValues = 4_194_304
 
 /** How the text of a vector is written: as a JSON list of numbers, or as base64 of its 32-bit floats, little-endian, in quotes. */
-export type VectorFormat = "float" | "base64"
+type VectorFormat = "float" | "base64"
 
 export interface EmbedRequest {
   /** At least one. None is empty. */

@@ -24,7 +24,7 @@ export interface Open<K extends EngineKind> {
 }
 
 /** Everything that is sent to an engine besides requests. */
-export type Control =
+type Control =
   | { readonly type: "load"; readonly spec: EngineSpec }
   /** Answered by the request's end or error; an id that is not open is ignored. */
   | { readonly type: "cancel"; readonly id: RequestId }

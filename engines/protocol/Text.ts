@@ -131,7 +131,7 @@ export type TextPrompt = string | ReadonlyArray<number>
  * At least one prompt, each with replies of its own, which are evaluated one after the other. Reply r of prompt p is number
  * p times `replies` plus r.
  */
-export interface TextPrompts {
+interface TextPrompts {
   readonly texts: ReadonlyArray<TextPrompt>
 }
 

@@ -115,6 +115,5 @@ export interface TranscriptionFacts {
   /** Present if a request with `caption` costs less than one without. */
   readonly captions?: CaptionFacts
   readonly languages: ReadonlyArray<string>
-  readonly detectsLanguage: boolean
   readonly summary: string
 }

@@ -10,7 +10,7 @@ export interface Prompt {
   readonly sampleLimit: number
 }
 
-export interface PromptRequest {
+interface PromptRequest {
   /** Language token, undefined for single-language models. */
   readonly languageToken: number | undefined
   readonly conditioning: ReadonlyArray<number>

@@ -106,7 +106,6 @@ const acquire = Effect.fnUntraced(function* (
       ...(drafts ? { togetherSeconds: mostPiecesTogether * pieceSeconds! } : {}),
       ...(captions === undefined ? {} : { captions }),
       languages,
-      detectsLanguage: own.length > 1,
       summary: `whisper, width ${model.width}, ${decoder.layers} decoder layers, ${own.length} language${own.length === 1 ? "" : "s"}`,
     },
     transcribe: (request, out) => transcribe(loaded, request, out),

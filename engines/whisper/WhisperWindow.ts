@@ -30,12 +30,10 @@ export interface ReadPrompt {
   readonly noSpeechProb: number
 }
 
-export interface Attempt {
+interface Attempt {
   /** Text and timestamp tokens, without the end-of-text token. */
   readonly tokens: ReadonlyArray<number>
   readonly avgLogprob: number
-  /** Number of draft tokens that a decoding without a draft would have produced too. */
-  readonly draftAccepted: number
 }
 
 /** Seed of the first attempt; fixed, so that the same audio always gives the same text. */
@@ -125,5 +123,5 @@ export const attempt = Effect.fnUntraced(function* (
     if (state !== next.state) graph.release(next.state)
   }
   if (state !== shared) graph.release(state)
-  return { tokens, avgLogprob: sum / (tokens.length + 1), draftAccepted: accepted }
+  return { tokens, avgLogprob: sum / (tokens.length + 1) }
 })

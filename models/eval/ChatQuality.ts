@@ -15,7 +15,7 @@ export const follows = ({ exactCase, never, rule }: Prompt, text: string): boole
 }
 
 /** The model answers every message; the last answer is checked. */
-export const converse = Effect.fnUntraced(function* (model: TextEngine, { messages, system }: Prompt) {
+const converse = Effect.fnUntraced(function* (model: TextEngine, { messages, system }: Prompt) {
   const chat: Array<ChatTurn> = system === undefined ? [] : [{ role: "system", content: system }]
   let last = ""
   for (const content of messages) {

@@ -27,7 +27,7 @@ const Rubric = Schema.Struct({
   prompts: Schema.Array(RubricPrompt),
 })
 
-export type RubricPrompt = typeof RubricPrompt.Type
+type RubricPrompt = typeof RubricPrompt.Type
 
 export const rubric = Schema.decodeUnknownSync(Schema.fromJsonString(Rubric))(
   readFileSync(new URL("./chat.json", import.meta.url), "utf8"),
@@ -52,7 +52,7 @@ export const rubricGroups: Readonly<Record<string, string>> = {
 
 /** Characters of markup that no answer in plain text needs, and what a tokenizer writes for broken text. */
 export const markup = /[<>{}|[\]_\\�]/
-export const pirate = /\b(arr|ahoy|yo ho|matey)\b/i
+const pirate = /\b(arr|ahoy|yo ho|matey)\b/i
 const mostTokens = 160
 /** Of a string in JSON, in characters. */
 const short = 40
@@ -104,7 +104,7 @@ export const faultOf = (
   return new RegExp(rule, "i").test(text) ? undefined : "does not fit"
 }
 
-export interface JudgedAnswer {
+interface JudgedAnswer {
   readonly prompt: RubricPrompt
   readonly said: string
   readonly answer: string

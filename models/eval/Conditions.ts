@@ -63,7 +63,7 @@ export const withReverberation = (
   return out
 }
 
-export interface ClipWithoutSpeech {
+interface ClipWithoutSpeech {
   readonly kind: "silence" | "white noise" | "low noise" | "hum" | "tones" | "clicks"
   readonly samples: Float32Array
 }

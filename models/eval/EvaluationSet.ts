@@ -39,7 +39,7 @@ const EvaluationSet = Schema.Struct({
 })
 
 export type Recording = typeof Recording.Type
-export type Reference = typeof Reference.Type
+type Reference = typeof Reference.Type
 
 export const evaluationSet = Schema.decodeUnknownSync(Schema.fromJsonString(EvaluationSet))(
   readFileSync(new URL("set.json", folder), "utf8"),

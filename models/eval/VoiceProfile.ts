@@ -109,7 +109,7 @@ export const pitchDistance = (a: VoiceProfile, b: VoiceProfile): number =>
 export const timbreDistance = (a: VoiceProfile, b: VoiceProfile): number =>
   a.envelope.reduce((sum, value, band) => sum + Math.abs(value - (b.envelope[band] ?? 0)), 0) / bandCount
 
-export interface Cleanness {
+interface Cleanness {
   readonly peakDbfs: number
   /** Mean, as a share of full scale. */
   readonly dc: number

@@ -13,7 +13,7 @@ import { removeSpooled } from "./SpoolFile.ts"
 /** A minute of audio decodes in 0.1 s of CPU (measured); this is a hundred times that. */
 const maxCpuMs = 10_000
 
-export interface ClipOptions {
+interface ClipOptions {
   /** Longest clip, seconds. A longer one is refused, not cut, because its transcript would no longer match. */
   readonly maxSeconds: number
   readonly rateHz: number

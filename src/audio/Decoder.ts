@@ -28,7 +28,7 @@ export type DecodeError = AudioRejected | DecoderFailed
  */
 export const defaultLimits: DecodeLimits = { maxSeconds: Number.POSITIVE_INFINITY, maxCpuMs: 6 * 3_600_000 }
 
-export interface Decoded {
+interface Decoded {
   readonly info: DecodedInfo
   /**
    * The next samples (f32, mono, at the requested rate), or undefined at the end. The decoder waits for pulls, which
@@ -57,7 +57,7 @@ export interface DecoderOptions extends PoolOptions {
 }
 
 /** User and urgency of the decode (see FairQueue). Default: interactive, of no particular user. */
-export interface DecodeOptions extends Partial<Place> {
+interface DecodeOptions extends Partial<Place> {
   readonly limits?: DecodeLimits
 }
 
@@ -102,7 +102,7 @@ export class Decoder extends Context.Service<
   static readonly layer = (options: DecoderOptions = {}) => Layer.effect(Decoder, makeDecoder(options))
 }
 
-export const reportDecoder = ({ detail, reason }: DecoderFailed): Effect.Effect<void> =>
+const reportDecoder = ({ detail, reason }: DecoderFailed): Effect.Effect<void> =>
   report({
     event: "decoder failed",
     reason: detail,

@@ -7,8 +7,8 @@ import { binding, type DecoderEvent, startDecoder } from "./DecoderProcess.ts"
 import type { DecoderProgram } from "./decoder/DecoderWire.ts"
 import { type FfmpegProgram, findFfmpeg } from "./FfmpegProgram.ts"
 
-export const decoderSettings = ["auto", "node-av", "ffmpeg"] as const
-export type DecoderSetting = (typeof decoderSettings)[number]
+const decoderSettings = ["auto", "node-av", "ffmpeg"] as const
+type DecoderSetting = (typeof decoderSettings)[number]
 
 export interface ChosenDecoder {
   readonly program: DecoderProgram

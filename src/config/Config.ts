@@ -39,6 +39,18 @@ const checkPorts = (config: Config): Effect.Effect<void, BadSetting> => {
   return Effect.void
 }
 
+/** Jobs of other nodes are known from the database only. */
+const checkUploads = ({ databaseUrl, uploads }: Config): Effect.Effect<void, BadSetting> =>
+  uploads === "" || databaseUrl !== ""
+    ? Effect.void
+    : Effect.fail(
+        new BadSetting({
+          variable: settings.uploads.variable,
+          value: uploads,
+          allowed: `it is for nodes that share a database, set ${settings.databaseUrl.variable} too`,
+        }),
+      )
+
 /** Settings by flag (undefined if not given), then environment, then default. */
 export const load = (
   flags: Flags,
@@ -69,6 +81,7 @@ export const load = (
     const config = values as Config
     yield* checkPorts(config)
     yield* checkRegion(config)
+    yield* checkUploads(config)
     return { ...config, dataDir: resolve(config.dataDir), catalog: resolve(config.catalog) }
   })
 

@@ -33,45 +33,40 @@ const Launcher = Schema.Struct({
     }),
   ),
 })
-export type Launcher = typeof Launcher.Type
+type Launcher = typeof Launcher.Type
 
 const decodeLauncher = Schema.decodeUnknownOption(Schema.fromJsonString(Launcher))
 
 /** Undefined if the node was not started by that process. */
-export const launcher = (env: NodeJS.ProcessEnv = process.env): Launcher | undefined =>
-  Option.getOrUndefined(decodeLauncher(env[launcherVariable]))
+export const launcher = (): Launcher | undefined =>
+  Option.getOrUndefined(decodeLauncher(process.env[launcherVariable]))
 
 /** OpenTelemetry's own variables. Undefined if nothing is to be exported. */
-export const otlpSettings = (
-  env: NodeJS.ProcessEnv = process.env,
-): Effect.Effect<OtlpSettings | undefined, BadSetting> => {
-  const parsed = parseOtlp(env)
+export const otlpSettings = (): Effect.Effect<OtlpSettings | undefined, BadSetting> => {
+  const parsed = parseOtlp(process.env)
   return "settings" in parsed
     ? Effect.succeed(parsed.settings)
     : Effect.fail(new BadSetting({ ...parsed, allowed: `allowed is ${parsed.allowed}` }))
 }
 
 /** The system's own variable: the folders where programs are sought. */
-export const programFolders = (env: NodeJS.ProcessEnv = process.env): string => env.PATH ?? ""
+export const programFolders = (): string => process.env.PATH ?? ""
 
 /** CUDA's own variable: the GPUs that processes may use. */
-export const visibleGpus = (env: NodeJS.ProcessEnv = process.env): string | undefined =>
-  env.CUDA_VISIBLE_DEVICES
+export const visibleGpus = (): string | undefined => process.env.CUDA_VISIBLE_DEVICES
 
 /**
  * Whether a catalog may name the fake adapters, which answer by a script and need no weights: for tests and for load tests of
  * a network path. Not a flag, because no node that serves people needs it.
  */
-export const hasFakeEngines = (env: NodeJS.ProcessEnv = process.env): boolean =>
-  env[fakeEnginesVariable] === "true"
+export const hasFakeEngines = (): boolean => process.env[fakeEnginesVariable] === "true"
 
 /** Whether output may have colours, by the rule of no-color.org and the terminal's own variable. */
-export const hasColours = (env: NodeJS.ProcessEnv = process.env): boolean =>
-  (env.NO_COLOR ?? "") === "" && env.TERM !== "dumb"
+export const hasColours = (): boolean => (process.env.NO_COLOR ?? "") === "" && process.env.TERM !== "dumb"
 
 /** HF_HUB_OFFLINE, with the values that the hub's own tools accept: nothing is pulled. */
-export const isHubOffline = (env: NodeJS.ProcessEnv = process.env): boolean =>
-  ["1", "on", "yes", "true"].includes((env.HF_HUB_OFFLINE ?? "").toLowerCase())
+export const isHubOffline = (): boolean =>
+  ["1", "on", "yes", "true"].includes((process.env.HF_HUB_OFFLINE ?? "").toLowerCase())
 
 /**
  * The model hub's own variables, for `models pull` and for a node that pulls. The token has no flag, because a command
@@ -83,9 +78,10 @@ export interface HubSettings {
   readonly token: string | undefined
 }
 
-export const hubSettings = (env: NodeJS.ProcessEnv = process.env): Effect.Effect<HubSettings, BadSetting> =>
+export const hubSettings = (): Effect.Effect<HubSettings, BadSetting> =>
   Effect.gen(function* () {
-    const text = env.HF_ENDPOINT || "https://huggingface.co"
+    const { HF_ENDPOINT, HF_TOKEN } = process.env
+    const text = HF_ENDPOINT || "https://huggingface.co"
     const bad = (variable: string, value: string, allowed: string) =>
       new BadSetting({ variable, value, allowed: `allowed is ${allowed}` })
     const url = parseUrl(text) === undefined ? undefined : new URL(text)
@@ -93,7 +89,7 @@ export const hubSettings = (env: NodeJS.ProcessEnv = process.env): Effect.Effect
       const shown = text.replace(/\/\/[^@/]*@/, "//…@")
       return yield* bad("HF_ENDPOINT", shown, "an http or https address without credentials or a query")
     }
-    const token = env.HF_TOKEN === undefined || env.HF_TOKEN === "" ? undefined : env.HF_TOKEN
+    const token = HF_TOKEN === undefined || HF_TOKEN === "" ? undefined : HF_TOKEN
     // The characters allowed in a header. The value itself is never shown.
     if (token !== undefined && !/^[\x21-\x7e]{1,512}$/.test(token)) {
       return yield* bad("HF_TOKEN", "…", "a token of visible ASCII characters")

@@ -9,7 +9,7 @@ import type { Access, Confinement, Limits } from "#domain/process/Confinement.ts
 import { seccompProgram } from "./Seccomp.ts"
 
 /** Options of `fork` to add to the caller's. */
-export interface Launched {
+interface Launched {
   readonly execPath: string
   readonly execArgv: Array<string>
   /** To add to the child's environment; the launcher removes them again. */
@@ -119,7 +119,7 @@ const shellLine = ({ cpuSeconds, data, fileBytes, openFiles }: Limits): string =
 
 type Way = "perl" | "shell" | "plain"
 
-export interface InForce {
+interface InForce {
   readonly way: Way
   /** Mechanisms, e.g. `landlock-7`. Empty if there are none. */
   readonly mechanisms: ReadonlyArray<string>

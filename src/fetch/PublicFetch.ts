@@ -22,15 +22,15 @@ export interface FetchOptions {
   /** Time for the whole fetch, including redirects. Default: 10 s. */
   readonly timeoutMs?: number
   readonly maxBytes: number
-  readonly maxRedirects?: number
   /** Concurrent fetches; each may hold `maxBytes`. */
   readonly maxConcurrent?: number
-  /** Concurrent fetches of one user. */
-  readonly maxPerUser?: number
 }
 
 /** Longest address (protocol 8.7). A guess: old proxies accept no longer ones. */
 const maxUrlChars = 2048
+const maxRedirects = 3
+/** Concurrent fetches of one user. */
+const maxPerUser = 4
 
 /** Error codes of this node's own faults: name servers, network, file descriptors. */
 const ownFaults: ReadonlySet<string> = new Set([
@@ -201,7 +201,7 @@ const busy = refuse("Busy", "Too many files are being fetched")
 
 export const makePublicFetch = (options: FetchOptions): PublicFetch => {
   const { resolve = resolveByDns, allowed = isPublicAddress, timeoutMs = 10_000, plainHttp } = options
-  const { maxBytes, maxRedirects = 3, maxConcurrent = 8, maxPerUser = 4 } = options
+  const { maxBytes, maxConcurrent = 8 } = options
   const permits = Semaphore.makeUnsafe(maxConcurrent)
   /** Running fetches by user; at most `maxConcurrent` entries. */
   const underWay = new Map<string, number>()

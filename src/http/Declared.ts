@@ -67,8 +67,6 @@ export interface Frames {
   readonly server: Schema.Codec<unknown, unknown>
   /** JSON of the client's text frames. Another frame is answered as the endpoint says. */
   readonly client: Schema.Codec<unknown, unknown>
-  /** Whether the client's binary frames mean something. */
-  readonly takesBinary: boolean
   readonly closes: CloseCodes
 }
 

@@ -6,21 +6,20 @@ import { Effect } from "effect"
 export const sliceMs = 1
 
 /** Does a part of the work, until `isOver`. What it made; undefined if there is more to do. */
-export type Slice<A> = (isOver: () => boolean) => A | undefined
+type Slice<A> = (isOver: () => boolean) => A | undefined
 
-interface Work {
-  readonly slice: () => boolean
-}
+/** A slice of a work; true if it was the last one. */
+export type Turn = () => boolean
 
-/** In the order of their turns. At most one entry for each request or event that is read or written. */
-const waiting: Array<Work> = []
+/** In the order of their turns. At most one entry for each request, event or connection that is read or written. */
+const waiting: Array<Turn> = []
 let isScheduled = false
 
 const turn = (): void => {
   isScheduled = false
   const work = waiting.shift()
   if (work === undefined) return
-  const hasEnded = work.slice()
+  const hasEnded = work()
   if (!hasEnded) waiting.push(work)
   schedule()
 }
@@ -32,26 +31,29 @@ const schedule = (): void => {
   setImmediate(turn)
 }
 
+/** Gives a work its turns until its last slice. What is returned takes it out of the queue between two of them. */
+export const takeTurns = (work: Turn): (() => void) => {
+  waiting.push(work)
+  schedule()
+  return () => {
+    const at = waiting.indexOf(work)
+    if (at >= 0) waiting.splice(at, 1)
+  }
+}
+
 /** Runs the slices of a work one after the other, each in a turn of the event loop. An interrupt ends it between two of them. */
 export const inSlices = <A>(slice: Slice<A>): Effect.Effect<A> =>
   Effect.callback<A>((resume) => {
-    const work: Work = {
-      slice: () => {
-        const untilMs = performance.now() + sliceMs
-        try {
-          const made = slice(() => performance.now() >= untilMs)
-          if (made === undefined) return false
-          resume(Effect.succeed(made))
-        } catch (cause) {
-          resume(Effect.die(cause))
-        }
-        return true
-      },
-    }
-    waiting.push(work)
-    schedule()
-    return Effect.sync(() => {
-      const at = waiting.indexOf(work)
-      if (at >= 0) waiting.splice(at, 1)
+    const leave = takeTurns(() => {
+      const untilMs = performance.now() + sliceMs
+      try {
+        const made = slice(() => performance.now() >= untilMs)
+        if (made === undefined) return false
+        resume(Effect.succeed(made))
+      } catch (cause) {
+        resume(Effect.die(cause))
+      }
+      return true
     })
+    return Effect.sync(leave)
   })

@@ -4,7 +4,6 @@
 import { Context } from "effect"
 import { ConversationMeters } from "#domain/conversation/ConversationMeters.ts"
 import { Histogram } from "#domain/queues/Histogram.ts"
-import type { RegionReading } from "#domain/regions/RegionReading.ts"
 import { idOfModelPath, modelPath, playgroundFiles } from "./NotFound.ts"
 import { nowMs, type RequestContext } from "./RequestContext.ts"
 import type { WorkTracer } from "./TracedWork.ts"
@@ -70,14 +69,14 @@ export interface RequestObserver {
   readonly ended: (request: EndedRequest) => void
 }
 
-export type RequestWatcher = (request: EndedRequest, route: string, endedMs: number) => void
+type RequestWatcher = (request: EndedRequest, route: string, endedMs: number) => void
 
-export const unknownRoute = "other"
+const unknownRoute = "other"
 const methods = ["GET", "POST", "DELETE", "HEAD", "OPTIONS"]
 /** The number of HTTP statuses; one slot each, so that counting is an addition. */
 const statuses = 600
 /** Counts answers without a status; proxies use this number for it. */
-export const clientLeft = 499
+const clientLeft = 499
 
 interface RouteMeters {
   readonly route: string
@@ -93,6 +92,14 @@ const routeMeters = (route: string): RouteMeters => ({
 })
 
 export type Signal = "traces" | "logs"
+
+/** The result of probing one region: its newest health, and the round trip from this process to its edge. */
+export interface RegionReading {
+  readonly region: string
+  readonly healthy: boolean
+  /** Milliseconds. Undefined if no recent probe was answered. */
+  readonly roundTripMs: number | undefined
+}
 
 export class NodeMeters implements RequestObserver {
   readonly #routes: ReadonlyMap<string, RouteMeters>

@@ -17,9 +17,9 @@ export interface Sink {
 }
 
 /** Runs until the body is complete. Success ends the response; failure closes the connection without ending it. */
-export type SinkBody = (sink: Sink) => Effect.Effect<void, unknown>
+type SinkBody = (sink: Sink) => Effect.Effect<void, unknown>
 
-export const SinkBodyId = "~edgewise/api/SinkBody"
+const SinkBodyId = "~edgewise/api/SinkBody"
 
 /** A response whose body is written by `body` as it runs. */
 export const sinkResponse = (

@@ -15,7 +15,7 @@ export type WorkName =
 /** Facts for the span: ids, numbers and constant texts. */
 export type Facts = Readonly<Record<string, string | number | undefined>>
 
-export interface WorkStep {
+interface WorkStep {
   readonly name: "decode" | "settle"
   readonly fromMs: number
   readonly toMs: number

@@ -23,7 +23,7 @@ import { ownerOf } from "./Caller.ts"
 import { beginRun, type ModelRunError, type ModelRunServices } from "./ModelRun.ts"
 
 /** The fields of both text endpoints' bodies that an engine gets, after validation. */
-export interface SamplingFields {
+interface SamplingFields {
   readonly temperature?: number | null
   readonly top_p?: number | null
   readonly top_k?: number | null

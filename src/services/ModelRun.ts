@@ -23,7 +23,7 @@ import { type Reservation, UsageLedger } from "#store/ledger/UsageLedger.ts"
 
 export type ModelRunError = RunError | Draining | ModelNotLoaded | PaymentRequired | Unauthorized
 
-export interface RunSpec<K extends EngineKind> {
+interface RunSpec<K extends EngineKind> {
   readonly principal: Principal
   readonly model: ModelHandle<K>
   readonly request: Request<K>

@@ -23,7 +23,7 @@ const maxPixelsAtEngine = 10_000_000
 const busyRetryMs = 1_000
 
 /** Who asks, and for which model. */
-export interface PictureTerms {
+interface PictureTerms {
   readonly model: string
   readonly user: string
   /** Of the model's facts. */

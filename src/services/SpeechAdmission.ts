@@ -9,7 +9,7 @@ import { monotonicMsOf } from "#domain/queues/Monotonic.ts"
 import { AtCapacity } from "#domain/wire/Errors.ts"
 
 /** The place of one reply among those that the model computes. */
-export interface SpeechPlace {
+interface SpeechPlace {
   /** The model has computed all of it: what remains to be played costs nothing. The end of the scope does the same. */
   readonly leave: () => void
   /** Its first audio has arrived. */

@@ -22,7 +22,7 @@ import { SpeechAdmission, type SpeechModel } from "./SpeechAdmission.ts"
  */
 const maxSamples = secondsToSamples(3_600, speechRateHz)
 
-export type SynthesisError = ModelRunError | SynthesisFailed
+type SynthesisError = ModelRunError | SynthesisFailed
 
 /** The most that a text can cost. */
 export const speechAtMost = (text: string, speed: number): Usage =>
@@ -46,7 +46,7 @@ const synthesisError =
     return new SynthesisFailed(field === "voice" ? { ...refused, voices: voicesOf(handle) } : refused)
   }
 
-export interface SynthesisSpec {
+interface SynthesisSpec {
   readonly model: ModelHandle<"speech">
   readonly request: SynthesizeRequest
   readonly reservation: Reservation

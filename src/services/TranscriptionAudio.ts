@@ -59,7 +59,7 @@ const ringBeside = (path: string): Effect.Effect<SampleRing, never, Scope.Scope>
     (ring) => Effect.promise(() => removeSpooled(ring.path)),
   )
 
-export type TranscriptionAudio = TranscriberAudio<AudioError>
+type TranscriptionAudio = TranscriberAudio<AudioError>
 
 /**
  * Opens a file; fails here if it is not audio. The decoder is released at the end of the file, not of the

@@ -13,8 +13,9 @@ import { audioUsage } from "#domain/models/Usage.ts"
 import { InvalidRequest, type ModelNotLoaded, type PaymentRequired } from "#domain/wire/Errors.ts"
 import { CurrentRequest, nowMs } from "#http/RequestContext.ts"
 import type { Principal } from "#store/accounts/Accounts.ts"
-import { type Reservation, UsageLedger } from "#store/ledger/UsageLedger.ts"
+import { type Reservation, type Settlement, UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { type AudioError, openAudio } from "./TranscriptionAudio.ts"
+import { untilStoreWorks } from "./UntilStoreWorks.ts"
 
 /** Refuses a language that the model does not know. Before it has loaded, the engine itself refuses the first window. */
 export const checkLanguage = (
@@ -40,7 +41,7 @@ export const checkPunctuation = (
     : Effect.fail(new InvalidRequest({ field: "punctuation", problem }))
 }
 
-export type TranscriptionError = RunError | AudioError | ModelNotLoaded | PaymentRequired
+type TranscriptionError = RunError | AudioError | ModelNotLoaded | PaymentRequired
 
 export interface TranscriptionRun<E> {
   readonly principal: Principal
@@ -50,6 +51,8 @@ export interface TranscriptionRun<E> {
   readonly background: boolean
   /** A job's id, so that a job that runs twice is charged once. */
   readonly receiptId?: string
+  /** Takes over what is to be charged. Absent: the run charges it at its end. */
+  readonly settle?: (reservation: Reservation, settlement: Settlement) => Effect.Effect<void>
   /** The position where an earlier run stopped. */
   readonly from?: TranscriptProgress | undefined
   /** Length of the audio as known from an earlier run: all of it is reserved before anything is done. */
@@ -88,12 +91,13 @@ const makeReserve = Effect.fnUntraced(function* <E>(run: TranscriptionRun<E>) {
       if (first === undefined) return
       if (samples === 0) return yield* ledger.cancel(first)
       const usage = audioUsage("transcription", samples, listenRateHz)
-      yield* ledger.settle(first, {
+      const settlement: Settlement = {
         model: run.model.entry.id,
         usage,
         microDollars: costOf(run.model.entry.price, usage),
         ...(run.receiptId === undefined ? {} : { receiptId: run.receiptId }),
-      })
+      }
+      yield* run.settle?.(first, settlement) ?? Effect.asVoid(ledger.settle(first, settlement))
     })
   return { upTo, settle, release }
 })
@@ -103,8 +107,10 @@ export const runTranscription = <E = never>(
 ): Effect.Effect<Transcript, TranscriptionError | E, Scope.Scope | Decoder | UsageLedger> =>
   Effect.gen(function* () {
     const reserve = yield* makeReserve(run)
+    // No client waits for a job: it goes on when the store works again.
+    const patient = <A, F>(step: Effect.Effect<A, F>) => (run.background ? untilStoreWorks(step) : step)
     // Before decoding: no work is done for an organization without money.
-    yield* reserve.upTo(Math.max(1, run.knownMs ?? 0))
+    yield* patient(reserve.upTo(Math.max(1, run.knownMs ?? 0)))
     const notes = yield* CurrentRequest
     const askedMs = nowMs()
     let transcribed = run.from?.samples ?? 0
@@ -122,8 +128,8 @@ export const runTranscription = <E = never>(
       beforeWindow: (samples) =>
         Effect.andThen(
           // The caller's own function first: it records how much was decoded even if that cannot be paid for.
-          run.beforeWindow?.(samples) ?? Effect.void,
-          reserve.upTo(Math.ceil(samplesToMs(samples, listenRateHz))),
+          patient(run.beforeWindow?.(samples) ?? Effect.void),
+          patient(reserve.upTo(Math.ceil(samplesToMs(samples, listenRateHz)))),
         ),
       onStarted: () => {
         notes.accepted(askedMs, run.model.entry.id)

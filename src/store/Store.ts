@@ -12,12 +12,13 @@ import { IdempotencyStore } from "./idempotency/IdempotencyStore.ts"
 import { Jobs } from "./ledger/Jobs.ts"
 import { UsageLedger } from "./ledger/UsageLedger.ts"
 import { migrationsLayer } from "./migrations/index.ts"
+import { presence } from "./nodes/Presence.ts"
 import { checkpointerLayer, lastResortPages } from "./sql/Checkpointer.ts"
 import { Compaction, compactionOf } from "./sql/Compaction.ts"
 import { databaseUrlRule, hidePassword, parseDatabaseUrl, shownDatabase } from "./sql/DatabaseUrl.ts"
 import { commandConnections, nodeConnections, postgresLayer } from "./sql/PostgresClient.ts"
 import { sqliteLayer } from "./sql/SqliteClient.ts"
-import { directoryIdentity, heartbeat, nodeIdOf, StoreNode } from "./sql/StoreNode.ts"
+import { nodeIdOf, StoreNode } from "./sql/StoreNode.ts"
 
 export type Store =
   | Accounts
@@ -47,7 +48,7 @@ const services = (place: string) => Layer.provideMerge(all, migrationsLayer(plac
 export const sqliteStoreLayer = (filename: string): Layer.Layer<Store, StoreUnavailable> =>
   Layer.provideMerge(services(filename), sqliteLayer(filename))
 
-/** The store of a command on a shared Postgres database. It has no node id and no heartbeat. */
+/** The store of a command on a shared Postgres database. It has no node id and does not beat. */
 export const postgresStoreLayer = (url: string): Layer.Layer<Store, StoreUnavailable> =>
   Layer.provideMerge(services(shownDatabase(url)), postgresLayer(url, commandConnections))
 
@@ -58,13 +59,13 @@ const postgresNodeLayer = (
 ): Layer.Layer<Store, StoreUnavailable> =>
   all.pipe(
     // The node is listed in the database before it accepts jobs or claims requests.
-    Layer.provideMerge(heartbeat(node, directoryIdentity(dataDir))),
+    Layer.provideMerge(presence(node, dataDir)),
     Layer.provideMerge(migrationsLayer(shownDatabase(url))),
     Layer.provideMerge(postgresLayer(url, nodeConnections)),
     Layer.provide(Layer.mergeAll(Layer.succeed(StoreNode, node), Layer.succeed(DeletionDataDir, dataDir))),
   )
 
-export interface StoreOptions {
+interface StoreOptions {
   readonly dataDir: string
   /**
    * Address of a Postgres database that several nodes share. Without it the store is a SQLite file in the data

@@ -3,7 +3,7 @@
 import { writeSync, write as writeToFd } from "node:fs"
 import { Effect, type Scope } from "effect"
 
-export interface LineCounts {
+interface LineCounts {
   logLines: number
   logLinesDropped: number
 }

@@ -4,7 +4,7 @@ import { Formatter, Logger } from "effect"
 import { plainLine } from "#domain/process/PlainLine.ts"
 import { CurrentRequest, noRequest, type RequestContext } from "#http/RequestContext.ts"
 
-export interface AccessRecord {
+interface AccessRecord {
   readonly timeMs: number
   readonly requestId: string
   readonly method: string

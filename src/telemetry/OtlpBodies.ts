@@ -8,7 +8,7 @@ import { attributesOf, spansOf, type Traced, traceOf } from "./Trace.ts"
 type Serialization = OtlpSerialization.OtlpSerialization["Service"]
 
 /** Attributes of every batch, and the format of its body. */
-export interface Sender {
+interface Sender {
   readonly resource: Readonly<Record<string, string>>
   readonly serialization: Serialization
 }

@@ -4,7 +4,7 @@ import { Effect, Fiber, Latch, type Scope } from "effect"
 import type * as HttpBody from "effect/http/HttpBody"
 import type { Signal } from "#http/NodeMeters.ts"
 
-export interface ExporterSettings {
+interface ExporterSettings {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly timeoutMs: number
@@ -13,7 +13,7 @@ export interface ExporterSettings {
   readonly queueSize: number
 }
 
-export interface ExporterCounts {
+interface ExporterCounts {
   readonly otlpSent: Record<Signal, number>
   readonly otlpDropped: Record<Signal, number>
 }
@@ -51,7 +51,7 @@ const send = async (
   }
 }
 
-export interface Exporter<Record> {
+interface Exporter<Record> {
   readonly push: (record: Record) => void
 }
 

@@ -23,7 +23,7 @@ export interface OtlpSettings {
 }
 
 /** A variable whose value cannot be used. A value that may be a credential (`secret`) is not repeated. */
-export interface OtlpProblem {
+interface OtlpProblem {
   readonly variable: string
   readonly value: string
   readonly allowed: string

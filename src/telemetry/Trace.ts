@@ -7,7 +7,7 @@ import type { OtlpResource, OtlpTracer } from "effect/observability"
 import type { RequestContext } from "#http/RequestContext.ts"
 import type { EndedWork } from "#http/TracedWork.ts"
 
-export interface TraceContext {
+interface TraceContext {
   /** 32 hex digits. */
   readonly traceId: string
   /** 16 hex digits: the request's own span. */
@@ -48,7 +48,7 @@ export const traceparentOf = (notes: RequestContext): string => {
   return `00-${traceId}-${spanId}-${sampled ? "01" : "00"}`
 }
 
-export interface EndedTrace {
+interface EndedTrace {
   readonly notes: RequestContext
   readonly method: string
   readonly route: string
@@ -84,7 +84,7 @@ const nothingElse = () => ({
 })
 
 /** Nanoseconds since 1970, to the microsecond, from a time of `performance.now()`. */
-export const unixNano = (ms: number): string => `${Math.round((performance.timeOrigin + ms) * 1_000)}000`
+const unixNano = (ms: number): string => `${Math.round((performance.timeOrigin + ms) * 1_000)}000`
 
 /** OTLP's numbers. */
 const spanKind = { internal: 1, server: 2, consumer: 5 }

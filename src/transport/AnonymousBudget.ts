@@ -9,7 +9,7 @@ import type { RequestContext } from "#http/RequestContext.ts"
 import { nowMs } from "./Deadlines.ts"
 import type { Flaw } from "./Framing.ts"
 
-export interface AnonymousLimits {
+interface AnonymousLimits {
   /** Requests a second of one address. */
   readonly perSecond: number
   /** Proxies whose X-Forwarded-For is trusted. */
@@ -24,7 +24,7 @@ const maxAddresses = 10_000
 const free = "/health"
 
 /** The parts of a request used here. */
-export interface CountedRequest {
+interface CountedRequest {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly notes: Pick<RequestContext, "identified">

@@ -12,7 +12,7 @@ export interface BodyTimeouts {
   readonly receivedBytes: number
 }
 
-export type BodyVerdict =
+type BodyVerdict =
   | { readonly is: "fine" }
   /** The client's fault: answered 408 with this problem. */
   | { readonly is: "stalled"; readonly problem: string }

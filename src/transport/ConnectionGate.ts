@@ -16,7 +16,7 @@ const scarceBurst = 64
 const everyMs = 50
 const maxAddresses = 10_000
 
-export interface GateLimits {
+interface GateLimits {
   readonly maxConnections: number
   readonly isTrusted: IsTrusted
   /** Whether connections of addresses that are neither trusted nor loopback ones are closed. */

@@ -2,7 +2,7 @@
 // read differently, and WebSocket handshakes that violate RFC 6455. Pure. docs/security.md lists what uWS's parser
 // accepts without showing it.
 
-export interface Head {
+interface Head {
   readonly method: string
   /** Path and query. */
   readonly url: string

@@ -11,7 +11,7 @@ const atOnce = 32
 const sliceMs = 4
 
 /** The parts of a request that decide when it runs. */
-export interface QueuedRequest {
+interface QueuedRequest {
   /** True if it ended while it waited. */
   readonly done: boolean
   /** True if it must not run within the callback that brought its head. */

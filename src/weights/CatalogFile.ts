@@ -27,7 +27,7 @@ export class BadCatalog extends Schema.TaggedError<BadCatalog>()("BadCatalog", {
 }
 
 /** The entries of a catalog file. */
-export interface Catalog {
+interface Catalog {
   readonly models: ReadonlyArray<ModelEntry>
   readonly conversations: ReadonlyArray<ConversationEntry>
 }
@@ -147,7 +147,7 @@ const check =
       return mistakes.length === 0 ? decoded : Result.fail(mistakes)
     })
 
-export interface CatalogTerms {
+interface CatalogTerms {
   /** Region codes that entries may name; without it they are not checked. */
   readonly regions?: ReadonlyArray<string> | undefined
   /** Models of another file that are deployed with those of this one, which may then be empty. */

@@ -40,7 +40,7 @@ const decodeUnfinished = Schema.decodeUnknownSync(Schema.fromJsonString(Unfinish
 const sha256Pattern = /^[0-9a-f]{64}$/
 
 /** A complete file, and the sum that the hub declares for it. */
-export interface Whole {
+interface Whole {
   readonly sizeBytes: number
   readonly sha256: string
   readonly linkedSha256: string | undefined

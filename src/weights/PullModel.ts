@@ -13,7 +13,7 @@ export interface PulledFile extends Pulled {
 }
 
 /** The entry to pull, and how. */
-export interface ModelPull {
+interface ModelPull {
   /** Path of the catalog, for errors. */
   readonly catalog: string
   readonly entry: ModelEntry

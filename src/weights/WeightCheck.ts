@@ -11,7 +11,7 @@ import { sumOf } from "#store/files/FileSums.ts"
 import { checkGguf, type GgufFacts } from "./formats/GgufCheck.ts"
 import { checkOnnx, type ExternalData } from "./formats/OnnxCheck.ts"
 
-export interface WeightToCheck {
+interface WeightToCheck {
   readonly entry: Pick<ModelEntry, "adapter" | "kind">
   readonly role: string
   /** Absolute. */
@@ -165,7 +165,7 @@ const openFolder = async (path: string): Promise<string | undefined> =>
 
 const codeOf = (cause: unknown): string => (cause as NodeJS.ErrnoException).code ?? "unknown error"
 
-export interface CheckedWeight {
+interface CheckedWeight {
   /** In words that follow the file's name. Undefined if nothing is wrong. */
   readonly problem: string | undefined
   /** Absolute paths of the files that it names: parts of a split GGUF, external data of an ONNX graph. */

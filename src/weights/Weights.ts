@@ -19,7 +19,7 @@ const Record = Schema.Struct({
   /** Lower-case hex, computed while the file was written. */
   sha256: Schema.String,
 })
-export type WeightRecord = typeof Record.Type
+type WeightRecord = typeof Record.Type
 
 const decode = Schema.decodeUnknownSync(Schema.fromJsonString(Record))
 

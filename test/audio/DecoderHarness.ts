@@ -25,7 +25,7 @@ export const fileOf = (bytes: Uint8Array | string): string => {
 }
 
 /** Counts what arrives, so that a test sees how far a process runs ahead. */
-export class WatchedProcess extends DecoderProcess {
+class WatchedProcess extends DecoderProcess {
   received = 0
   override decode(request: DecodeRequest, listener: (event: DecoderEvent) => void): void {
     super.decode(request, (event) => {
@@ -62,9 +62,6 @@ const withDecoderOf =
         Effect.provideService(body(decoder), Decoder, decoder),
       ),
     )
-
-/** With the package node-av. */
-export const withDecoder = withDecoderOf(binding)
 
 /** The machine's program; undefined if there is none. */
 export const ffmpeg = has("ffmpeg")

@@ -16,6 +16,7 @@ import { writeTextModel } from "../../bench/sizes/text/TextWeights.ts"
 import { readWordList, textVocabulary } from "../../bench/sizes/text/Vocabulary.ts"
 import { promptOf } from "../../bench/text/sized/Models.ts"
 import { generateText, openText, textRequest } from "../support/engines/EngineHarness.ts"
+import { runs } from "../support/groups/Runs.ts"
 import { temporaryDir } from "../support/process/TemporaryDir.ts"
 
 const folder = temporaryDir()
@@ -46,10 +47,12 @@ const written = async (
 const hashOf = (path: string): string => createHash("sha256").update(readFileSync(path)).digest("hex")
 
 describe("generated text weights", () => {
-  for (const [architecture, quantisation] of [
-    ["llama", "q8_0"],
-    ["qwen3", "q4_0"],
-  ] as const)
+  for (const [architecture, quantisation] of (
+    [
+      ["llama", "q8_0"],
+      ["qwen3", "q4_0"],
+    ] as const
+  ).slice(0, runs(1, 2)))
     it.live(`${architecture} in ${quantisation}: whole prompts, replies to the last allowed token`, () =>
       Effect.gen(function* () {
         const path = yield* Effect.promise(() => written(architecture, architecture, quantisation))

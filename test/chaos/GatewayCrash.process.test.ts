@@ -4,7 +4,6 @@
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { root } from "../map/ReadImports.ts"
 import { headerOf, RawConnection, requestBytes } from "../support/clients/RawHttp.ts"
 import { isLong } from "../support/groups/Runs.ts"
 import { script } from "../support/nodes/FakeNode.ts"
@@ -12,6 +11,7 @@ import { type NodeProcess, startProcess } from "../support/nodes/NodeProcess.ts"
 import { fakeModel } from "../support/nodes/TestCatalog.ts"
 import { eventually } from "../support/nodes/TestNode.ts"
 import { childrenRunning, isRunning } from "../support/process/ChildProcesses.ts"
+import { programFolder } from "../support/process/CompiledCode.ts"
 
 /** In the node: a full heap at SIGUSR2, an exception at SIGPWR. */
 const defects =
@@ -21,7 +21,7 @@ let node: NodeProcess
 beforeAll(async () => {
   node = await startProcess({
     models: [fakeModel],
-    main: join(root, "bin", "edgewise.js"),
+    main: join(programFolder, "bin", "edgewise.js"),
     env: {
       EDGEWISE_RESTART: "true",
       NODE_OPTIONS: `--max-old-space-size=192 --import=data:text/javascript,${encodeURIComponent(defects)}`,
@@ -30,8 +30,8 @@ beforeAll(async () => {
 })
 afterAll(() => node.dispose())
 
-const gateway = (): number | undefined => childrenRunning("main.ts", node.pid)[0]
-const engines = (): ReadonlyArray<number> => childrenRunning("engineMain.ts", gateway() ?? -1)
+const gateway = (): number | undefined => childrenRunning("src/main.", node.pid)[0]
+const engines = (): ReadonlyArray<number> => childrenRunning("engineMain.", gateway() ?? -1)
 
 interface Crash {
   readonly end: string
@@ -159,7 +159,7 @@ describe("the command that started a node", { timeout: 120_000 }, () => {
   const start = () =>
     startProcess({
       models: [fakeModel],
-      main: join(root, "bin", "edgewise.js"),
+      main: join(programFolder, "bin", "edgewise.js"),
       env: { EDGEWISE_RESTART: "true" },
     })
 
@@ -176,7 +176,7 @@ describe("the command that started a node", { timeout: 120_000 }, () => {
 
   it("takes the node with it when it is killed: the node drains", async () => {
     const one = await start()
-    const [pid] = childrenRunning("main.ts", one.pid)
+    const [pid] = childrenRunning("src/main.", one.pid)
     try {
       one.signal("SIGKILL")
       await eventually(() => !isRunning(pid!), "the node has ended")

@@ -432,7 +432,8 @@ describe("the dispatcher of jobs", () => {
       const jobs = await node.run(Jobs)
       const { endedElsewhere } = jobs
       Object.defineProperty(jobs, "endedElsewhere", {
-        get: () => (isBroken ? Effect.die(new Error("injected")) : endedElsewhere),
+        value: (shared: boolean) =>
+          isBroken ? Effect.die(new Error("injected")) : endedElsewhere.call(jobs, shared),
       })
       const shown = async () => childOf(childOf(await tree(), "transcription jobs"), "jobs in work")
       const dev = targetOf(node)

@@ -16,6 +16,7 @@ import {
   untilNoUploads,
   whisper,
 } from "../support/clients/TranscriptionClient.ts"
+import { inLong } from "../support/groups/Runs.ts"
 import { eventually, startNode, type TestNode } from "../support/nodes/TestNode.ts"
 import { childrenRunning } from "../support/process/ChildProcesses.ts"
 
@@ -75,7 +76,7 @@ describe("the engine's process is killed", () => {
     await untilLoaded()
   })
 
-  it("under a synchronous request: 500, and it costs nothing", async () => {
+  it("under a synchronous request: 500, and it costs nothing", inLong, async () => {
     const before = await metered(node, "dev")
     const asked = post(node, long, { query: { model, sync: "true" } })
     await eventually(() => node.gauges(model).open === 1, "the engine is at it")
@@ -124,7 +125,7 @@ describe("a decoder's process is killed", () => {
     expect((await untilDone(targetOf(node), id)).body.text).toBe(text)
   })
 
-  it("again and again: an error of that request alone", async () => {
+  it("again and again: an error of that request alone", inLong, async () => {
     const other = hear(short)
     const before = await metered(node, "dev")
     const opened = await stream()

@@ -9,6 +9,10 @@ const pages = [
   "CONTRIBUTING.md",
   "CHANGELOG.md",
   "bench/README.md",
+  "engines/grammar/README.md",
+  "models/README.md",
+  "models/train/README.md",
+  "src/web/voice/README.md",
   ...readdirSync(join(repository, "docs"), { recursive: true, encoding: "utf8" })
     .filter((path) => path.endsWith(".md"))
     .map((path) => join("docs", path)),

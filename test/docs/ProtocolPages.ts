@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url"
 
 const docs = (name: string): string => fileURLToPath(new URL(`../../docs/${name}`, import.meta.url))
 
-export interface Section {
+interface Section {
   /** "7" of a chapter, "7.2" of a section. */
   readonly number: string
   /** The heading without its number. */
@@ -30,7 +30,7 @@ export const sections: ReadonlyArray<Section> = readdirSync(docs("protocol"))
   .toSorted()
   .flatMap((name) => sectionsOf(`protocol/${name}`))
 
-export const textOf = (number: string): string => {
+const textOf = (number: string): string => {
   const found = sections.find((section) => section.number === number)
   if (found === undefined) throw new Error(`docs/protocol has no section ${number}`)
   return found.text

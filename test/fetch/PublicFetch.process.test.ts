@@ -162,8 +162,10 @@ describe("a public address", () => {
 
   it.live("stops at its size, whether declared beforehand or not, and at its time", () =>
     Effect.gen(function* () {
+      let opened = 0
       let cut = 0
       const server = yield* listening((request, response) => {
+        opened++
         response.on("close", () => cut++)
         if (request.url === "/exact") return void response.end(clip)
         if (request.url === "/told") response.writeHead(200, { "content-length": clip.length + 1 })
@@ -182,13 +184,14 @@ describe("a public address", () => {
       expect(yield* reason(onLoopback({ timeoutMs: 100 }).fetch(`${base}/silent`, "user"))).toBe("TimedOut")
       const never = fetcherOf({ timeoutMs: 50, resolve: () => Effect.never })
       expect(yield* reason(never.fetch("http://slow.example/", "user"))).toBe("TimedOut")
+      const before = opened
       const fiber = yield* Effect.forkChild(fetcher.fetch(`${base}/silent`, "user"), {
         startImmediately: true,
       })
-      yield* Effect.sleep(20)
+      while (opened === before) yield* Effect.sleep(5)
       yield* Fiber.interrupt(fiber)
       // Every connection was closed from this side.
-      while (cut < 5) yield* Effect.sleep(5)
+      while (cut < opened) yield* Effect.sleep(5)
     }),
   )
 

@@ -10,6 +10,7 @@ import type { Plan, Plans } from "#harness/Plan.ts"
 import { run } from "#harness/Run.ts"
 import { figureIn, type Section } from "#harness/report/Result.ts"
 import { allRequests } from "#harness/report/Summarize.ts"
+import { inLong } from "../support/groups/Runs.ts"
 import { figuresIn } from "./report/SectionFigures.ts"
 import { type Answer, chunkOf, paced, type ScriptedServer, scriptedServer, sse } from "./ScriptedServer.ts"
 
@@ -191,7 +192,7 @@ describe.concurrent("speech", () => {
     response.end(pcm(200, 9_000))
   }
 
-  it("that comes late is an under-run each time, and a buffer hides what it can", async () => {
+  it("that comes late is an under-run each time, and a buffer hides what it can", inLong, async () => {
     const { target } = await serve({ [speechPath]: late })
     const figures = figuresIn(await measure(planFor(target, speech(), { requests: 3 })), "speech")
     expect(figures.underruns!.median).toBe(2)
@@ -276,7 +277,7 @@ describe.concurrent("transcriptions", () => {
 })
 
 describe.concurrent("a ramp", () => {
-  it("finds the number of clients that a server with few places serves in time", async () => {
+  it("finds the number of clients that a server with few places serves in time", inLong, async () => {
     const places = 4
     let busy = 0
     const waiting: Array<() => void> = []

@@ -1,8 +1,8 @@
 // The picture of the layers in docs/architecture.md.
 import type { Layer } from "./Layers.ts"
 
-export const startMark = "<!-- Made by `npm run map` from test/map/Layers.ts. -->"
-export const endMark = "<!-- End of the picture. -->"
+const startMark = "<!-- Made by `npm run map` from test/map/Layers.ts. -->"
+const endMark = "<!-- End of the picture. -->"
 
 const reaches = (layers: ReadonlyArray<Layer>, from: string, to: string): boolean =>
   from === to ||

@@ -55,7 +55,8 @@ export const layers: ReadonlyArray<Layer> = [
       "measuring",
     ],
   },
-  { name: "playground", folders: ["src/web"], imports: [] },
+  { name: "voice in a browser", folders: ["src/web/voice"], imports: [] },
+  { name: "playground", folders: ["src/web"], imports: ["voice in a browser"] },
 ]
 
 /** The layer that names the folder, or the nearest folder above it. */

@@ -6,15 +6,17 @@ import packageJson from "../../package.json" with { type: "json" }
 
 export const root = fileURLToPath(new URL("../..", import.meta.url))
 
-const sourcesIn = (folder: string): ReadonlyArray<string> =>
+/** Paths of all TypeScript and JavaScript files in a folder and the folders below it. */
+export const scriptsIn = (folder: string): ReadonlyArray<string> =>
   readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".ts") || name.endsWith(".js"))
     .map((name) => join(folder, name))
-    .filter((path) => !path.startsWith("engines/grammar/test/"))
 
 /** Paths of all source files of the product, from the repository's root: TypeScript, and the playground's JavaScript. */
 export const sourceFiles = (): ReadonlyArray<string> =>
-  ["src", "actors", "engines", "bench/harness"].flatMap(sourcesIn)
+  ["src", "actors", "engines", "bench/harness"]
+    .flatMap(scriptsIn)
+    .filter((path) => !/^(?:engines\/grammar|src\/web\/voice)\/test\//.test(path))
 
 /** Paths of the folders directly in a folder. */
 export const foldersIn = (folder: string): ReadonlyArray<string> =>
@@ -33,7 +35,7 @@ const aliases: ReadonlyArray<readonly [string, string]> = Object.entries(package
 )
 
 /** The repository path an import leads to; undefined for a package. */
-const targetOf = (path: string, specifier: string): string | undefined => {
+export const targetOf = (path: string, specifier: string): string | undefined => {
   if (specifier.startsWith(".")) return relative(root, resolve(root, dirname(path), specifier))
   const alias = aliases.find(([name]) => specifier.startsWith(name))
   return alias === undefined ? undefined : alias[1] + specifier.slice(alias[0].length)

@@ -1,4 +1,4 @@
-// Dockerfile, compose.yaml and the systemd unit name settings, paths and ports of this program, and nothing that it does not have.
+// Dockerfile, compose files and systemd units name settings, paths and ports of this program, and nothing that it does not have.
 import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { expect, it } from "vitest"
@@ -10,13 +10,17 @@ const text = (path: string): string => readFileSync(join(root, path), "utf8")
 const dockerfile = text("Dockerfile")
 const compose = text("compose.yaml")
 const unit = text("deploy/edgewise.service")
+const threeNodes = text("deploy/three-nodes.compose.yaml")
+const nodeUnit = text("deploy/edgewise@.service")
 const variables = Object.values(settings).map(({ variable }) => variable as string)
 
 it("sets settings that exist, to values that are allowed", () => {
-  const named = [dockerfile, compose, unit].flatMap((file) => file.match(/\bEDGEWISE_[A-Z_]+/g) ?? [])
+  const named = [dockerfile, compose, unit, threeNodes, nodeUnit].flatMap(
+    (file) => file.match(/\bEDGEWISE_[A-Z_]+/g) ?? [],
+  )
   expect(named.length).toBeGreaterThan(5)
   expect(named.filter((name) => !variables.includes(name))).toEqual([])
-  const given = [dockerfile, compose, unit].flatMap((file) =>
+  const given = [dockerfile, compose, unit, threeNodes, nodeUnit].flatMap((file) =>
     [...file.matchAll(/^\s*(?:ENV |Environment=)?(EDGEWISE_[A-Z_]+)(?:=|: )([^\s$\\]+)/gm)].map(
       ([, name = "", value = ""]) => [name, value] as const,
     ),
@@ -66,9 +70,38 @@ it("opens the ports of the roles", () => {
 
 it("gives a node time to drain, and leaves its engines to it", () => {
   const drain = settings.drainSeconds.fallback
-  expect(Number(/^TimeoutStopSec=(\d+)$/m.exec(unit)?.[1])).toBeGreaterThan(drain)
-  expect(Number(/stop_grace_period: (\d+)s/.exec(compose)?.[1])).toBeGreaterThan(drain)
-  expect(unit).toMatch(/^KillMode=mixed$/m)
-  expect(unit).toMatch(/^OOMPolicy=continue$/m)
-  expect(unit).not.toMatch(/^MemoryDenyWriteExecute=yes/m)
+  for (const file of [compose, threeNodes])
+    expect(Number(/stop_grace_period: (\d+)s/.exec(file)?.[1])).toBeGreaterThan(drain)
+  for (const file of [unit, nodeUnit]) {
+    expect(Number(/^TimeoutStopSec=(\d+)$/m.exec(file)?.[1])).toBeGreaterThan(drain)
+    expect(file).toMatch(/^KillMode=mixed$/m)
+    expect(file).toMatch(/^OOMPolicy=continue$/m)
+    expect(file).not.toMatch(/^MemoryDenyWriteExecute=yes/m)
+  }
+})
+
+it("has the same restrictions in both units", () => {
+  const restrictions = (file: string) =>
+    file
+      .split("\n")
+      .filter((line) => /^(?:Protect|Restrict|Private|Lock|System|Capab|Ambient|NoNew|UMask)/.test(line))
+  expect(restrictions(unit).length).toBeGreaterThan(15)
+  expect(restrictions(nodeUnit)).toEqual(restrictions(unit))
+})
+
+it("gives each of three nodes a data directory and a port of its own, and the same uploads", () => {
+  expect([...threeNodes.matchAll(/^ {6}- (data-\w):\/data$/gm)].map(([, name]) => name)).toEqual([
+    "data-a",
+    "data-b",
+    "data-c",
+  ])
+  expect([...threeNodes.matchAll(/127\.0\.0\.1:(\d+):8080/g)].map(([, port]) => port)).toEqual([
+    "8080",
+    "8180",
+    "8280",
+  ])
+  expect(threeNodes.match(/^ {6}- uploads:\/uploads$/gm)).toHaveLength(4)
+  const folder = /^RequiresMountsFor=(\S+)$/m.exec(nodeUnit)?.[1] ?? ""
+  expect(nodeUnit).toContain(`\nEnvironment=EDGEWISE_UPLOADS=${folder}\n`)
+  expect(nodeUnit).toContain(`\nReadWritePaths=${folder}\n`)
 })

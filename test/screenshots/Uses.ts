@@ -1,8 +1,7 @@
 // What a person does on each panel of the playground, for the pictures of it.
 import type { Page } from "playwright-core"
 
-export const spoken =
-  "The quick brown fox jumps over the lazy dog. Please open the window, it is warm in here."
+const spoken = "The quick brown fox jumps over the lazy dog. Please open the window, it is warm in here."
 
 /** Waits until the last element of a selector has a text. */
 export const until = async (page: Page, selector: string, pattern: RegExp): Promise<void> => {
@@ -39,7 +38,7 @@ export const speak = async (page: Page): Promise<void> => {
 }
 
 /** A recording of the node's own voice. */
-export const recording = async (page: Page, key: string, input: string): Promise<Buffer> => {
+const recording = async (page: Page, key: string, input: string): Promise<Buffer> => {
   const json = { model: "tts-82m", voice: "af_bella", input, response_format: "wav" }
   const headers = { authorization: `Bearer ${key}` }
   const speech = await page.request.post("/v1/audio/speech", { data: json, headers })

@@ -12,6 +12,7 @@ import type { JobEvent } from "#domain/wire/JobStatus.ts"
 import type { EngineKind } from "#engines/protocol/Verbs.ts"
 import { TranscriptionJobs } from "#services/jobs/TranscriptionJobs.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
+import { StoreUnavailable } from "#store/files/StoreErrors.ts"
 import { Jobs } from "#store/ledger/Jobs.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { jobRow } from "../support/nodes/JobRow.ts"
@@ -53,7 +54,16 @@ const under = (jobs: Partial<Jobs["Service"]>, { found = () => textModel, ledger
     othersWait: never,
     change: never,
     recover: Effect.succeed(0),
-    endedElsewhere: Effect.succeed([]),
+    save: never,
+    lostOf: () => Effect.succeed([]),
+    cancel: never,
+    wasCancelled: never,
+    takeOver: Effect.succeed(0),
+    byOneNode: never,
+    unneeded: never,
+    unservedModels: never,
+    failUnserved: never,
+    endedElsewhere: () => Effect.succeed([]),
     forget: never,
     failLost: Effect.succeed(0),
     uploads: Effect.succeed(new Set()),
@@ -78,7 +88,7 @@ const under = (jobs: Partial<Jobs["Service"]>, { found = () => textModel, ledger
   )
 }
 
-const broken = Effect.die(new Error("database is locked"))
+const broken = Effect.die(new StoreUnavailable({ place: "store", problem: "database is locked" }))
 
 describe("a store that fails", () => {
   it.effect("to be read does not end the workers", () =>
@@ -97,20 +107,21 @@ describe("a store that fails", () => {
     }),
   )
 
-  it.effect("to take a job's end has the job back in the queue", () =>
+  it.effect("to take a job's end takes it when it works again, and the job is not repeated", () =>
     Effect.gen(function* () {
       const events: Array<JobEvent> = []
       let looks = 0
       const jobs = under({
         take: () => Effect.sync(() => (++looks === 1 ? job : undefined)),
-        change: (_id, event) => {
-          events.push(event)
-          return events.length === 1 ? broken : Effect.succeed(true)
-        },
+        change: (_id, event) =>
+          Effect.suspend(() => {
+            events.push(event)
+            return events.length === 1 ? broken : Effect.succeed(true)
+          }),
       })
       yield* Effect.gen(function* () {
         yield* TestClock.adjust("10 seconds")
-        expect(events).toEqual(["fail", "return"])
+        expect(events).toEqual(["fail", "fail"])
       }).pipe(Effect.provide(jobs))
     }),
   )

@@ -2,9 +2,14 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
-/** Undoes the eighth migration. Tables of earlier ones stay as they are. */
+/** Undoes the migrations from the eighth on. Tables of earlier ones stay as they are. */
 export const beforeDeletions = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
+  yield* sql`DROP TABLE job_turns`
+  for (const column of ["shared", "upload_bytes", "upload_sha256", "attempt", "progress", "heard_samples"]) {
+    yield* sql`ALTER TABLE transcription_jobs DROP COLUMN ${sql(column)}`
+  }
+  for (const column of ["beat", "offer"]) yield* sql`ALTER TABLE nodes DROP COLUMN ${sql(column)}`
   yield* sql`DROP TABLE deletions`
   yield* sql`DROP TABLE usage_sums`
   yield* sql`ALTER TABLE answers DROP COLUMN user_id`

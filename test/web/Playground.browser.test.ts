@@ -8,13 +8,14 @@ import { Accounts } from "#store/accounts/Accounts.ts"
 import { seriousFindings } from "../support/clients/Axe.ts"
 import { openPlayground, startBrowser } from "../support/clients/Browser.ts"
 import { has, needs } from "../support/groups/Needs.ts"
-import { isLong } from "../support/groups/Runs.ts"
+import { inLong, isLong } from "../support/groups/Runs.ts"
 import { builtInModel } from "../support/nodes/BuiltInModels.ts"
 import { fakeModel } from "../support/nodes/TestCatalog.ts"
 import { startNode, type TestNode, untilIdle, untilLoaded } from "../support/nodes/TestNode.ts"
 import { startRelay } from "../support/servers/Relay.ts"
 
 const withBrowser = needs("browser")
+const longWithBrowser = { ...withBrowser, ...inLong }
 const panels = ["chat", "speak", "listen", "talk", "node"]
 
 let node: TestNode
@@ -43,7 +44,7 @@ const ask = async (page: Page, text: string) => {
   await page.click("#chat-send")
 }
 
-describe.each(["light", "dark"] as const)("in %s", (colorScheme) => {
+describe.each(isLong ? (["light", "dark"] as const) : (["light"] as const))("in %s", (colorScheme) => {
   it("has no serious barrier on any panel, with content in it", withBrowser, async () => {
     const { complaints, page, requested } = await open({ colorScheme })
     await ask(page, "What is the capital of Italy?")
@@ -61,7 +62,7 @@ describe.each(["light", "dark"] as const)("in %s", (colorScheme) => {
   })
 })
 
-it("fits a phone without scrolling sideways", withBrowser, async () => {
+it("fits a phone without scrolling sideways", longWithBrowser, async () => {
   const { page } = await open({ viewport: { width: 360, height: 740 } })
   await ask(page, "What is the capital of Italy?")
   await shows(page, ".receipt .price", /USD$/)
@@ -78,7 +79,7 @@ it("fits a phone without scrolling sideways", withBrowser, async () => {
   await page.close()
 })
 
-it("changes panels by keyboard, and says which one is shown", withBrowser, async () => {
+it("changes panels by keyboard, and says which one is shown", longWithBrowser, async () => {
   const { page } = await open({})
   const chosen = () => page.locator('.tabs [aria-selected="true"]').getAttribute("id")
   await page.focus("#tab-chat")
@@ -161,7 +162,7 @@ it("shows a call of a tool and goes on with its result", withBrowser, async () =
   await page.close()
 })
 
-it("plays nothing where the browser blocks sound, and says so", withBrowser, async () => {
+it("plays nothing where the browser blocks sound, and says so", longWithBrowser, async () => {
   const { page } = await openPlayground(browser!, node, {
     panel: "speak",
     prepare: (one) =>
@@ -212,14 +213,13 @@ const standing = (page: Page) =>
     return { scrollY, head: inside(".top"), tabs: inside(".tabs"), key: inside("#key") }
   })()`)
 
-/** The smallest in `npm test`. */
 const sizes: ReadonlyArray<readonly [number, number]> = [
   [390, 844],
   [1280, 800],
   [1280, 1100],
 ]
 
-describe.each(isLong ? sizes : sizes.slice(0, 1))("at %i × %i", (width, height) => {
+describe.each(sizes)("at %i × %i", inLong, (width, height) => {
   it("opens at its top, and the head stays in sight", withBrowser, async () => {
     const fresh = await browser!.newPage({ viewport: { width, height } })
     for (const panel of panels) {
@@ -274,20 +274,24 @@ it("takes the key from the link that a start prints, and out of the address", wi
   await page.close()
 })
 
-it("takes a key with what was pasted around it, and says when it cannot be one", withBrowser, async () => {
-  const page = await browser!.newPage()
-  await page.goto(node.base)
-  await page.fill("#key", ` “${node.keys.dev}” `)
-  await page.keyboard.press("Enter")
-  await page.waitForSelector("#chat-model option", { state: "attached" })
-  expect(await page.inputValue("#key")).toBe(node.keys.dev)
-  await page.fill("#key", "svc_ключ")
-  await page.keyboard.press("Enter")
-  await shows(page, "#notice", /^The node refused the key \(it has characters that no key has\): paste/)
-  await page.close()
-})
+it(
+  "takes a key with what was pasted around it, and says when it cannot be one",
+  longWithBrowser,
+  async () => {
+    const page = await browser!.newPage()
+    await page.goto(node.base)
+    await page.fill("#key", ` “${node.keys.dev}” `)
+    await page.keyboard.press("Enter")
+    await page.waitForSelector("#chat-model option", { state: "attached" })
+    expect(await page.inputValue("#key")).toBe(node.keys.dev)
+    await page.fill("#key", "svc_ключ")
+    await page.keyboard.press("Enter")
+    await shows(page, "#notice", /^The node refused the key \(it has characters that no key has\): paste/)
+    await page.close()
+  },
+)
 
-it("says in one sentence that a key was revoked, and keeps what was typed", withBrowser, async () => {
+it("says in one sentence that a key was revoked, and keeps what was typed", longWithBrowser, async () => {
   const made = Effect.flatMap(Accounts, (accounts) => accounts.createKey({ org: "dev", user: "short" }))
   const { apiKey, keyId } = await node.run(made)
   const { page } = await openPlayground(browser!, { base: node.base, keys: { dev: apiKey } })
@@ -303,7 +307,7 @@ it("says in one sentence that a key was revoked, and keeps what was typed", with
   await page.close()
 })
 
-it("goes on by itself after the node was away, and keeps what was typed", withBrowser, async () => {
+it("goes on by itself after the node was away, and keeps what was typed", longWithBrowser, async () => {
   const { page } = await open({})
   await page.fill("#chat-text", "a long thought")
   let away = true
@@ -327,7 +331,7 @@ it("goes on by itself after the node was away, and keeps what was typed", withBr
   await page.close()
 })
 
-it("keeps two tabs apart: each has its key, and what was typed in it", withBrowser, async () => {
+it("keeps two tabs apart: each has its key, and what was typed in it", longWithBrowser, async () => {
   const context = await browser!.newContext()
   const page = await context.newPage()
   await page.goto(playgroundLink(node.base, node.keys.dev))
@@ -345,7 +349,7 @@ it("keeps two tabs apart: each has its key, and what was typed in it", withBrows
   await context.close()
 })
 
-it("says what kind of model answers, and how large it is", withBrowser, async () => {
+it("says what kind of model answers, and how large it is", longWithBrowser, async () => {
   const { page } = await open({})
   const about = /^demonstration model, \d+(\.\d)? million parameters$/
   await page.selectOption("#chat-model", "llm-3.5-27b")
@@ -360,7 +364,7 @@ it("says what kind of model answers, and how large it is", withBrowser, async ()
   await page.close()
 })
 
-it("makes a question a draft again of which a reload left no answer", withBrowser, async () => {
+it("makes a question a draft again of which a reload left no answer", longWithBrowser, async () => {
   const { page } = await open({})
   const messages = JSON.stringify([{ role: "user", text: "Is it late?" }])
   await page.evaluate(`sessionStorage.setItem("edgewise.chat.messages", ${JSON.stringify(messages)})`)
@@ -387,20 +391,24 @@ it("stops an answer on request, and so does the node; reasoning is folded", with
   await page.close()
 })
 
-it("says which model is missing its load, and how long to wait for a full rate", withBrowser, async () => {
-  const { page } = await open({})
-  const answer = (status: number, detail: string, headers = {}) =>
-    page.route("**/v1/chat/completions", (route) => route.fulfill({ status, json: { detail }, headers }))
-  await answer(404, "Model not loaded")
-  await ask(page, "Hello?")
-  await shows(
-    page,
-    "#chat-problem",
-    /^Model not loaded: choose another model, or load this one on the Node panel\.$/,
-  )
-  await page.unroute("**/v1/chat/completions")
-  await answer(429, "Rate limit exceeded", { "retry-after": "7" })
-  await page.click("#chat-send")
-  await shows(page, "#chat-problem", /^Too many requests with this key: try again in 7 s\.$/)
-  await page.close()
-})
+it(
+  "says which model is missing its load, and how long to wait for a full rate",
+  longWithBrowser,
+  async () => {
+    const { page } = await open({})
+    const answer = (status: number, detail: string, headers = {}) =>
+      page.route("**/v1/chat/completions", (route) => route.fulfill({ status, json: { detail }, headers }))
+    await answer(404, "Model not loaded")
+    await ask(page, "Hello?")
+    await shows(
+      page,
+      "#chat-problem",
+      /^Model not loaded: choose another model, or load this one on the Node panel\.$/,
+    )
+    await page.unroute("**/v1/chat/completions")
+    await answer(429, "Rate limit exceeded", { "retry-after": "7" })
+    await page.click("#chat-send")
+    await shows(page, "#chat-problem", /^Too many requests with this key: try again in 7 s\.$/)
+    await page.close()
+  },
+)

@@ -18,12 +18,12 @@ export interface Target {
   readonly trust?: RequestOptions
 }
 
-export interface Head {
+interface Head {
   readonly status: number
   readonly headers: IncomingHttpHeaders
 }
 
-export interface Outgoing {
+interface Outgoing {
   readonly method?: "GET" | "POST"
   readonly path: string
   readonly type?: string

@@ -13,7 +13,7 @@ export interface LiveEvent {
   readonly failure?: string
 }
 
-export interface LiveProtocol {
+interface LiveProtocol {
   /** Path and query of the socket. */
   readonly path: string
   readonly begin: ReadonlyArray<string>
@@ -23,7 +23,7 @@ export interface LiveProtocol {
   readonly read: (event: Readonly<Record<string, unknown>>) => LiveEvent
 }
 
-export interface LiveOptions {
+interface LiveOptions {
   readonly model: string
   readonly language: string | undefined
 }

@@ -12,7 +12,7 @@ import { type LiveEvent, type LiveProtocolName, liveProtocol } from "./LiveProto
 import type { Measured } from "./Outcome.ts"
 import { openSocket, socketUrl } from "./Socket.ts"
 
-export interface LiveAsk {
+interface LiveAsk {
   readonly model: string
   readonly clip: Clip
   readonly language: string | undefined

@@ -4,10 +4,10 @@ import type { WordErrors } from "../figures/WordErrors.ts"
 import type { FailureKey } from "./Failures.ts"
 
 /** Figures of one request, by name, in their units. */
-export type FigureValues = Partial<Record<FigureName, number>>
+type FigureValues = Partial<Record<FigureName, number>>
 
 /** Figures with many values for a request. */
-export type PooledValues = Partial<Record<FigureName, ReadonlyArray<number>>>
+type PooledValues = Partial<Record<FigureName, ReadonlyArray<number>>>
 
 export interface Measured {
   readonly figures: FigureValues

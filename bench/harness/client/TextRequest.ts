@@ -6,7 +6,7 @@ import { exchange, type Target } from "./Exchange.ts"
 import { detailOf, oneLine, RequestFailed } from "./Failures.ts"
 import type { Measured } from "./Outcome.ts"
 
-export interface ChatAsk {
+interface ChatAsk {
   readonly model: string
   readonly prompt: string
   readonly maxTokens: number

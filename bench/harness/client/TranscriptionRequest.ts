@@ -8,7 +8,7 @@ import { exchange, type Target } from "./Exchange.ts"
 import { detailOf, oneLine, RequestFailed } from "./Failures.ts"
 import type { Measured } from "./Outcome.ts"
 
-export interface TranscriptionAsk {
+interface TranscriptionAsk {
   readonly model: string
   readonly clip: Clip
   readonly language: string | undefined

@@ -27,7 +27,7 @@ export interface SoundSource {
   readonly isOver: () => boolean
 }
 
-export interface MicrophoneTerms {
+interface MicrophoneTerms {
   readonly pieceMs: number
   /** Send the room between speeches; false: as if a key were held while speaking. */
   readonly isOpen: boolean

@@ -50,7 +50,7 @@ export interface Answer {
 }
 
 /** A turn of the user, as the server divided the audio. */
-export interface UserItem {
+interface UserItem {
   readonly id: string
   startMs: number | undefined
   endMs: number | undefined

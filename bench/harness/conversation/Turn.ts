@@ -9,7 +9,7 @@ import { type SpeechSpan, speechSpan } from "./SpeechSpan.ts"
 import type { TranscriptCheck } from "./TranscriptCheck.ts"
 import { keepTranscripts, measuredOf, type Said } from "./TurnFigures.ts"
 
-export interface TurnAsk {
+interface TurnAsk {
   readonly clip: Clip
   readonly turns: TurnDetection
   /** Silence of the user before this turn, unless it interrupts. */

@@ -19,7 +19,7 @@ interface Recording {
   readonly segments?: ReadonlyArray<TimedText>
 }
 
-export interface ClipSet {
+interface ClipSet {
   readonly name: string
   readonly clips: ReadonlyArray<Clip>
 }

@@ -47,7 +47,6 @@ const meanOf = (values: ArrayLike<number>): number => {
 export const intervalsOf = (
   values: ReadonlyArray<number>,
   statistics: ReadonlyArray<Statistic>,
-  seed = 1,
 ): ReadonlyArray<Interval> => {
   const count = values.length
   if (count === 0) return statistics.map(() => ({ value: Number.NaN, low: Number.NaN, high: Number.NaN }))
@@ -64,7 +63,7 @@ export const intervalsOf = (
   const drawn = new Uint32Array(count)
   for (let nth = 0; nth < resamples; nth++) {
     drawn.fill(0)
-    const random = new Random(seed, nth)
+    const random = new Random(1, nth)
     for (let taken = 0; taken < count; ) {
       const from = random.below(count)
       for (let i = 0; i < block && taken < count; i++, taken++) drawn[rankAt[(from + i) % count]!]!++

@@ -1,7 +1,7 @@
 // The figures that the harness measures: one value for each request, except where it is said. Names, units and meaning in
 // one table, which the help, the reports and the documentation use.
 
-export interface FigureFacts {
+interface FigureFacts {
   readonly unit: "ms" | "share" | "count" | "ratio" | "s"
   readonly label: string
   /** How it is measured, as a sentence. Times begin at the scheduled moment of an open loop, at the sending in a closed one. */

@@ -1,7 +1,7 @@
 // Statistics of repeated readings: the median and the spread. Pure.
 
 /** Repeated readings of one quantity, in that quantity's unit. */
-export interface Spread {
+interface Spread {
   readonly median: number
   readonly low: number
   readonly high: number

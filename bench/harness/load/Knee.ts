@@ -14,7 +14,7 @@ export interface KneeLimits {
   readonly whole: boolean
 }
 
-export interface Knee {
+interface Knee {
   /** The highest load that held the objective; undefined if none did. */
   readonly held: number | undefined
   /** The lowest load that did not; undefined if all did, so that the knee is higher than `limits.most`. */
@@ -29,7 +29,7 @@ const lowestShare = 64
  * The load to try next; undefined when the search is over. Of loads that hold above one that breaks, which noise can
  * cause, only those below the lowest that broke count.
  */
-export const nextLoad = (
+const nextLoad = (
   { first, most, precision, whole }: KneeLimits,
   held: number | undefined,
   broke: number | undefined,

@@ -5,7 +5,7 @@ import { type FigureName, figures } from "../figures/Figures.ts"
 /** Percentile of a figure, or the mean. */
 export type Measure = 50 | 90 | 95 | 99 | "mean" | "max"
 
-export type Condition =
+type Condition =
   | {
       readonly on: "figure"
       /** Only requests of this kind, in a mixed load. */
@@ -113,7 +113,7 @@ export const holds = (objective: Objective | undefined, request: Judged): boolea
   })
 
 /** What is known of a point of the load. */
-export interface JudgedPoint {
+interface JudgedPoint {
   /** Share of failed requests, 0 to 1. */
   readonly errors: number
   /** For each kind that was measured. undefined if no request of that kind has the figure. */

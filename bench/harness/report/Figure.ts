@@ -12,7 +12,7 @@ export const atMost = (value: number): Goal => ({ is: "at most", value })
 export const atLeast = (value: number): Goal => ({ is: "at least", value })
 
 /** The least possible work for the same result, measured in turn with the subject. */
-export interface Floor {
+interface Floor {
   /** The name of its own figure in the same part, where it has one. */
   readonly name: string
   readonly unit: string
@@ -74,7 +74,7 @@ export interface Part {
 export const rounded = (value: number): number => Number(value.toPrecision(6))
 
 /** JSON has no NaN. */
-export const known = (value: number): number | null => (Number.isFinite(value) ? rounded(value) : null)
+const known = (value: number): number | null => (Number.isFinite(value) ? rounded(value) : null)
 
 /** Whether the median meets the goal; a figure that could not be read meets none. */
 const isMet = ({ is, value }: Goal, middle: number): boolean =>

@@ -11,7 +11,7 @@ export interface Series {
   readonly bars?: ReadonlyArray<readonly [low: number, high: number]>
 }
 
-export interface Axis {
+interface Axis {
   readonly label: string
   readonly log?: boolean
   readonly from?: number
@@ -20,7 +20,7 @@ export interface Axis {
   readonly ticks?: ReadonlyArray<readonly [at: number, label: string]>
 }
 
-export interface Plot {
+interface Plot {
   readonly title: string
   readonly x: Axis
   readonly y: Axis

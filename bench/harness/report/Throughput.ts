@@ -3,7 +3,7 @@
 // a closed loop of long requests look slow.
 import type { Outcome } from "../client/Outcome.ts"
 
-export interface Rates {
+interface Rates {
   readonly completed: number
   readonly good: number
   readonly tokens: number

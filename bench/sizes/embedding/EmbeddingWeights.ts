@@ -33,7 +33,7 @@ const shapes = {
   },
 } as const satisfies Readonly<Record<string, BertShape>>
 
-export type EmbeddingSize = keyof typeof shapes
+type EmbeddingSize = keyof typeof shapes
 
 export const embeddingSizes: readonly [EmbeddingSize, ...ReadonlyArray<EmbeddingSize>] = ["22m"]
 

@@ -133,7 +133,7 @@ export const alignment = (graph: Graph, frames: string): string => {
   return graph.cast(inside, "float32")
 }
 
-export interface ResidualOptions {
+interface ResidualOptions {
   readonly from: number
   readonly to: number
   readonly twice?: boolean

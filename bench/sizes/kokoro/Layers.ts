@@ -24,7 +24,7 @@ export const filled = (graph: Graph, name: string, dims: ReadonlyArray<number>, 
     new Float32Array(dims.reduce((product, dim) => product * dim, 1)).fill(value),
   )
 
-export interface ConvOptions {
+interface ConvOptions {
   readonly from: number
   readonly to: number
   readonly kernel: number
@@ -55,7 +55,7 @@ export const conv = (graph: Graph, x: string, name: string, options: ConvOptions
   })
 }
 
-export interface UpsampleOptions {
+interface UpsampleOptions {
   readonly from: number
   readonly to: number
   readonly kernel: number

@@ -58,7 +58,7 @@ export interface Matrix {
   readonly edit?: (values: Float32Array) => void
 }
 
-export const valuesOf = ({ deviation, dims, edit, name }: Matrix): Float32Array => {
+const valuesOf = ({ deviation, dims, edit, name }: Matrix): Float32Array => {
   const values = normal(
     name,
     dims.reduce((product, dim) => product * dim, 1),

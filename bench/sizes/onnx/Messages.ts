@@ -5,7 +5,7 @@ export type Bytes = Uint8Array
 
 export const concat = (parts: ReadonlyArray<Bytes>): Bytes => Buffer.concat(parts)
 
-export const varint = (value: number | bigint): Bytes => {
+const varint = (value: number | bigint): Bytes => {
   const out: Array<number> = []
   let rest = BigInt.asUintN(64, BigInt(value))
   while (rest > 127n) {
@@ -16,8 +16,7 @@ export const varint = (value: number | bigint): Bytes => {
   return Uint8Array.from(out)
 }
 
-export const integer = (field: number, value: number | bigint): Bytes =>
-  concat([varint(field << 3), varint(value)])
+const integer = (field: number, value: number | bigint): Bytes => concat([varint(field << 3), varint(value)])
 
 /** Tag and length of a field whose `length` bytes follow. */
 export const bytesHead = (field: number, length: number): Bytes =>
@@ -89,7 +88,7 @@ export const rawData = (type: ElementType, values: ArrayLike<number>): Bytes => 
 export const tensorHead = (name: string, type: ElementType, dims: ReadonlyArray<number>): Bytes =>
   concat([...dims.map((dim) => integer(1, dim)), integer(2, elementTypes[type]), text(8, name)])
 
-export const tensorProto = (
+const tensorProto = (
   name: string,
   type: ElementType,
   dims: ReadonlyArray<number>,
@@ -108,7 +107,7 @@ export const externalData = (location: string, offset: number, length: number): 
 }
 
 /** A constant as a node's attribute. */
-export interface TensorAttribute {
+interface TensorAttribute {
   readonly type: ElementType
   readonly dims: ReadonlyArray<number>
   readonly values: ArrayLike<number>

@@ -8,7 +8,7 @@ import type { Tensor } from "./Shapes.ts"
 /** Numbers of the value types in the format. */
 const typeNumbers = { uint32: 4, int32: 5, float32: 6, bool: 7, string: 8, array: 9 } as const
 
-export type GgufValue =
+type GgufValue =
   | { readonly type: "uint32" | "float32"; readonly value: number }
   | { readonly type: "bool"; readonly value: boolean }
   | { readonly type: "string"; readonly value: string }
@@ -122,7 +122,7 @@ const headerOf = (metadata: GgufMetadata, tensors: ReadonlyArray<Tensor>): Buffe
   return header.padded()
 }
 
-export interface GgufFile {
+interface GgufFile {
   readonly metadata: GgufMetadata
   readonly tensors: ReadonlyArray<Tensor>
   /** Source of the random values. */

@@ -84,7 +84,7 @@ const metadataOf = (
   }
 }
 
-export interface TextModel {
+interface TextModel {
   readonly name: string
   readonly shape: TextShape
   readonly quantisation: Quantisation

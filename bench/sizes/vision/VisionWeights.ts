@@ -31,7 +31,7 @@ const wordCount = 400
 const mostTiles = 4
 
 /** What tells a text model where a picture is, in all families. */
-export const pictureMarkers: ReadonlyArray<string> = [
+const pictureMarkers: ReadonlyArray<string> = [
   "<fake_token_around_image>",
   "<global-img>",
   ...Array.from({ length: mostTiles }, (_, line) =>

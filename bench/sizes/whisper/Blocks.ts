@@ -99,7 +99,7 @@ export const writing = (
 })
 
 /** Sets the first `reserved` columns to 0. */
-export const clearColumns = (values: Float32Array, columns: number, reserved: number): void => {
+const clearColumns = (values: Float32Array, columns: number, reserved: number): void => {
   for (let row = 0; row < values.length; row += columns) values.fill(0, row, row + reserved)
 }
 

@@ -15,7 +15,7 @@
 //   it in proportion to the script's time. So the end token is drawn at the first such place after the sound.
 import type { Vocabulary } from "./Vocabulary.ts"
 
-export const segmentSeconds = 2
+const segmentSeconds = 2
 const segments = 15
 const wordsASegment = 5
 
@@ -27,7 +27,7 @@ export const endPerSecond = 0.06
 /** Sound shorter than this raises the end token everywhere, longer sound lowers it; it never reaches the strength of a first follower. */
 export const middleSeconds = 8
 
-export interface Follower {
+interface Follower {
   readonly node: number
   readonly strength: number
 }

@@ -6,7 +6,7 @@ import { createServer } from "node:net"
 import { Effect } from "effect"
 import { contextTokens, slots } from "../sized/Models.ts"
 
-export interface LlamaServer {
+interface LlamaServer {
   /** Path of the binary. */
   readonly server: string
   /** GGUF file. */

@@ -24,7 +24,7 @@ export interface SizedStage extends Served {
   readonly serials: Serials
 }
 
-export interface SizedStageOptions {
+interface SizedStageOptions {
   readonly weights: string
   readonly threads: number
   readonly profileDir: string | undefined
@@ -37,7 +37,7 @@ export interface SizedStageOptions {
 export const stageDied = ({ bare, client, gateway }: SizedStage): Effect.Effect<never, ChildFailed> =>
   Effect.raceAllFirst([client.died, gateway.child.died, bare.died])
 
-export interface PromptTime {
+interface PromptTime {
   readonly tokens: number
   readonly firstTokenMs: number
 }

@@ -8,7 +8,7 @@ import { batchTokens, contextTokens, promptOf, sampling, unendingTokens } from "
 /** As many sequences, so that those of 8 streams are always neighbours: others are evaluated apart. */
 const mostStreams = 8
 
-export interface RepliesLoad {
+interface RepliesLoad {
   readonly streams: number
   readonly windowMs: number
   readonly format: GenerateRequest["format"]

@@ -27,7 +27,7 @@ const withModel = <A>({ threads, weights }: Weights, measure: (model: Model) => 
 const tokensFrom = (first: number, count: number): ReadonlyArray<number> =>
   Array.from({ length: count }, (_, at) => 1_000 + ((first + at * 7) % 100_000))
 
-export interface CallTimes {
+interface CallTimes {
   readonly tokens: number
   readonly elapsedMs: ReadonlyArray<number>
 }
@@ -90,7 +90,7 @@ const takeSteps = async (
   return parts
 }
 
-export interface StepLoad {
+interface StepLoad {
   readonly streams: number
   readonly steps: number
   readonly sampling: Sampling

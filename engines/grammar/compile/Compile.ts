@@ -1,7 +1,7 @@
 // Compiles a reply's shape to tables. Pure; at most as long as its input is large, so callers with input of others
 // run it on a thread (GrammarCompiler).
 import type { CompiledGrammar } from "../CompiledGrammar.ts"
-import type { ReplyShape } from "../ReplyShape.ts"
+import type { ReplyShape } from "../Expression.ts"
 import { type Deterministic, determinize } from "./Determinize.ts"
 import { freeText } from "./FreeText.ts"
 import { leftRecursive } from "./LeftRecursion.ts"
@@ -10,15 +10,13 @@ import { pack } from "./Pack.ts"
 import { type Shortest, shortestEnds } from "./Shortest.ts"
 
 /** `rule` is the one that the problem was found in. */
-export type Compiled =
-  | { readonly grammar: CompiledGrammar }
-  | { readonly problem: string; readonly rule: string }
+type Compiled = { readonly grammar: CompiledGrammar } | { readonly problem: string; readonly rule: string }
 
 /** Called with the name of the rule that is worked on next. */
-export type Watch = (rule: string) => void
+type Watch = (rule: string) => void
 
 /** Which bytes are tokens by themselves: 1 for each byte that is. Absent: all. */
-export type SingleBytes = Uint8Array
+type SingleBytes = Uint8Array
 
 /** Takes away what cannot be part of a finished reply, so that every state that is left can reach the end. */
 const prune = ({ starts, states }: Deterministic, { bytes }: Shortest): void => {

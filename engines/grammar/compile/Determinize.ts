@@ -2,7 +2,7 @@
 // equal calls of one state become one.
 import { type Call, type Edge, GrammarProblem, mostStates, type Networks } from "./Networks.ts"
 
-export interface DeterministicState {
+interface DeterministicState {
   readonly accepts: boolean
   readonly free: boolean
   edges: ReadonlyArray<Edge>

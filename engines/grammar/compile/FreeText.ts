@@ -1,6 +1,6 @@
 // The automaton of a stage: any text until one of some markers. It is the one of Aho and Corasick, so no byte is read
 // twice and markers that overlap are found where the first of them ends.
-import type { ReplyShape } from "../ReplyShape.ts"
+import type { ReplyShape } from "../Expression.ts"
 import type { Networks } from "./Networks.ts"
 
 const utf8 = new TextEncoder()

@@ -20,7 +20,7 @@ export interface Edge {
   readonly to: number
 }
 
-export interface Network {
+interface Network {
   readonly name: string
   readonly start: number
   readonly final: number
@@ -33,7 +33,7 @@ const largeAutomaton = 32
 /** An automaton with more states calls the rules at its end, so that rules with many uses are not copied often. A guess. */
 const mostWithTails = 20_000
 /** Counts are added in one number with others, see Frames. */
-export const mostRepeats = 2 ** 24
+const mostRepeats = 2 ** 24
 
 const utf8 = new TextEncoder()
 

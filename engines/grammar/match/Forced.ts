@@ -7,7 +7,7 @@ import type { TokenTrie } from "./TokenTrie.ts"
 /** The tokens of a text, as the model's tokenizer gives them for text within a prompt. */
 export type Tokenize = (text: string) => ReadonlyArray<number>
 
-export const mostForced = 64
+const mostForced = 64
 /** Longer runs are forced in several parts. */
 const mostBytes = 1_024
 /** Ways of reading the run, summed over its bytes: a run with many ways is forced in shorter parts. 5 ms, measured. */

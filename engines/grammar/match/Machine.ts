@@ -10,7 +10,7 @@ import { Frame, Place, Position, positionKind } from "./Frames.ts"
  */
 export const mostPlaces = 1_000
 
-export interface MachineLimits {
+interface MachineLimits {
   /** Objects that a machine keeps before it forgets all that no reply uses. A guess: at most about 10 MB. */
   readonly objects: number
   /** Positions with a full table of what follows, 2 KB each. */

@@ -33,7 +33,7 @@ export class BoundGrammar {
 }
 
 /** Sets the logits of all tokens that are not in the set to -Infinity. */
-export const applyMask = (tokens: Uint32Array, logits: Float32Array): void => {
+const applyMask = (tokens: Uint32Array, logits: Float32Array): void => {
   let from = 0
   /** Words without any token are cleared together. */
   const clear = (to: number) => {

@@ -1,7 +1,7 @@
 // The tokens of a vocabulary as a tree over their bytes, written in depth-first order, so that a walk is one pass over
 // arrays. One instance for each model.
 
-export interface TokenList {
+interface TokenList {
   readonly size: number
   /** The bytes that a token adds to the text; none for control tokens. */
   readonly bytes: (token: number) => Uint8Array
@@ -147,5 +147,4 @@ export const add = (set: Uint32Array, token: number): void => {
   set[token >> 5] = set[token >> 5]! | (1 << (token & 31))
 }
 
-export const has = (set: Uint32Array, token: number): boolean =>
-  ((set[token >> 5]! >>> (token & 31)) & 1) === 1
+const has = (set: Uint32Array, token: number): boolean => ((set[token >> 5]! >>> (token & 31)) & 1) === 1

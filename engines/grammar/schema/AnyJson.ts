@@ -74,9 +74,9 @@ const list = (opening: string, item: Expression, closing: string, notation: Nota
     text(closing),
   )
 
-export const anyArray = (value: Expression, notation: Notation): Expression => list("[", value, "]", notation)
+const anyArray = (value: Expression, notation: Notation): Expression => list("[", value, "]", notation)
 
-export const anyObject = (value: Expression, notation: Notation): Expression =>
+const anyObject = (value: Expression, notation: Notation): Expression =>
   list(
     "{",
     sequence(typeof notation === "string" ? freeQuotedKey : freePlainKey, text(colon(notation)), value),
@@ -100,7 +100,7 @@ export const anyRule = (prefix: string, notation: Notation): Expression => {
   ])
 }
 
-export interface JsonOptions {
+interface JsonOptions {
   readonly notation: Notation
   /** Begins the names of all rules. */
   readonly prefix: string

@@ -11,7 +11,7 @@ import { typeOfValue, typesOf } from "./document/Types.ts"
 import type { Leaves } from "./Leaves.ts"
 
 /** Whether two JSON values are equal; the order of keys does not count. */
-export const equal = (a: Json, b: Json): boolean => {
+const equal = (a: Json, b: Json): boolean => {
   if (isList(a)) return isList(b) && a.length === b.length && a.every((item, i) => equal(item, b[i]!))
   if (!isObject(a)) return a === b
   if (!isObject(b)) return false

@@ -4,7 +4,7 @@ import type { Expression } from "../Expression.ts"
 import type { CompilationContext } from "./CompilationContext.ts"
 import { choice, comma, optional, rule, sequence, text } from "./JsonText.ts"
 
-export interface MemberList {
+interface MemberList {
   readonly list: ReadonlyArray<{ readonly of: Expression; readonly required: boolean }>
   /** Any number of these follow, if given. */
   readonly further: Expression | undefined

@@ -10,7 +10,7 @@ import { SchemaDocument } from "./document/SchemaDocument.ts"
 import type { Notation } from "./JsonText.ts"
 import { endingRules, prune, references } from "./Prune.ts"
 
-export interface SchemaOptions {
+interface SchemaOptions {
   /** True: what cannot be held exactly is a problem. False: it is left open. */
   readonly strict: boolean
   /** There is no other white space than that of the notation. */

@@ -1,10 +1,9 @@
 // Constraints of replies: random grammars and vocabularies, and the cases with a name.
 import { expect, it } from "@effect/vitest"
 import { compile } from "#engines/grammar/compile/Compile.ts"
-import type { Expression } from "#engines/grammar/Expression.ts"
+import type { Expression, ReplyShape } from "#engines/grammar/Expression.ts"
 import { BoundGrammar } from "#engines/grammar/match/ReplyConstraint.ts"
 import { TokenTrie } from "#engines/grammar/match/TokenTrie.ts"
-import type { ReplyShape } from "#engines/grammar/ReplyShape.ts"
 import { constraintProperties, unmasked, vocabulary } from "./ConstraintProperties.ts"
 
 constraintProperties(50)

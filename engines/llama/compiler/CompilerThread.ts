@@ -16,7 +16,7 @@ export interface CompilerThreadOptions {
 export type Outcome = { readonly grammar: CompiledGrammar } | { readonly refusal: Refusal }
 
 /** `usedMs`: processor time of the compilation. `repeats`: another one would end in the same way, whatever else the machine does. */
-export type Done = (outcome: Outcome, usedMs: number, repeats: boolean) => void
+type Done = (outcome: Outcome, usedMs: number, repeats: boolean) => void
 
 /**
  * A compilation may take this many times its processor time, which it needs where other work has the processors. A guess: a machine

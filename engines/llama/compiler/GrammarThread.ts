@@ -2,7 +2,7 @@
 import { parentPort } from "node:worker_threads"
 import { type CompiledGrammar, grammarBytes } from "../../grammar/CompiledGrammar.ts"
 import { compile } from "../../grammar/compile/Compile.ts"
-import type { ReplyShape } from "../../grammar/ReplyShape.ts"
+import type { ReplyShape } from "../../grammar/Expression.ts"
 
 /** Why no grammar was made of a request. */
 export interface Refusal {
@@ -62,7 +62,7 @@ export interface Shape {
 }
 
 /** A program's translation of a request to a shape. It calls `watch` with each field before it translates it. */
-export type ShapeOf<Request> = (request: Request, watch: (field: string) => void) => Shape
+type ShapeOf<Request> = (request: Request, watch: (field: string) => void) => Shape
 
 /**
  * Serves the thread that it is called in. `shapeOf` gets the parsed JSON of a request and throws `Refused` for one that has no

@@ -12,7 +12,7 @@ export interface EmbeddingContext
   readonly vector: (sequenceId: number) => Float32Array
 }
 
-export interface EmbeddingContextOptions {
+interface EmbeddingContextOptions {
   readonly library: Libllama
   readonly context: Pointer
   /** Values of a vector. */

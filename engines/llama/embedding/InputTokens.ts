@@ -7,7 +7,7 @@ import { type Libllama, onThread, type Pointer } from "../native/Libllama.ts"
 import { piecesOf } from "../prompt/PromptPieces.ts"
 import { estimateOfTooLong, type TextLimits } from "../prompt/TextLength.ts"
 
-export interface TokenizerOptions {
+interface TokenizerOptions {
   readonly library: Libllama
   readonly vocabulary: Pointer
   /** Only byte-pair vocabularies have a pre-tokenizer whose stack long texts would overflow. */

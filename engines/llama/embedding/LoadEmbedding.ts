@@ -40,10 +40,7 @@ export interface EmbeddingModel {
 }
 
 /** The number of the pooling, or why there is none. */
-export const poolingOf = (
-  named: number | undefined,
-  chosen: EmbeddingOptions["pooling"],
-): number | string => {
+const poolingOf = (named: number | undefined, chosen: EmbeddingOptions["pooling"]): number | string => {
   if (chosen !== undefined) return poolingTypes[chosen]
   if (named !== undefined && Object.values(poolingTypes).includes(named)) return named
   if (named === 4) return "is a reranking model: it scores pairs of texts and gives no embeddings"

@@ -46,7 +46,7 @@ export interface Arrivals {
   closed: boolean
 }
 
-export interface GeneratorOptions {
+interface GeneratorOptions {
   readonly model: Model
   readonly loop: StepLoop
   /** Sequences of the context. */

@@ -18,7 +18,7 @@ export interface Pictures {
   readonly rows: PictureRows
 }
 
-export interface PicturesSpec {
+interface PicturesSpec {
   /** Path of the mmproj file. */
   readonly path: string
   readonly opened: OpenedNative

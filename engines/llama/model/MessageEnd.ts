@@ -18,7 +18,7 @@ import { readPrompt } from "./ReadPrompt.ts"
 /** Words of the message after which its end is looked for; at most `mostRows`. A guess. */
 const mostWords = 12
 
-export interface MessageEndPlan {
+interface MessageEndPlan {
   readonly job: JobTerms
   /** Once the job has ended. */
   readonly end: () => GenerateEnd

@@ -1,7 +1,6 @@
 // What a request's tools, response format and thinking demand of a reply, as its shape.
 
-import type { Expression, Rules } from "../../grammar/Expression.ts"
-import type { ReplyShape } from "../../grammar/ReplyShape.ts"
+import type { Expression, ReplyShape, Rules } from "../../grammar/Expression.ts"
 import { jsonObjectRules } from "../../grammar/schema/AnyJson.ts"
 import type { Notation } from "../../grammar/schema/JsonText.ts"
 import { schemaRules } from "../../grammar/schema/SchemaRules.ts"

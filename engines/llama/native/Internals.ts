@@ -16,7 +16,7 @@ interface Bindings {
 }
 
 /** What LoadedGguf reads of each token. */
-export interface NativeModel {
+interface NativeModel {
   readonly spelled: (token: number) => string
   readonly attributes: (token: number) => number
 }

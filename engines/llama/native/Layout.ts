@@ -8,10 +8,10 @@ type FieldType = "void *" | "int32" | "uint32" | "float" | "bool" | "size_t"
 export type Fields = Readonly<Record<string, FieldType>>
 
 /** Each field's type and the default that the library returns. */
-export type Struct = Readonly<Record<string, readonly [type: FieldType, byDefault: number | boolean | null]>>
+type Struct = Readonly<Record<string, readonly [type: FieldType, byDefault: number | boolean | null]>>
 
 /** A field's value in a call. Typed arrays and addresses stand for pointers. */
-export type Value = number | bigint | boolean | null
+type Value = number | bigint | boolean | null
 export type Values<S extends Struct> = { readonly [Name in keyof S]: Value }
 
 export const release = "v0.4.0"

@@ -13,9 +13,9 @@ import { isNativeObject } from "./NativeObjects.ts"
 export type Pointer = bigint
 type Nullable = Pointer | null
 
-export type ModelParams = Values<typeof modelParams>
-export type ContextParams = Values<typeof contextParams>
-export type Batch = { readonly [Name in keyof typeof batch]: number | Pointer | null }
+type ModelParams = Values<typeof modelParams>
+type ContextParams = Values<typeof contextParams>
+type Batch = { readonly [Name in keyof typeof batch]: number | Pointer | null }
 
 /** A native function: synchronous, or on a thread of the pool, which does not block the event loop. */
 interface Native<A extends ReadonlyArray<unknown>, R> {

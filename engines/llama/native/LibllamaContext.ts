@@ -47,7 +47,7 @@ export const batchBuffers = (capacity: number, coordinates = 1) => {
   return { tokens, positions, sequences, wanted, counts, pointers, addresses }
 }
 
-export interface LibllamaContextOptions {
+interface LibllamaContextOptions {
   readonly library: Libllama
   readonly context: Pointer
   readonly vocabularySize: number

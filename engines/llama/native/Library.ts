@@ -12,7 +12,7 @@ import { getLlama, Llama, LlamaLogLevel } from "node-llama-cpp"
 import { plainLine } from "#domain/process/PlainLine.ts"
 import type { LlamaOptions } from "../Options.ts"
 
-export interface LibraryOptions {
+interface LibraryOptions {
   readonly gpu: LlamaOptions["gpu"]
   readonly threads: number
   readonly logger: (level: LlamaLogLevel, message: string) => void

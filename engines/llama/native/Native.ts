@@ -73,7 +73,7 @@ export class Interrupted extends Error {
 }
 
 /** What needs the logits themselves and the memory of several sequences. Not while a `decode` runs. */
-export interface DirectAccess {
+interface DirectAccess {
   /** The log probability of a token in a row of the last `decode`, or in this one, with the `top` most likely tokens. */
   readonly score: (row: number | Float32Array, token: number, top: number) => Score
   /** For each of these groups of tokens the natural logarithm of the probability that the next token is one of them. */

@@ -36,7 +36,7 @@ export const openLibrary = ({ log }: Pick<NativeSpec, "log">) =>
   log.attempt("no native library for this machine", async () => openLibllama(loadedFolder()))
 
 /** What opening the weights needs. */
-export interface WeightsSpec extends Pick<NativeSpec, "llama" | "log" | "path"> {
+interface WeightsSpec extends Pick<NativeSpec, "llama" | "log" | "path"> {
   readonly options: Pick<NativeSpec["options"], "gpuLayers">
 }
 

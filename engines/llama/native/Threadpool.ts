@@ -14,7 +14,7 @@ const defaults = { priority: 0, poll: 50, strict: 0, paused: 0 }
 /** Idle threads sleep at once: a model without requests must not keep a core busy. */
 const sleepAtOnce = 0
 
-export interface Threadpool {
+interface Threadpool {
   readonly pool: Pointer
   readonly free: () => void
 }

@@ -12,7 +12,7 @@ export interface CompletionTerms {
   readonly thought: ThoughtMarkers | undefined
 }
 
-export interface Progress {
+interface Progress {
   /** Final text; may be empty. */
   readonly text: string
   readonly finish: "stop" | "length" | undefined

@@ -21,13 +21,13 @@ export interface PieceParser {
   readonly end: (cut?: boolean) => ReadonlyArray<TextPiece>
 }
 
-export interface PartedTerms extends CompletionTerms {
+interface PartedTerms extends CompletionTerms {
   /** True: thinking is a part of the reply. False: it is dropped. */
   readonly showsThinking: boolean
   readonly parser: PieceParser | undefined
 }
 
-export interface PartedProgress {
+interface PartedProgress {
   /** Final pieces, none of them empty except those that begin a call. */
   readonly pieces: ReadonlyArray<TextPiece>
   readonly finish: "stop" | "length" | "tool_calls" | undefined

@@ -22,7 +22,7 @@ const pattern = (text: string): Pattern => {
   return { text, fallback }
 }
 
-export interface StopVerdict {
+interface StopVerdict {
   /** Text that is final: before the match, or before anything that could still become a match. */
   readonly text: string
   readonly matched: boolean

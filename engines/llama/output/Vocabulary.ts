@@ -33,7 +33,7 @@ export interface Piece {
 }
 
 /** What is read from the model. */
-export interface TokenSource {
+interface TokenSource {
   /** Number of tokens. */
   readonly size: number
   readonly spelling: Spelling

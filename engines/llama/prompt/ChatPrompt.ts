@@ -42,7 +42,7 @@ export interface Prompt {
  * Why a request is no prompt of this model. For texts too long to tokenize, `promptTokens` is an estimate. `noInfill`: the
  * model cannot continue towards a suffix. `noPictures`: why it cannot read the pictures of the request.
  */
-export type PromptProblem =
+type PromptProblem =
   | { readonly promptTokens: number }
   | { readonly empty: true }
   | { readonly noInfill: true }
@@ -50,7 +50,7 @@ export type PromptProblem =
   | { readonly noPictures: string }
 
 /** What of a request decides about its prompt. */
-export type PromptRequest = Pick<
+type PromptRequest = Pick<
   GenerateRequest,
   "owner" | "pictures" | "prompt" | "suffix" | "thinkingTokens" | "tools"
 >
@@ -96,7 +96,7 @@ const looseEnd = 4
 /** Marks that end a sentence, of scripts in which conversations are usual. */
 const sentenceMarks = [".", "?", "!", "...", "…", "。", "？", "！", "؟", "।"]
 
-export interface PromptLimits {
+interface PromptLimits {
   readonly contextTokens: number
   readonly needsCheckpoints: boolean
   /** System messages whose tokens are shared. */

@@ -63,7 +63,7 @@ const strictTurns = (turns: ReadonlyArray<ChatTurn>): ReadonlyArray<ChatTurn> =>
 }
 
 /** What the model defines for its template. */
-export interface TemplateFacts {
+interface TemplateFacts {
   readonly bos: string
   readonly eos: string
   readonly special?: SpecialTexts

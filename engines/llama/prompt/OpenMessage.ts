@@ -15,7 +15,7 @@ export interface OpenMessage {
 const beginsWord =
   /^[^\p{L}\p{N}\p{M}'’]|^[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u
 
-export interface OpenMessageTerms {
+interface OpenMessageTerms {
   readonly text: LlamaText
   readonly tokenizer: Tokenizer
   /** The tokens of a part of the prompt from its beginning. */

@@ -9,7 +9,7 @@ import type { Reply, ReplyEnd, ReplyTerms } from "./Reply.ts"
 import { shownScore } from "./ShownScore.ts"
 
 /** Completion tokens of all replies of a request. */
-export interface Tally {
+interface Tally {
   tokens: number
 }
 
@@ -156,8 +156,8 @@ export class DetailedReply implements Reply {
   }
 
   #detail(
-    part?: TextPiece["part"],
-    logprobs: ReadonlyArray<SampledLogprob> = [],
+    part: TextPiece["part"],
+    logprobs: ReadonlyArray<SampledLogprob>,
   ): { readonly detail?: DeltaDetail } {
     const { reply } = this.#terms
     if (reply === 0 && part === undefined && logprobs.length === 0) return {}

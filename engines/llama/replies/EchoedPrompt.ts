@@ -7,7 +7,7 @@ import type { Vocabulary } from "../output/Vocabulary.ts"
 import type { Score } from "../sampling/Scores.ts"
 import { shownScore } from "./ShownScore.ts"
 
-export interface EchoedPromptTerms {
+interface EchoedPromptTerms {
   readonly tokens: ReadonlyArray<number>
   /** As the caller sent it; undefined for a prompt of token ids, whose text is that of its tokens. */
   readonly text: string | undefined

@@ -13,7 +13,7 @@ export interface ThinkingTerms {
   readonly close: ReadonlyArray<number>
 }
 
-export interface GuidanceTerms {
+interface GuidanceTerms {
   readonly constraint: Constraint | undefined
   /** False: tokens that follow for certain are sampled one by one, so that each has a log probability. */
   readonly runs: boolean
@@ -25,7 +25,7 @@ export interface GuidanceTerms {
 }
 
 /** What a reply says of itself. */
-export interface Thinking {
+interface Thinking {
   readonly thinking: boolean
   readonly reasoningTokens: number
 }

@@ -22,7 +22,7 @@ const buckets = 1017
 /** The least weight of each bucket: the number whose highest 12 bits are the bucket's index. */
 const bucketStarts = new Float32Array(Uint32Array.from({ length: buckets + 1 }, (_, at) => at << 20).buffer)
 
-export interface Bucket {
+interface Bucket {
   /** Weights in [least, below). */
   readonly least: number
   readonly below: number

@@ -82,7 +82,7 @@ const measurePrompts = async (
   return costs
 }
 
-export interface Sizes {
+interface Sizes {
   readonly slots: number
   readonly batchTokens: number
   readonly contextTokens: number

@@ -30,7 +30,7 @@ const probeEvery = 16
  */
 const burst = 4
 
-export interface Beside {
+interface Beside {
   /** Prompts that wait for their first token, including this one. */
   readonly prompts: number
   readonly replies: number

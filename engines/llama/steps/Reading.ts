@@ -17,14 +17,14 @@ export interface RowReading {
   readonly end: ReplyEnd | undefined
 }
 
-export interface ReadingLimits {
+interface ReadingLimits {
   /** Nothing is evaluated where that is expected to take longer, milliseconds. */
   readonly withinMs: number
   /** Nothing was evaluated, for this reason. */
   readonly refused: (why: ReadingRefusal) => void
 }
 
-export type ReadingRefusal = "slow" | "occupied"
+type ReadingRefusal = "slow" | "occupied"
 
 /** The outcome of a reading, also of one that was refused. */
 export const readEnd: ReplyEnd = { finishReason: "stop", completionTokens: 0 }

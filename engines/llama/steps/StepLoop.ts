@@ -14,7 +14,7 @@ import { readEnd, refusalOf, sharedBy } from "./Reading.ts"
 import { SequenceMemory, type SequenceMemoryOptions } from "./SequenceMemory.ts"
 import { isCommon, type Step, type StepCosts, StepPlan, type Work } from "./StepPlan.ts"
 
-export interface StepLoopOptions extends SequenceMemoryOptions {
+interface StepLoopOptions extends SequenceMemoryOptions {
   readonly costs: StepCosts
   /** Share of the time for prompts beside running replies, see PromptPace. */
   readonly promptShare: number

@@ -7,7 +7,7 @@ import { jsonCalls } from "./syntax/JsonCalls.ts"
 import { typedParameters } from "./syntax/TypedParameters.ts"
 import { xmlCalls } from "./syntax/XmlCalls.ts"
 
-export interface KnownFamily {
+interface KnownFamily {
   readonly name: string
   readonly syntax: CallSyntax
   /** All of these texts are in every template of the family. Templates of other families may have them too. */

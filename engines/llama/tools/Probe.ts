@@ -34,7 +34,7 @@ const result = (call: ToolCall): ChatTurn => ({
   name: call.name,
 })
 
-export interface ProbedForm extends TemplateForm {
+interface ProbedForm extends TemplateForm {
   /** The history continues the reply's prompt as the reply was written. */
   readonly historyMatches: boolean
 }

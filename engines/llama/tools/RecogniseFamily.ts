@@ -20,7 +20,7 @@ export const generalFamily: ToolFamily = {
 }
 
 /** Renders the template with these variables and what the model itself defines, or throws. */
-export type RenderMessages = (variables: ToolVariables) => string
+type RenderMessages = (variables: ToolVariables) => string
 
 /**
  * The family of a template. It is the first row of the table that fits: the template's source contains all texts of the row, and

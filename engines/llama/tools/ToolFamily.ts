@@ -1,7 +1,7 @@
 // The type of a recognised family: how its template is given tools, the form of a reply with tool calls, and how such a reply is parsed.
 // RecogniseFamily.ts makes it from a row of FamilyTable.ts.
 
-import type { ReplyShape } from "../../grammar/ReplyShape.ts"
+import type { ReplyShape } from "../../grammar/Expression.ts"
 import type { ChatTurn, Tool, ToolUse } from "../../protocol/Text.ts"
 import type { Places } from "./places/Places.ts"
 import type { ArgumentsOf, MakeParser } from "./syntax/CallSyntax.ts"

@@ -78,7 +78,7 @@ const feedForward = (building: Building, rows: Tensor, block: string): Tensor =>
   return linear(building, inner, `${block}.${second}`)
 }
 
-export interface BlockOptions {
+interface BlockOptions {
   /** How many blocks are run. */
   readonly count: number
   /** Applied to the queries and keys of every head. */

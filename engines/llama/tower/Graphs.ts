@@ -4,7 +4,7 @@ import { type Tensor, UnfitTensors } from "./Graph.ts"
 import { qwenRows } from "./QwenGraph.ts"
 import { type Projector, shapeIn, type TowerFile } from "./TowerFile.ts"
 
-export interface FamilyGraph {
+interface FamilyGraph {
   /** Values of a row for the text model. */
   readonly rowWidth: (file: TowerFile) => number
   /** From a picture [width, height, 3] to rows. `positions`: an input of four numbers for each patch, made by this call. */

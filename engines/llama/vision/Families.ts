@@ -4,7 +4,7 @@ import type { Projector, TowerFile } from "../tower/TowerFile.ts"
 import { cropped, letterboxed, type Pixels, resized } from "./Resample.ts"
 
 /** A part of a picture in the prompt: a marker of the family, or the rows of one tile. */
-export type PicturePart =
+type PicturePart =
   | { readonly kind: "marker"; readonly text: string }
   | {
       readonly kind: "rows"
@@ -21,12 +21,12 @@ export interface PicturePlan {
   readonly tiles: (picture: Pixels) => Promise<ReadonlyArray<Pixels>>
 }
 
-export interface Size {
+interface Size {
   readonly width: number
   readonly height: number
 }
 
-export interface Family {
+interface Family {
   /** `small`: the request asks for few rows. */
   readonly plan: (file: TowerFile, size: Size, small: boolean) => PicturePlan
   /** The markers, each of which has to be a token of the text model. */
@@ -45,7 +45,7 @@ const mlp: Family = {
   maxPixels: () => 1 << 20,
   plan: ({ patch, size }) => ({
     parts: [{ kind: "rows", tile: 0, columns: size / patch, lines: size / patch }],
-    tiles: async (picture) => [await letterboxed(picture, size, size, "bicubic", grey)],
+    tiles: async (picture) => [await letterboxed(picture, size, size, grey)],
   }),
 }
 
@@ -78,7 +78,7 @@ const smolTiles =
     let refined: Pixels
     let overview: Pixels
     if (longest === undefined) {
-      refined = await letterboxed(picture, whole.width, whole.height, "bicubic", [0, 0, 0])
+      refined = await letterboxed(picture, whole.width, whole.height, [0, 0, 0])
       overview = await resized(picture, tile, tile, "bicubic")
     } else {
       const scaled = scaledTo(size, longest)
@@ -187,7 +187,7 @@ const qwen: Family = {
         { kind: "rows", tile: 0, columns: width / unit, lines: height / unit },
         marker("<|vision_end|>"),
       ],
-      tiles: async (picture) => [await letterboxed(picture, width, height, "bicubic", [0, 0, 0])],
+      tiles: async (picture) => [await letterboxed(picture, width, height, [0, 0, 0])],
     }
   },
 }

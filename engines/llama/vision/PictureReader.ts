@@ -7,7 +7,7 @@ import type { PictureRows } from "./PictureRows.ts"
 import type { PictureSpan } from "./Spans.ts"
 
 /** A marker as text of the template, or the rows of a tile as numbers, with their span except its place. */
-export type PicturePiece =
+type PicturePiece =
   | { readonly marker: string }
   | { readonly numbers: ReadonlyArray<number>; readonly span: Omit<PictureSpan, "at"> }
 

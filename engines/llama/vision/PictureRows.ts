@@ -7,7 +7,7 @@ import type { PicturePlan } from "./Families.ts"
 import { planesOf } from "./Planes.ts"
 import type { OpenPicture, PictureSource, TileRows } from "./Spans.ts"
 
-export interface PictureRowsOptions {
+interface PictureRowsOptions {
   readonly tower: Pick<Tower, "encode" | "file" | "interrupt">
   /** Bound of the rows that are kept for later requests. */
   readonly cacheBytes: number

@@ -9,7 +9,7 @@ export interface Pixels {
   readonly rgb: Uint8Array
 }
 
-export type Filter = "bicubic" | "lanczos"
+type Filter = "bicubic" | "lanczos"
 
 const sinc = (x: number): number => (x === 0 ? 1 : Math.sin(Math.PI * x) / (Math.PI * x))
 
@@ -136,21 +136,25 @@ export const resized = async (
   return wide.height === height ? wide : acrossLines(wide, height, filter, breath)
 }
 
-export type Colour = readonly [red: number, green: number, blue: number]
+type Colour = readonly [red: number, green: number, blue: number]
 
 /** Scaled to fit, keeping its shape, in the middle of a picture of this size and colour. */
 export const letterboxed = async (
   picture: Pixels,
   width: number,
   height: number,
-  filter: Filter,
   colour: Colour,
 ): Promise<Pixels> => {
   if (picture.width === width && picture.height === height) return picture
   // As llama.cpp computes it, with floats of 32 bits.
   const scale = Math.min(Math.fround(width / picture.width), Math.fround(height / picture.height))
   const scaled = (side: number, most: number) => Math.min(Math.ceil(Math.fround(side * scale)), most)
-  const inner = await resized(picture, scaled(picture.width, width), scaled(picture.height, height), filter)
+  const inner = await resized(
+    picture,
+    scaled(picture.width, width),
+    scaled(picture.height, height),
+    "bicubic",
+  )
   const rgb = new Uint8Array(width * height * 3)
   for (let at = 0; at < rgb.length; at++) rgb[at] = colour[at % 3]!
   const left = Math.floor((width - inner.width) / 2)

@@ -5,8 +5,8 @@
 import { deflateSync } from "node:zlib"
 
 export const compressionRatioLimit = 2.4
-export const logprobLimit = -1
-export const noSpeechLimit = 0.6
+const logprobLimit = -1
+const noSpeechLimit = 0.6
 /** After a window accepted at a higher temperature, the next window gets no earlier text. */
 export const conditioningTemperatureLimit = 0.5
 const ladder = [0, 0.2, 0.4, 0.6, 0.8, 1] as const

@@ -14,7 +14,7 @@ export interface DecoderState {
   readonly past: Readonly<Record<string, Tensor>>
 }
 
-export interface KeyValueCache {
+interface KeyValueCache {
   readonly layers: number
   readonly initial: DecoderState
   /** The state without tokens, for `rows` texts side by side. */

@@ -1,6 +1,6 @@
 // Where to cut audio that is too long for one decoding: at its quietest place. Pure.
 
-export interface CutOptions {
+interface CutOptions {
   /** Longest piece. */
   readonly maxSamples: number
   /** Length, before the end of the longest piece, in which a quiet place is searched. */
@@ -23,7 +23,7 @@ export const firstPiece = (samples: Float32Array, options: CutOptions): number =
 }
 
 /** The middle of the quietest 100 ms between two sample positions; `to` if there is less than that. */
-export const quietPoint = (samples: Float32Array, from: number, to: number, rateHz: number): number => {
+const quietPoint = (samples: Float32Array, from: number, to: number, rateHz: number): number => {
   const width = (quietMs * rateHz) / 1000
   const step = (stepMs * rateHz) / 1000
   let best = Number.POSITIVE_INFINITY

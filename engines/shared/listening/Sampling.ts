@@ -1,7 +1,7 @@
 // From one row of logits to one token and its log-probability. Pure apart from the random generator passed in.
 
 /** Uniform numbers in [0, 1). */
-export type Random = () => number
+type Random = () => number
 
 /** A 32-bit generator (mulberry32): equal seeds give equal texts. Not for secrets. */
 export const seededRandom = (seed: number): Random => {
@@ -15,7 +15,7 @@ export const seededRandom = (seed: number): Random => {
   }
 }
 
-export interface Choice {
+interface Choice {
   readonly token: number
   /** Natural log-probability of `token` under the unscaled logits. */
   readonly logprob: number

@@ -2,7 +2,7 @@
 // INTERPOLATED: each word gets a share of its segment in proportion to its length. They are ordered and inside
 // the segment, but exact only for an even pace of speech; docs and API must call them approximate. Pure.
 
-export interface TimedWord {
+interface TimedWord {
   readonly word: string
   readonly start: number
   readonly end: number

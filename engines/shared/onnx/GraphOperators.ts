@@ -9,7 +9,7 @@ import { EngineError } from "../../protocol/Engine.ts"
 import { fields, Reader } from "./Protobuf.ts"
 
 /** Operators whose output changes from run to run, whatever their inputs. */
-export const randomOperators: ReadonlySet<string> = new Set([
+const randomOperators: ReadonlySet<string> = new Set([
   "RandomNormal",
   "RandomNormalLike",
   "RandomUniform",

@@ -175,7 +175,7 @@ const readValue = async (reader: Reader, extent: Extent): Promise<GraphValue> =>
 }
 
 /** @throws RangeError if the file is not a complete model. */
-export const readOutline = async (reader: Reader, sizeBytes: number): Promise<GraphOutline> => {
+const readOutline = async (reader: Reader, sizeBytes: number): Promise<GraphOutline> => {
   let graph: Field | undefined
   for await (const field of fields(reader, 0, sizeBytes))
     if (field.number === modelFields.graph) graph = field

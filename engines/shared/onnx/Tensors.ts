@@ -15,8 +15,7 @@ export const int64 = (values: ArrayLike<number>, dims: ReadonlyArray<number>): T
 export const float32 = (values: Float32Array, dims: ReadonlyArray<number>): Tensor =>
   new Tensor("float32", values, dims)
 
-export const bool = (value: boolean, dims: ReadonlyArray<number> = [1]): Tensor =>
-  new Tensor("bool", Uint8Array.of(value ? 1 : 0), dims)
+export const bool = (value: boolean): Tensor => new Tensor("bool", Uint8Array.of(value ? 1 : 0), [1])
 
 /** Numbers in the element type that a graph declares; integers are rounded. Undefined for other types. */
 export const numeric = (

@@ -34,7 +34,7 @@ const matrix = (name: string, ...shape: ReadonlyArray<number>) => {
 }
 
 /** ModelProto with one `MatMul`; both factors are inputs. */
-export const productGraph = (): Uint8Array => {
+const productGraph = (): Uint8Array => {
   const node = [...text(1, "a"), ...text(1, "b"), ...text(2, "c"), ...text(4, "MatMul")]
   const graph = [
     ...bytes(1, node),

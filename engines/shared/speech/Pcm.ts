@@ -40,10 +40,6 @@ export interface PiecePcm {
   readonly from: number
 }
 
-/** As `trimmedPcm`, the samples alone. */
-export const toPcm = (wave: Float32Array, rateHz: number, speed = 1): Int16Array | undefined =>
-  trimmedPcm(wave, rateHz, speed)?.samples
-
 /**
  * `wave`: f32 mono of speech at `speed`, any level. Returns s16 of at most −1 dBFS, trimmed, with faded edges. Undefined
  * if a sample is not finite: the model's output is invalid and must not be played.

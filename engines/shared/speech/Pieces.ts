@@ -25,7 +25,7 @@ export interface PieceWord {
   readonly to: number
 }
 
-export interface PieceRule {
+interface PieceRule {
   /** Most symbols of a piece after the first two. */
   readonly maxSymbols: number
 }

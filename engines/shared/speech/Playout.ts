@@ -20,7 +20,7 @@ const batchPatienceMs = 10_000
  */
 const firstChunkMs = 250
 
-export interface PlayoutOptions {
+interface PlayoutOptions {
   readonly calls: DeadlineQueue
   readonly rateHz: number
   readonly priority: "stream" | "batch"

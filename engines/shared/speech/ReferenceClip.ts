@@ -15,7 +15,7 @@ const edgeFloor = 10 ** (-40 / 20)
 const rates = { min: 4000, max: 192_000 }
 
 /** The usable part of a clip, or what is wrong with it. */
-export type Checked = { readonly speech: Int16Array; readonly rateHz: number } | { readonly problem: string }
+type Checked = { readonly speech: Int16Array; readonly rateHz: number } | { readonly problem: string }
 
 /** Checks and trims `clip`, s16 mono at `rateHz`. Cheap, so that a bad clip is refused before the reply begins. */
 export const checkClip = (clip: Int16Array, rateHz: number): Checked => {

@@ -1,4 +1,4 @@
-// Converts a whole clip from any integer sample rate to any other; at most `MAX_CLIP_SECONDS` of audio.
+// Converts a whole clip from any integer sample rate to any other; at most `maxClipSeconds` of audio.
 import { type FilterShape, PolyphaseFilter } from "#domain/audio/PolyphaseFilter.ts"
 
 /** Aliases are below −80 dB (a test checks it). */

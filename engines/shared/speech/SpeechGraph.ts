@@ -12,8 +12,6 @@ import { styleSize } from "./VoiceStyles.ts"
 export interface KokoroGraph {
   /** True if `speed` is an integer in this graph (as the reference exporter makes it). */
   readonly wholeSpeed: boolean
-  /** True if the graph tells how long each symbol is. */
-  readonly givesDurations: boolean
   /** One native call: ids int64 [1, n + 2], style f32 [1, 256], speed [1] → f32 samples at the model's rate. */
   readonly synthesize: (
     ids: ReadonlyArray<number>,
@@ -22,7 +20,7 @@ export interface KokoroGraph {
   ) => Effect.Effect<Synthesized, EngineError>
 }
 
-export interface Synthesized {
+interface Synthesized {
   readonly wave: Float32Array
   /** One for each id, in a unit of the graph; undefined if the graph has no such output. */
   readonly durations?: Float32Array
@@ -62,7 +60,6 @@ export const open = (
     yield* idsOf([0])
     return {
       wholeSpeed: speed.type === "int64" || speed.type === "int32",
-      givesDurations: durations !== undefined,
       synthesize: (symbolIds, row, pace) =>
         Effect.gen(function* () {
           const feeds = {

@@ -25,7 +25,7 @@ export interface Speaker {
   readonly maxSymbols: number
 }
 
-export interface Utterance {
+interface Utterance {
   /** Phonemes of the text, clause by clause, computed lazily. */
   readonly fragments: AsyncIterable<Fragment>
   /** The voice; evaluated after `started`, because a cloned voice costs a native call. */

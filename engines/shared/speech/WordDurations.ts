@@ -3,7 +3,7 @@ import type { SpokenWord } from "#domain/audio/TimedWords.ts"
 import type { PieceWord } from "./Pieces.ts"
 
 /** A piece as samples. */
-export interface MadePiece {
+interface MadePiece {
   /** Samples of the model's waveform. */
   readonly waveSamples: number
   /** Samples of it that were left out at its beginning. */

@@ -6,21 +6,21 @@
 // no pair at all, means that the whole window is consumed.
 import type { TokenLayout } from "./TimestampRules.ts"
 
-export interface TimedTokens {
+interface TimedTokens {
   readonly start: number
   readonly end: number
   /** Text tokens only. */
   readonly tokens: ReadonlyArray<number>
 }
 
-export interface Heard {
+interface Heard {
   /** Ordered, non-overlapping, inside [0, windowSeconds]; segments without text tokens are left out. */
   readonly segments: ReadonlyArray<TimedTokens>
   readonly consumedSeconds: number
 }
 
 /** Seconds between two timestamp ids of a 30 s window cut into 1500 steps. */
-export const timestampStepSeconds = 0.02
+const timestampStepSeconds = 0.02
 
 /**
  * Least advance of a window, so that a decoder that keeps closing tiny segments cannot turn a

@@ -145,7 +145,7 @@ export interface EncoderShape {
   readonly frames: number
 }
 
-export const shortAudioEdit = (outline: GraphOutline, shape: EncoderShape): GraphEdit | undefined => {
+const shortAudioEdit = (outline: GraphOutline, shape: EncoderShape): GraphEdit | undefined => {
   const addition = additionOf(outline, shape.positions, shape.width)
   if (addition === undefined) return undefined
   return {

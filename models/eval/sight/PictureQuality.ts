@@ -74,7 +74,7 @@ const replyTo = async (target: Target, model: string, url: string, text: string)
 }
 
 /** The picture's file as a data: URL. */
-export const fileOf = (scene: Scene, dice: Dice, painting: Parameters<typeof painted>[2]): string => {
+const fileOf = (scene: Scene, dice: Dice, painting: Parameters<typeof painted>[2]): string => {
   const { height, rgb, width } = painted(scene, dice, painting)
   const file = png(width, height, (x, y) => {
     const at = 3 * (y * width + x)

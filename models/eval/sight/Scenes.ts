@@ -29,7 +29,7 @@ export interface Shape {
   readonly colour: string
 }
 
-export interface Writing {
+interface Writing {
   readonly text: string
   readonly colour: string
   readonly kind: "number" | "word"

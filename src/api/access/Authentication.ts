@@ -48,7 +48,7 @@ export class SessionTokens extends Context.Service<
 const maxCredentialLength = 4_096
 
 /** The services that identify a caller. */
-export type IdentityServices = Accounts | AuthFailures | RateLimit | SessionTokens
+type IdentityServices = Accounts | AuthFailures | RateLimit | SessionTokens
 
 type Identified = Effect.Effect<
   Principal,
@@ -60,7 +60,7 @@ type Identified = Effect.Effect<
 type Identify = (credential: string, operators: boolean) => Identified
 
 /** Finds the principal of one credential. */
-export type FindPrincipal = Effect.Effect<
+type FindPrincipal = Effect.Effect<
   Principal,
   Unauthorized | AuthUnavailable,
   HttpServerRequest.HttpServerRequest
@@ -141,7 +141,7 @@ export const headerCredential = ({ headers }: HttpServerRequest.HttpServerReques
 }
 
 /** Runs a handler for the caller of the request's bearer header, or answers why it is refused. */
-export type Authenticate = <E, R>(
+type Authenticate = <E, R>(
   handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,
 ) => Effect.Effect<
   HttpServerResponse.HttpServerResponse,

@@ -34,11 +34,7 @@ const pendingRetryMs = 1_000
 /** Bytes hashed in one event loop tick: 0.6 ms (median, busy test machine). */
 const hashedBytes = 1024 * 1024
 
-export type IdempotencyError =
-  | IdempotencyKeyReused
-  | IdempotentAnswerLost
-  | IdempotentPending
-  | InvalidRequest
+type IdempotencyError = IdempotencyKeyReused | IdempotentAnswerLost | IdempotentPending | InvalidRequest
 
 export class Idempotency extends Context.Service<
   Idempotency,

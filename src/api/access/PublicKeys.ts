@@ -37,7 +37,7 @@ export class PublicKeys extends Context.Service<
     )
 }
 
-export interface RemoteKeysOptions {
+interface RemoteKeysOptions {
   /** The auth service's `/.well-known/jwks.json`. */
   readonly url: string
   readonly fetch?: typeof fetch

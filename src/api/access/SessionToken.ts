@@ -28,7 +28,7 @@ const Claims = Schema.Struct({
 })
 export type SessionClaims = typeof Claims.Type
 
-export interface NewSession {
+interface NewSession {
   readonly principal: Principal
   readonly jti: string
   readonly nowMs: number

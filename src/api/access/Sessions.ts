@@ -13,7 +13,7 @@ import { RateLimit } from "./RateLimit.ts"
 import { claimsOf, signSession } from "./SessionToken.ts"
 
 /** One hour (protocol 17.4). */
-export const defaultSessionSeconds = 3_600
+const defaultSessionSeconds = 3_600
 
 export const SessionSeconds = Context.Reference<number>("edgewise/api/SessionSeconds", {
   defaultValue: () => defaultSessionSeconds,

@@ -53,7 +53,7 @@ const leastSeconds = 0.1
 
 export type ConversationServices = AnswerServices | LiveServices
 
-export interface SocketTerms extends Omit<ConversationTerms, "settings" | "heardMs"> {
+interface SocketTerms extends Omit<ConversationTerms, "settings" | "heardMs"> {
   readonly facts: SessionFacts
   readonly items: RealtimeItems
   readonly pace: SocketPace

@@ -7,7 +7,7 @@ import type { Tell } from "../live/RealtimeItems.ts"
 /** Runs work of a conversation so that its defect ends the conversation. */
 export type Guard = <A, E, R>(work: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
-export interface CrashGuard {
+interface CrashGuard {
   readonly guard: Guard
   /** Fails with the first defect of guarded work. */
   readonly crashed: Effect.Effect<never>

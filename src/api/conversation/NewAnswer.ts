@@ -29,7 +29,7 @@ const sharesOf = (truncation: Truncation): ReadonlyArray<number> => {
   return Array.from({ length: mostCuts }, (_, cut) => ratio ** ((cut * (cut + 1)) / 2))
 }
 
-export interface NewAnswerTerms {
+interface NewAnswerTerms {
   readonly conversation: ConversationTerms
   readonly clock: PlayClock
   readonly given: ResponseCreate

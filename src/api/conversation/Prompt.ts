@@ -4,7 +4,7 @@ import type { ConversationTool, ToolChoice } from "#domain/conversation/Settings
 import type { ChatRequest } from "#domain/wire/Chat.ts"
 import type { ChatMessage } from "#domain/wire/text/Messages.ts"
 
-export interface PromptTerms {
+interface PromptTerms {
   readonly model: string
   readonly instructions: string
   readonly items: ReadonlyArray<Item>

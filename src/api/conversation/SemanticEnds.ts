@@ -24,7 +24,7 @@ const spareMs = 20
 /** An answer of the model waits this long at most. A guess: half of the usual silence. */
 const mostMs = 300
 
-export interface SemanticEndTerms {
+interface SemanticEndTerms {
   readonly conversation: Pick<
     ConversationTerms,
     "caller" | "history" | "meters" | "models" | "settings" | "trace"

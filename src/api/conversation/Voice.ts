@@ -18,7 +18,7 @@ import type { UsageLedger } from "#store/ledger/UsageLedger.ts"
 /** How often a piece asks a busy engine, every 100 ms: for 5 s altogether. A guess. */
 const mostTries = 50
 
-export interface VoiceTerms {
+interface VoiceTerms {
   readonly caller: Principal
   readonly model: ModelHandle<"speech">
   readonly preset: string
@@ -27,7 +27,7 @@ export interface VoiceTerms {
   readonly maxCharacters: number
 }
 
-export interface VoiceListener {
+interface VoiceListener {
   /** Audio without the silence with which an answer begins, and the words that begin with it. */
   readonly sounded: (samples: Int16Array, words: ReadonlyArray<SpokenWord>) => void
   readonly pieceSpoken: () => void

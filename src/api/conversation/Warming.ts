@@ -5,6 +5,7 @@
 import { Effect } from "effect"
 import type { Item } from "#domain/conversation/Items.ts"
 import type { ConversationTool } from "#domain/conversation/Settings.ts"
+import { sizeUpTo } from "#domain/json/JsonWriter.ts"
 import { Signal } from "#domain/queues/Signal.ts"
 import type { ChatRequest } from "#domain/wire/Chat.ts"
 import { beginChat } from "#services/chat/Chat.ts"
@@ -23,7 +24,7 @@ export class Warming {
   readonly #terms: WarmingTerms
   readonly #news = new Signal()
   #items: ReadonlyArray<Item> | undefined
-  /** The tools that were measured last, and their length as JSON: they may be large, and seldom change. */
+  /** The tools that were measured last, and about how long they are: they may be large, and seldom change. */
   #measured: { readonly tools: ReadonlyArray<ConversationTool>; readonly characters: number } = {
     tools: [],
     characters: 0,
@@ -80,7 +81,7 @@ export class Warming {
 
   #charactersOf({ messages }: ChatRequest, tools: ReadonlyArray<ConversationTool>): number {
     if (tools !== this.#measured.tools)
-      this.#measured = { tools, characters: tools.length === 0 ? 0 : JSON.stringify(tools).length }
+      this.#measured = { tools, characters: sizeUpTo(tools, Number.POSITIVE_INFINITY) }
     let characters = this.#measured.characters
     for (const { content, tool_calls } of messages) {
       for (const call of tool_calls ?? []) characters += call.function.arguments.length

@@ -5,7 +5,7 @@ import { errors } from "#http/Declared.ts"
 
 const cacheControl = { "cache-control": Schema.String }
 
-export const Session = Schema.Struct({
+const Session = Schema.Struct({
   session_token: Schema.String,
   token_type: Schema.Literal("Bearer"),
   /** Seconds. */
@@ -15,7 +15,7 @@ export const Session = Schema.Struct({
 })
 
 /** Public keys, as RFC 8037 writes them for Ed25519. */
-export const KeySet = Schema.Struct({
+const KeySet = Schema.Struct({
   keys: Schema.Array(
     Schema.Struct({
       kty: Schema.Literal("OKP"),
@@ -28,7 +28,7 @@ export const KeySet = Schema.Struct({
   ),
 })
 
-export class SessionsGroup extends HttpApiGroup.make("Sessions").add(
+class SessionsGroup extends HttpApiGroup.make("Sessions").add(
   HttpApiEndpoint.post("createSession", "/v1/auth/session", {
     success: HttpApiSchema.WithHeaders(Session, cacheControl),
     error: errors("Unauthorized", "RateLimited", "Draining", "StoreDown", "InvalidRequest", "BodyTooLarge"),

@@ -5,7 +5,7 @@ import { errors } from "#http/Declared.ts"
 import { QueryCheck } from "./QueryErrors.ts"
 import { text } from "./SharedReplies.ts"
 
-export const Route = Schema.Struct({
+const Route = Schema.Struct({
   region: Schema.String,
   name: Schema.String,
   endpoint: Schema.String,
@@ -13,7 +13,7 @@ export const Route = Schema.Struct({
   ttl: Schema.Int,
 })
 
-export class RoutesGroup extends HttpApiGroup.make("Routes").add(
+class RoutesGroup extends HttpApiGroup.make("Routes").add(
   HttpApiEndpoint.get("route", "/v1/route", {
     query: { scope: text },
     success: HttpApiSchema.WithHeaders(Route, { "cache-control": Schema.String }),

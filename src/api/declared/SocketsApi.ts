@@ -25,7 +25,6 @@ export class SocketsGroup extends HttpApiGroup.make("Sockets")
     }).annotate(SocketFrames, {
       server: CompletionServerFrame,
       client: CompletionClientFrame,
-      takesBinary: false,
       closes: completionsCloses,
     }),
     HttpApiEndpoint.get("liveTranscription", "/v1/audio/transcriptions/ws", {
@@ -43,7 +42,6 @@ export class SocketsGroup extends HttpApiGroup.make("Sockets")
     }).annotate(SocketFrames, {
       server: LiveEvent,
       client: StopFrame,
-      takesBinary: true,
       closes: liveCloses,
     }),
     HttpApiEndpoint.get("realtime", "/v1/realtime", {
@@ -53,7 +51,6 @@ export class SocketsGroup extends HttpApiGroup.make("Sockets")
     }).annotate(SocketFrames, {
       server: Schema.Union([RealtimeEvent, ConversationEvent]),
       client: RealtimeClientEvent,
-      takesBinary: false,
       closes: realtimeCloses,
     }),
   )

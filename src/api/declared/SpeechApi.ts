@@ -8,7 +8,7 @@ import { Authentication } from "../access/Authentication.ts"
 import { QueryCheck } from "./QueryErrors.ts"
 import { ofJson, ofModels, ofRuns, onceErrors, onceHeaders, streamHeaders, text } from "./SharedReplies.ts"
 
-export const VoiceList = Schema.Struct({
+const VoiceList = Schema.Struct({
   model: Schema.String,
   voices: Schema.Array(Schema.String),
   /** Other names, OpenAI's included, and the voice that each means. */

@@ -62,7 +62,7 @@ export const names = (ifNoneMatch: string | undefined, etag: string): boolean =>
     return tag === "*" || tag.replace(/^W\//, "") === etag
   })
 
-export interface AssetOptions {
+interface AssetOptions {
   readonly contentType: string
   readonly cacheControl: string
   readonly headers?: Readonly<Record<string, string>>

@@ -70,7 +70,7 @@ export const invalidRequestOf = (error: Schema.SchemaError): InvalidRequest => {
 }
 
 /** The value of a schema in a parsed text. */
-export const decodeParsed = <A>(schema: Schema.Codec<A, unknown>) => {
+const decodeParsed = <A>(schema: Schema.Codec<A, unknown>) => {
   const decode = Schema.decodeUnknownEffect(schema)
   return (parsed: Parsed): Effect.Effect<A, InvalidRequest> => {
     if ("problem" in parsed) {

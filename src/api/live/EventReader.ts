@@ -57,7 +57,7 @@ const eventIdOf = (event: unknown): string | null => {
 }
 
 /** `E`: why an event cannot be carried out. */
-export interface EventTerms<E, R> {
+interface EventTerms<E, R> {
   readonly tell: Tell
   readonly share: SocketShare
   readonly pace: SocketPace

@@ -38,7 +38,7 @@ const base64 = /^[A-Za-z0-9+/]*$/
 const base64End = /^[A-Za-z0-9+/]*={0,2}$/
 
 /** How audio comes in. */
-export type AudioForm = "pcm" | G711
+type AudioForm = "pcm" | G711
 
 /** A part of an event's audio. */
 const partOf = (audio: AudioText, from: number, to: number): string =>

@@ -19,7 +19,7 @@ import { decodeJson } from "../http/JsonBody.ts"
 import type { SessionTrace } from "../tracing/SessionTrace.ts"
 import { type SocketPace, sliceSeconds } from "./IntakePace.ts"
 
-export interface Conversation {
+interface Conversation {
   readonly session: LiveSession<LiveError>
   /** The language reported if nothing was transcribed. */
   readonly language: string | undefined

@@ -52,7 +52,7 @@ const stableText = ({ stableChars, text }: LiveHypothesis): string => [...text].
 const transcription = "conversation.item.input_audio_transcription"
 
 /** Where the items of a socket stand, for sockets that have more than items of speech. */
-export interface ItemPlaces {
+interface ItemPlaces {
   /** An item is complete and gets its place; the id of the item before it. */
   readonly add: (id: string) => string | null
   /** Whether the client gets transcripts. */
@@ -83,7 +83,7 @@ const onlySpeech = (): ItemPlaces => {
   }
 }
 
-export interface RealtimeItemsTerms {
+interface RealtimeItemsTerms {
   readonly tell: Tell
   readonly caller: Principal
   readonly scope: Scope.Scope

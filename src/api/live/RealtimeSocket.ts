@@ -29,7 +29,7 @@ const decodeUpdate = decodeValue(SessionUpdate)
 const decodeOlderUpdate = decodeValue(TranscriptionSessionUpdate)
 
 /** What a socket hears with: leases are opened for its present settings. */
-export type SocketHearing = Omit<HearingTerms, "reseat"> & {
+type SocketHearing = Omit<HearingTerms, "reseat"> & {
   readonly reseat: (
     settings: RealtimeSettings,
     replaced: SessionLease,

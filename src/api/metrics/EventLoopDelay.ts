@@ -9,7 +9,7 @@ const resolutionMs = 20
 /** A reading covers at least this long, so that two readers in a row get the same. */
 const windowMs = 10_000
 
-export interface LoopDelay {
+interface LoopDelay {
   readonly p50Ms: number
   readonly p99Ms: number
   readonly maxMs: number

@@ -170,7 +170,7 @@ const regionFamilies = (meters: NodeMeters, nowMs: number): ReadonlyArray<Family
 }
 
 /** Every family, with or without samples. */
-export const families = Effect.gen(function* () {
+const families = Effect.gen(function* () {
   const views = (yield* ModelRegistry).all()
   const drain = yield* Drain
   const admission = yield* SpeechAdmission

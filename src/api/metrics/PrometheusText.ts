@@ -2,7 +2,7 @@
 import type { Histogram } from "#domain/queues/Histogram.ts"
 
 /** Label names and values; values are from fixed lists and the catalog's ids, never chosen by a user or caller. */
-export type Labels = Readonly<Record<string, string>>
+type Labels = Readonly<Record<string, string>>
 
 export type Family = {
   /** Without the product's prefix. */
@@ -39,7 +39,7 @@ export const alone = (value: number): Samples => [[{}, value]]
 export const contentType = "text/plain; version=0.0.4; charset=utf-8"
 
 /** Prefix of every metric of this product. */
-export const prefix = "edgewise_"
+const prefix = "edgewise_"
 
 const escaped = (value: string): string =>
   value.replace(/[\\"\n]/g, (found) => (found === "\n" ? "\\n" : `\\${found}`))

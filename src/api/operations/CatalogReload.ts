@@ -29,7 +29,7 @@ export const ReloadRecord = Schema.Struct({
 export type ReloadRecord = typeof ReloadRecord.Type
 
 /** What a catalog deploys. */
-export interface CatalogNow {
+interface CatalogNow {
   readonly deployments: ReadonlyArray<Deployment>
   readonly conversations: ReadonlyArray<ConversationEntry>
 }

@@ -10,7 +10,7 @@ import { Redeployment } from "#actors/model/Redeployment.ts"
 import { type DeviceMemory, statusMemory, toMb, usedMemory } from "#domain/models/DeviceMemory.ts"
 import type { NvidiaGpu } from "#domain/models/NvidiaReport.ts"
 
-export interface DeviceFacts {
+interface DeviceFacts {
   readonly index: number
   readonly name: string
   readonly memory: DeviceMemory
@@ -19,13 +19,13 @@ export interface DeviceFacts {
   readonly temperatureC: number
 }
 
-export interface DeviceProcess {
+interface DeviceProcess {
   readonly pid: number
   readonly name: string
   readonly bytes: number
 }
 
-export interface DevicesNow {
+interface DevicesNow {
   readonly devices: ReadonlyArray<DeviceFacts>
   readonly processes: ReadonlyArray<DeviceProcess>
 }

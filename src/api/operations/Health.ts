@@ -40,7 +40,7 @@ export const HealthRecord = Schema.Struct({
   ),
 })
 
-export interface NodeState {
+interface NodeState {
   readonly models: ReadonlyArray<ModelStatus>
   readonly draining: boolean
   readonly storeIsThere: boolean
@@ -55,7 +55,7 @@ export interface NodeState {
  * part of the node has given up, or the database that nodes share is unreachable: running work continues, requests that need an
  * account are answered 503. A model that has not been requested yet is not a failure.
  */
-export const healthOf = ({ draining, hasLost, hostIsLost, models, storeIsThere }: NodeState) => {
+const healthOf = ({ draining, hasLost, hostIsLost, models, storeIsThere }: NodeState) => {
   const cannotServe = (status: ModelStatus) => status === "failed" || (hostIsLost && status !== "loaded")
   if (draining || (models.length > 0 && models.every(cannotServe))) return "unhealthy"
   return hasLost || !storeIsThere || models.includes("failed") ? "degraded" : "healthy"

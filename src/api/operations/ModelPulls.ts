@@ -26,7 +26,7 @@ export interface SharedPull {
   readonly end: Effect.Effect<ReadonlyArray<PulledFile>, BadCatalog | Draining | PullError>
 }
 
-export interface ModelPullsOptions {
+interface ModelPullsOptions {
   /** Undefined if the node is configured without a hub. */
   readonly hub: Hub | undefined
   /** Directory of pulled weights. */

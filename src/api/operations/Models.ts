@@ -31,7 +31,7 @@ export const ModelListEntry = Schema.Struct({
 export const ModelList = Schema.Struct({ object: Schema.Literal("list"), data: Schema.Array(ModelListEntry) })
 
 /** CPU threads of a loaded model. */
-export const ModelThreads = Schema.Struct({
+const ModelThreads = Schema.Struct({
   source: ThreadChoice.fields.source,
   /** The chosen threads by size of a step, and the measured times. */
   works: Schema.Array(ThreadWork),

@@ -12,7 +12,7 @@ const mostReceipts = 100
 /** Only receipts of this time are listed. */
 const listedMs = 24 * 60 * 60 * 1000
 
-export const ReceiptRecord = Schema.Struct({
+const ReceiptRecord = Schema.Struct({
   receipt_id: Schema.String,
   /** Unix time. */
   created: Schema.Int,

@@ -42,7 +42,12 @@ export const Playground = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const page = yield* assetOf("index.html")
     const files = new Map<string, Effect.Effect<Asset>>()
-    for (const path of servedFiles) files.set(`/playground/${path}`, yield* assetOf(path))
+    for (const path of servedFiles) {
+      const file = yield* assetOf(path)
+      files.set(`/playground/${path}`, file)
+      // Pages of others import the voice modules without the folder's name in the address (docs/web-modules.md).
+      if (path.startsWith("voice/")) files.set(`/playground/${path.slice("voice/".length)}`, file)
+    }
 
     yield* router.add(
       "GET",

@@ -30,7 +30,7 @@ const placeIn = (headers: HttpServerRequest.HttpServerRequest["headers"]): Place
   return point === undefined ? { country } : { country, point }
 }
 
-export interface Caller {
+interface Caller {
   readonly address: string
   readonly place: Place
 }

@@ -1,11 +1,11 @@
 // Which regions answer, and their distance on the network: probes each region's edge in rounds and keeps the results.
 // Off unless an operator enables it; without it every region counts as healthy and none as measured.
 import { Clock, Context, Effect, Layer, Random } from "effect"
-import type { RegionReading } from "#domain/regions/RegionReading.ts"
 import { RoundTripWindow } from "#domain/regions/RoundTripWindow.ts"
+import type { RegionReading } from "#http/NodeMeters.ts"
 import { httpProbe, type Probe, probeTimeoutMs, type Watched } from "./RegionProbe.ts"
 
-export interface Watch {
+interface Watch {
   readonly regions: ReadonlyArray<Watched>
   readonly everyMs: number
   readonly probe?: Probe

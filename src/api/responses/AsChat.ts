@@ -38,7 +38,7 @@ const renames: ReadonlyArray<readonly [chat: RegExp, own: string]> = [
   [/^reasoning_effort\b/, "reasoning.effort"],
 ]
 
-export interface AsChat {
+interface AsChat {
   readonly chat: ChatRequest
   /** An error about the chat request, in the names of the Responses request. */
   readonly renamed: (error: EdgeError) => EdgeError

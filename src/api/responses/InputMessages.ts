@@ -141,7 +141,7 @@ class Messages {
   }
 }
 
-export interface InputMessages {
+interface InputMessages {
   readonly messages: ReadonlyArray<ChatMessage>
   /** The name in the request of a field like `messages[3].content`. */
   readonly nameOf: (field: string) => string

@@ -4,7 +4,7 @@ import type { ResponsesEcho, ResponsesUsage } from "#domain/wire/responses/Reply
 import type { GenerateEnd, GenerateStarted } from "#engines/protocol/Text.ts"
 import type { CallItem, Item, MessageItem, ReasoningItem } from "./OutputItems.ts"
 
-export interface ResponseHead {
+interface ResponseHead {
   readonly id: string
   readonly created_at: number
   readonly model: string
@@ -59,7 +59,7 @@ export const itemOf = (item: Item, { logprobs, summary }: ItemOptions, hasBegun 
   return `{"id":"${id}","type":"reasoning","status":"${status}","summary":[${first}],"content":[${second}]}`
 }
 
-export interface ResponseState {
+interface ResponseState {
   readonly status: "in_progress" | "completed" | "incomplete" | "failed"
   /** Unix time. */
   readonly completedAt?: number

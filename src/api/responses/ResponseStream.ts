@@ -14,7 +14,7 @@ import {
   usageOf,
 } from "./ResponseRecord.ts"
 
-export interface ResponseStreamTerms {
+interface ResponseStreamTerms {
   readonly record: ResponseRecord
   /** Thoughts are a summary. */
   readonly summary: boolean

@@ -12,7 +12,7 @@ interface Slice {
   readonly samples: number
 }
 
-export interface FeederEvents {
+interface FeederEvents {
   /** True when more bytes wait than allowed, false when none wait any more. */
   readonly busy: (busy: boolean) => void
   /** Samples that the socket has just accepted. */

@@ -19,7 +19,7 @@ export const largeBodyBytes = { node: 256_000_000, user: 64_000_000 } as const
 const retryAfterMs = 2_000
 
 /** One for the process, whose memory it is. */
-export const CurrentLargeBodies = Context.Reference<MemoryBudget>("edgewise/api/LargeBodies", {
+const CurrentLargeBodies = Context.Reference<MemoryBudget>("edgewise/api/LargeBodies", {
   defaultValue: () => new MemoryBudget(largeBodyBytes),
 })
 

@@ -149,9 +149,7 @@ const accepted = Effect.fnUntraced(function* (
   // Writing the row and passing on the file are one step, or a client that disconnects in between would remove the
   // file.
   const job_id = yield* Effect.uninterruptible(
-    Effect.tap(jobs.submit({ orgId, keyId, model: model.entry.id, options, uploadPath: upload.path }), () =>
-      Effect.sync(upload.keep),
-    ),
+    jobs.submit({ orgId, keyId, model: model.entry.id, options, uploadPath: upload.path }, upload.keep),
   )
   const notes = yield* CurrentRequest
   // Written when the job ends.

@@ -53,7 +53,7 @@ export class CodecPool extends Context.Service<
 }
 
 export const makeCodecPool = (
-  options: CodecPoolOptions = {},
+  options: CodecPoolOptions,
 ): Effect.Effect<CodecPool["Service"], never, Scope.Scope> => {
   const { threads = 2, maxOpen = 256, maxMs = 3_600_000, spawn = spawnCodecWorker } = options
   const maxSamples = msToSamples(maxMs, speechRateHz)

@@ -6,12 +6,12 @@ import { s16ToF32 } from "#domain/audio/Audio.ts"
 import { mp3Crc, mp3InfoFrame } from "./Mp3Info.ts"
 
 /** Kilobits a second (protocol 8.2). */
-export const mp3Kbps = 128
+const mp3Kbps = 128
 
 /** Bytes of one MPEG 2 frame: 576 samples at the bit rate. A whole number at both rates, so no frame is padded. */
 const frameBytesAt = (rateHz: number): number => (72_000 * mp3Kbps) / rateHz
 
-export interface Mp3Encoder {
+interface Mp3Encoder {
   readonly push: (samples: Int16Array) => void
   /** The whole file. Its first frame contains the number of frames, so no bytes are available earlier. */
   readonly finish: () => ReadonlyArray<Uint8Array>

@@ -5,7 +5,7 @@
 /** Samples that LAME 3.100 puts before the recording: lame_get_encoder_delay(), checked by a test. */
 const encoderDelay = 576
 /** Samples of one frame of MPEG 2 Layer III. */
-export const mp3FrameSamples = 576
+const mp3FrameSamples = 576
 /** Frame header and side information of a mono MPEG 2 frame. */
 const tagAt = 4 + 9
 /** Number of frames, number of bytes, table of contents, quality: all present. */
@@ -25,7 +25,7 @@ export const mp3Crc = (bytes: Uint8Array, crc: number): number => {
   return value
 }
 
-export interface Mp3Recording {
+interface Mp3Recording {
   /** Input samples of the encoder. */
   readonly samples: number
   /** Output frames, all of one size. */

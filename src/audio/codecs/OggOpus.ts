@@ -58,7 +58,7 @@ export const oggOpusHeaders = (): Uint8Array => {
   return bytes
 }
 
-export interface OggOpusEncoder {
+interface OggOpusEncoder {
   /** Complete pages; none of them is marked as the end of the stream. */
   readonly push: (samples: Int16Array) => ReadonlyArray<Uint8Array>
   /** The remaining pages. The last one is marked as the end of the stream and cut to the input's exact length. */

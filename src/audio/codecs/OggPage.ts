@@ -9,7 +9,7 @@ const fixedHeaderBytes = 27
 const segmentBytes = 255
 const maxSegments = 255
 
-export interface OggPage {
+interface OggPage {
   readonly flags: number
   /** The granule position. Its meaning depends on the codec; for Opus it counts samples at 48 kHz. */
   readonly granule: bigint

@@ -39,7 +39,7 @@ const setBitrate = 4002
 /** opus_defines.h recommends 4000; opusscript's own limit is 3 × 1276. */
 const maxPacketBytes = 3828
 
-export interface OpusCodec {
+interface OpusCodec {
   /** Takes exactly `frameSamples` samples; the packet is a copy. */
   readonly encode: (frame: Int16Array) => Uint8Array
   readonly close: () => void

@@ -25,7 +25,7 @@ const mpeg2Kbps = [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160]
 const mpeg1RatesHz = [44_100, 48_000, 32_000]
 
 /** Size of the MPEG audio Layer III frame whose header is at `offset`. Undefined if there is none. */
-export const mp3FrameBytes = (bytes: Uint8Array, offset: number): number | undefined => {
+const mp3FrameBytes = (bytes: Uint8Array, offset: number): number | undefined => {
   if (offset + 4 > bytes.length) return undefined
   const [sync, head, rates] = [bytes[offset]!, bytes[offset + 1]!, bytes[offset + 2]!]
   if (sync !== 0xff || (head & 0xe0) !== 0xe0) return undefined

@@ -15,8 +15,8 @@ export const allowedDecoders: ReadonlySet<string> = new Set([
 ])
 
 /** Limits of the demuxer's probing: bytes, and microseconds of audio. */
-export const probeBytes = 1 << 20
-export const analyzeUs = 5_000_000
+const probeBytes = 1 << 20
+const analyzeUs = 5_000_000
 
 /**
  * Options of FFmpeg's demuxer. The path is read as a file: FFmpeg 5.1 cannot seek in a descriptor, and an MP4 file may

@@ -17,7 +17,7 @@ export interface RunEnd {
   readonly signal: NodeJS.Signals | null
 }
 
-export interface Usage {
+interface Usage {
   /** CPU time of the run, user and system. */
   readonly cpuMs: number
   readonly residentBytes: number

@@ -33,7 +33,7 @@ const mostRequests = 200_000
 
 const withDefault = <A>(flag: Flag.Flag<A>, value: A) => Flag.withDefault(flag, value)
 
-export const targetFlags = {
+const targetFlags = {
   target: text(
     "target",
     "URL",
@@ -47,7 +47,7 @@ export const targetFlags = {
   ),
 }
 
-export const loadFlags = {
+const loadFlags = {
   rate: Flag.optional(
     number(
       "rate",
@@ -102,7 +102,7 @@ export const loadFlags = {
   ),
 }
 
-export const outputFlags = {
+const outputFlags = {
   json: jsonFlag,
   out: text("out", "FILE", "Write the result as JSON; default: none"),
   html: text("html", "FILE", "Write a report with plots; default: none"),

@@ -175,7 +175,7 @@ export const modelOf = (
     : Effect.succeed(found)
 }
 
-export interface TextOptions {
+interface TextOptions {
   readonly prompts: PromptSize
   readonly promptWords: Option.Option<number>
   readonly maxTokens: number
@@ -196,7 +196,7 @@ export const textPlan = Effect.fnUntraced(function* (
   return { model, prompts, maxTokens: options.maxTokens, temperature: options.temperature, fields }
 })
 
-export interface SpeechOptions {
+interface SpeechOptions {
   readonly voice: string
   readonly format: "pcm" | "wav"
   readonly sampleRate: number
@@ -242,7 +242,7 @@ export const listenPlan = (
     })),
   )
 
-export interface ConversationOptions extends ListenOptions {
+interface ConversationOptions extends ListenOptions {
   readonly turnDetection: "server_vad" | "semantic_vad" | "none"
   readonly silence: number
   readonly eagerness: "low" | "medium" | "high" | "auto"

@@ -46,7 +46,7 @@ const bodyOf = (
 })
 
 /** What has arrived so far: the caller can stop the answer and keep it. */
-export class AnswerSoFar {
+class AnswerSoFar {
   text = ""
   reasoning = ""
   finishReason: string | undefined

@@ -12,7 +12,7 @@ export const chatCommands = {
 
 export type ChatCommandName = keyof typeof chatCommands
 
-export type ChatLine =
+type ChatLine =
   | { readonly kind: "message"; readonly text: string }
   | { readonly kind: "command"; readonly name: ChatCommandName; readonly argument: string }
   | { readonly kind: "unknown"; readonly name: string }

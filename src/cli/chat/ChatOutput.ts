@@ -5,7 +5,7 @@ import { formatUsd } from "#domain/models/Money.ts"
 import { visible } from "../shared/Output.ts"
 import type { Answer, AnswerListener } from "./Answer.ts"
 
-export interface OutputStream {
+interface OutputStream {
   readonly isTTY?: boolean | undefined
   readonly write: (text: string) => unknown
 }
@@ -41,10 +41,10 @@ export class ChatOutput implements AnswerListener {
   #openText = false
   #openReasoning = false
 
-  constructor(out: OutputStream, err: OutputStream, colours = hasColours()) {
+  constructor(out: OutputStream, err: OutputStream) {
     this.#out = out
     this.#err = err
-    this.#colours = colours && err.isTTY === true
+    this.#colours = hasColours() && err.isTTY === true
   }
 
   #dimmed(text: string): string {

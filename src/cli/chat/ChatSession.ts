@@ -10,7 +10,7 @@ import { answered, asked, type Conversation, savedText, sentMessages } from "./C
 import { priceOf } from "./Price.ts"
 import { readPicture } from "./ReadPicture.ts"
 
-export interface SessionStart {
+interface SessionStart {
   readonly access: NodeAccess
   readonly models: ReadonlyArray<ChatModel>
   readonly model: ChatModel

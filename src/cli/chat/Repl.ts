@@ -7,7 +7,7 @@ import { chatLine } from "./ChatLine.ts"
 import type { ChatOutput } from "./ChatOutput.ts"
 import type { ChatSession } from "./ChatSession.ts"
 
-export interface ReplStreams {
+interface ReplStreams {
   readonly input: Readable
   /** Where the line editor draws. */
   readonly drawing: Writable

@@ -55,7 +55,6 @@ const upload = Effect.fnUntraced(function* (
 interface JobState {
   readonly job_id: string
   readonly status: string
-  readonly poll_interval_ms?: number
   readonly detail?: string
 }
 

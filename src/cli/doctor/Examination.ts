@@ -17,7 +17,7 @@ import { type PrivateNode, privateNode } from "./measure/PrivateNode.ts"
 import { type Document, type Machine, type Memory, type ModelReport, schemaName } from "./report/Document.ts"
 import { limitsOf } from "./report/Limits.ts"
 
-export interface Asked {
+interface Asked {
   readonly config: Config
   readonly deployed: ReadonlyArray<Deployment>
   /** Time limit of the models' measurements. The checks before take some seconds more. */

@@ -11,7 +11,7 @@ const nameColumns = 30
 type FlagDoc = HelpDoc.FlagDoc
 
 /** Lines of at most `columns` characters, broken at spaces. A longer word stays whole. */
-export const wrapped = (text: string, columns: number): ReadonlyArray<string> =>
+const wrapped = (text: string, columns: number): ReadonlyArray<string> =>
   text.split("\n").flatMap((line) => {
     const lines: Array<string> = []
     let current = ""

@@ -28,8 +28,7 @@ import { weightsDir } from "#weights/Weights.ts"
 import { AlreadyReported } from "../shared/CommandLine.ts"
 import { localFailure } from "../shared/NodeClient.ts"
 import { jsonFlag, printJson } from "../shared/Output.ts"
-import { textsOf } from "../shared/SettingFlags.ts"
-import { catalogFlags } from "./CatalogFlags.ts"
+import { catalogFlags, textsOf } from "../shared/SettingFlags.ts"
 import { withDevice } from "./MachineMemory.ts"
 
 interface Checked {

@@ -27,7 +27,7 @@ const States = Schema.Struct({
     Schema.Record(Schema.String, Schema.Struct({ ...ThreadChoice.fields, now: Schema.Int })),
   ),
 })
-export type NodeStates = typeof States.Type
+type NodeStates = typeof States.Type
 const readStates = replyReader(States)
 
 const askStates = (access: NodeAccess) =>

@@ -9,7 +9,7 @@ import { loadStates } from "./ModelControl.ts"
 const patienceMs = 30_000
 const everyMs = 250
 
-export interface Notice {
+interface Notice {
   /** `served`: the node has the change. `none`: no node answers. */
   readonly node: "served" | "not served" | "none"
   /** For the operator, in one line. */

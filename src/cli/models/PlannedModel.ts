@@ -127,7 +127,7 @@ const changesSince = ({ preset, repository }: WeightsSource): ReadonlyArray<stri
       : [`the publisher has replaced ${path} since the preset was written (its SHA-256 was ${sum})`]
   })
 
-export interface Asked {
+interface Asked {
   readonly id: string | undefined
   readonly aliases: ReadonlyArray<string>
   readonly file: string | undefined

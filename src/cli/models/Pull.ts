@@ -11,8 +11,7 @@ import { type GivenNode, operatorAccess, operatorFlags } from "../shared/NodeCli
 import { jsonFlag, printJson } from "../shared/Output.ts"
 import { progressLine } from "../shared/ProgressLine.ts"
 import { type FileRecord, pullOnNode } from "../shared/PullOnNode.ts"
-import { textsOf } from "../shared/SettingFlags.ts"
-import { catalogFlags } from "./CatalogFlags.ts"
+import { catalogFlags, textsOf } from "../shared/SettingFlags.ts"
 import { lineOf, pullEntry, pullSettingsOf, recordOf, watcherOf } from "./PullHere.ts"
 
 /** One pulled model as `--json` prints it. `path` is set if this command wrote the file. */

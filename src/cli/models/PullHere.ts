@@ -43,7 +43,7 @@ export const watcherOf = (name: string, bar: ProgressLine | undefined): PullWatc
 }
 
 /** The same for one file. The bar is removed when the file is there. */
-export const watch = (name: string) =>
+const watch = (name: string) =>
   Effect.map(progressLine(), (line) => watcherOf(name, process.stderr.isTTY === true ? line : undefined))
 
 const checkWords = { catalog: "SHA-256 as in the catalog", hub: "SHA-256 as the hub declares" }

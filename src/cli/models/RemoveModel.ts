@@ -21,8 +21,7 @@ import { besidePath, keptPath, weightsDir } from "#weights/Weights.ts"
 import { modelArgument } from "../shared/ModelOptions.ts"
 import { operatorFlags } from "../shared/NodeClient.ts"
 import { jsonFlag, printJson } from "../shared/Output.ts"
-import { textsOf } from "../shared/SettingFlags.ts"
-import { catalogFlags } from "./CatalogFlags.ts"
+import { catalogFlags, textsOf } from "../shared/SettingFlags.ts"
 import { noticeOfNode } from "./NodeNotice.ts"
 
 /** The files of an entry that were or would be pulled. */

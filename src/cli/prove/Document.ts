@@ -4,7 +4,7 @@ import { homedir, hostname, userInfo } from "node:os"
 import type { ModelReport } from "../doctor/report/Document.ts"
 
 /** `pass` and `fail` compare with something; `none`: there is nothing to compare with, or it could not be had. */
-export type Verdict = "pass" | "fail" | "none"
+type Verdict = "pass" | "fail" | "none"
 
 export interface Row {
   /** E.g. `tokenizer`. */
@@ -86,7 +86,7 @@ const namesHere = (): ReadonlyArray<string> => {
 const folders = /(?<![\w.:/])\/(?:[^\s/:'"`]+\/)+/g
 
 /** The text without paths, and without the names of this machine and its user. */
-export const withoutPlaces = (text: string, names: ReadonlyArray<string> = namesHere()): string =>
+export const withoutPlaces = (text: string, names: ReadonlyArray<string>): string =>
   names.reduce((rest, name) => rest.replaceAll(name, "…"), text.replace(folders, ""))
 
 /** The same for every text in a document. */

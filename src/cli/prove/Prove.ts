@@ -30,7 +30,7 @@ import { fileRows, sumsRow } from "./FileChecks.ts"
 import { answerRows, recordingsRow, speechRows, transcriptRow } from "./NodeChecks.ts"
 import type { Reference } from "./Reference.ts"
 
-export interface Asked {
+interface Asked {
   readonly config: Config
   /** Presets, or anything else that `models add` takes. */
   readonly sources: ReadonlyArray<string>

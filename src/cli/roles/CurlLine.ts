@@ -2,7 +2,7 @@
 // TLS. Pure.
 import type { NodeCertificate } from "../shared/NodeCertificate.ts"
 
-export interface CurlTarget {
+interface CurlTarget {
   /** Base address of the edge listener. */
   readonly base: string
   /** Undefined if the operator must make a key first; the command then has the shell variable `$KEY`. */

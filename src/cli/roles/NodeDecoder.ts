@@ -22,7 +22,7 @@ export const nodeDecoder = ({
   })
 
 /** A decoder that was chosen by name is not there. */
-export class DecoderMissing extends Schema.TaggedError<DecoderMissing>()("DecoderMissing", {
+class DecoderMissing extends Schema.TaggedError<DecoderMissing>()("DecoderMissing", {
   message: Schema.String,
 }) {}
 

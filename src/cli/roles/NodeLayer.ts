@@ -46,6 +46,7 @@ import { CurrentNodeMeters, NodeMeters } from "#http/NodeMeters.ts"
 import { PictureUrl } from "#pictures/PictureUrl.ts"
 import { answerFailures } from "#services/AnswerFailures.ts"
 import { ConversationList, Conversations } from "#services/Conversations.ts"
+import { sharedUploads } from "#services/jobs/SharedUploads.ts"
 import { TranscriptionJobs } from "#services/jobs/TranscriptionJobs.ts"
 import { OpenAiNames } from "#services/ModelLookup.ts"
 import { SpeechAdmission } from "#services/SpeechAdmission.ts"
@@ -58,6 +59,7 @@ import { edgeLock } from "#store/files/DataDir.ts"
 import { processHome } from "#store/files/ProcessFolder.ts"
 import type { StoreUnavailable } from "#store/files/StoreErrors.ts"
 import { keptThreads } from "#store/files/ThreadFile.ts"
+import { Presence } from "#store/nodes/Presence.ts"
 import { type Store, storeLayer } from "#store/Store.ts"
 import { SigningKeys } from "#store/signing/SigningKeys.ts"
 import { Retention } from "#store/sql/Retention.ts"
@@ -133,6 +135,9 @@ export const nodeStore = (config: Config): NodeStore => {
   return part("store", Specifications.part("the store goes on without it", "store"), store)
 }
 
+const withSharedUploads = ({ uploads }: Config, store: NodeStore): NodeStore =>
+  uploads === "" ? store : Layer.provideMerge(sharedUploads(uploads), store)
+
 /** How long the store keeps things, from the settings in hours and days. */
 const retentionOf = ({ answerHours, jobHours, receiptDays }: Config): Retention => ({
   answerMs: answerHours * hourMs,
@@ -192,6 +197,23 @@ const operatorToken = ({ dataDir }: Config) =>
     }),
   )
 
+/** What this node offers to the others that share its store, once the edge listens: that names the port. */
+const offers = ({ host }: Config) =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const { address } = yield* HttpServer.HttpServer
+      const jobs = yield* TranscriptionJobs
+      const registry = yield* ModelRegistry
+      const port = "port" in address ? address.port : 0
+      const presence = yield* Presence
+      presence.offers(() => ({
+        address: `${host.includes(":") ? `[${host}]` : host}:${port}`,
+        models: registry.all().map(({ entry }) => entry.id),
+        freeSlots: jobs.freeSlots(),
+      }))
+    }),
+  )
+
 /** A node, which listens as soon as the layer is built. `settings` shortens the transport's deadlines for tests. */
 export const nodeLayer = (
   config: Config,
@@ -200,7 +222,7 @@ export const nodeLayer = (
   store: NodeStore = nodeStore(config),
   meters: NodeMeters = nodeMeters(),
 ) =>
-  operatorToken(config).pipe(
+  Layer.merge(operatorToken(config), offers(config)).pipe(
     Layer.provideMerge(Layer.merge(edge(config, settings, meters), answerFailures)),
     Layer.provide(MetricsPage.layer({ maxAgeMs: config.metricsAgeMs, restricted: config.metricsAuth })),
     Layer.provideMerge(modelPulls(config)),
@@ -288,7 +310,7 @@ export const nodeLayer = (
         Layer.succeed(UploadDir, uploadFolder(config)),
       ),
     ),
-    Layer.provideMerge(store),
+    Layer.provideMerge(withSharedUploads(config, store)),
     Layer.provideMerge(NodeTree.layer),
     Layer.provideMerge(processHome(config.dataDir, ringFolder(uploadFolder(config)))),
     Layer.provideMerge(Layer.effectDiscard(edgeLock(config.dataDir))),

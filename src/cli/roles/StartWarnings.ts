@@ -44,7 +44,7 @@ export const memoryProblem = ({ memoryMb }: Config): string | undefined => {
 }
 
 /** A warning for a machine or container with one CPU thread. Everything works on it. */
-export const processorProblem = (machine: MachineCores): string | undefined => {
+const processorProblem = (machine: MachineCores): string | undefined => {
   if (mostThreads(machine) > 1) return undefined
   const { hardwareThreads, quota } = machine
   const why =

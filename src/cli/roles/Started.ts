@@ -6,7 +6,7 @@ import type { Role } from "#config/settings/ListenerSettings.ts"
 import { Listener } from "#transport/server/TransportServer.ts"
 import type { FirstCredential } from "./FirstCredential.ts"
 
-export interface Listening {
+interface Listening {
   readonly role: Role
   readonly base: string
   readonly listener: Listener["Service"]

@@ -59,7 +59,7 @@ export const gpuPackages = (
 ): ReadonlyArray<GpuPackage> => packages[platform]?.[kind] ?? []
 
 /** Whether a package is installed with this version, where the text engine looks for it. */
-export const isInstalled = ({ name, version }: Pick<GpuPackage, "name" | "version">): boolean =>
+const isInstalled = ({ name, version }: Pick<GpuPackage, "name" | "version">): boolean =>
   (createRequire(import.meta.url).resolve.paths(name) ?? []).some((folder) => {
     const path = join(folder, name, "package.json")
     return (
@@ -73,7 +73,7 @@ export const hasGpuLibraries = (kind: GpuKind): boolean => {
   return wanted.length > 0 && wanted.every(isInstalled)
 }
 
-export const megabytes = (bytes: number): string => `${Math.round(bytes / 1e6)} MB`
+const megabytes = (bytes: number): string => `${Math.round(bytes / 1e6)} MB`
 
 /** What the download of a kind costs, e.g. `320 MB to download, 563 MB on disk`. */
 export const costOf = (wanted: ReadonlyArray<GpuPackage>): string => {

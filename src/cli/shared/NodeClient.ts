@@ -158,7 +158,7 @@ export const operatorAccess = (given: GivenNode) =>
     Effect.map(operatorToken(dataDir, base), (token) => token ?? developmentKey(dataDir)),
   )
 
-export interface Sent {
+interface Sent {
   readonly method: "GET" | "POST" | "DELETE"
   /** Path and query. */
   readonly target: string

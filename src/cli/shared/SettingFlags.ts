@@ -29,6 +29,12 @@ export const settingFlags = Object.fromEntries(names.map((name) => [name, flagOf
   Record<SettingName, SettingFlag>
 >
 
+/**
+ * The flags of commands that read and change a node's models. They must name what the node was started with, in flags or in the
+ * environment.
+ */
+export const catalogFlags = { dataDir: settingFlags.dataDir, catalog: settingFlags.catalog }
+
 /** The given flags, all or some. */
 type Given = { readonly [K in SettingName]?: Option.Option<string> }
 

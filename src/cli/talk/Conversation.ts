@@ -16,7 +16,7 @@ export type Sound =
   | { readonly from: "files"; readonly clips: ReadonlyArray<Clip>; readonly interruptMs: number | undefined }
   | { readonly from: "pipe"; readonly input: Readable; readonly rateHz: number }
 
-export interface Talk {
+interface Talk {
   readonly target: Target
   readonly ask: ConversationAsk
   readonly sound: Sound

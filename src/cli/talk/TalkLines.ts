@@ -3,7 +3,7 @@
 import { visible, visibleJson } from "../shared/Output.ts"
 
 /** Milliseconds from the end of the turn: `speech_stopped`, or the client's commit. */
-export interface Ledger {
+interface Ledger {
   readonly transcript_ms?: number
   readonly answer_ms?: number
   readonly text_ms?: number
@@ -26,7 +26,7 @@ const names: ReadonlyArray<readonly [keyof Ledger, string]> = [
 ]
 
 /** `transcript 31 ms, answer 31 ms, text 33 ms, audio 52 ms after the turn; voice to voice 560 ms` */
-export const ledgerLine = (ledger: Ledger): string => {
+const ledgerLine = (ledger: Ledger): string => {
   const parts = names.flatMap(([name, label]) => {
     const ms = ledger[name]
     return ms === undefined ? [] : [`${label} ${Math.round(ms)} ms`]

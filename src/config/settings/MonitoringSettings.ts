@@ -1,7 +1,7 @@
 // Settings of metrics and logs.
 import { integer, oneOf, parseBoolean, type Setting } from "./Setting.ts"
 
-export const logLevels = ["trace", "debug", "info", "warn", "error", "none"] as const
+const logLevels = ["trace", "debug", "info", "warn", "error", "none"] as const
 
 export const metricsSettings = {
   metricsAgeMs: {

@@ -1,6 +1,6 @@
 // Settings of the node: its files, database, region, catalog and libraries.
 import { fileURLToPath } from "node:url"
-import { nodeRegions } from "#domain/regions/Region.ts"
+import { nodeRegions } from "#domain/regions/Regions.ts"
 import { databaseUrlRule, hidePassword, parseDatabaseUrl } from "#store/sql/DatabaseUrl.ts"
 import { nonEmpty, oneOf, parseBoolean, type Setting } from "./Setting.ts"
 
@@ -27,6 +27,16 @@ export const nodeSettings = {
     fallbackText: "none",
     parse: parseDatabaseUrl,
     shown: hidePassword,
+  },
+  uploads: {
+    variable: "EDGEWISE_UPLOADS",
+    flag: "uploads",
+    value: "FOLDER",
+    help: "folder that all nodes of the database mount, for the uploads of transcription jobs: any node does any job; without it each node does those that it accepted",
+    allowed: "a path",
+    fallback: "",
+    fallbackText: "none",
+    parse: (text: string) => (/^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? undefined : nonEmpty(text)),
   },
   region: {
     variable: "EDGEWISE_REGION",

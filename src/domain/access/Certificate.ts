@@ -14,7 +14,7 @@ export interface Certificate {
 }
 
 /** The wrong file, and what is wrong with it. */
-export interface PairProblem {
+interface PairProblem {
   readonly file: "cert" | "key"
   readonly problem: string
 }

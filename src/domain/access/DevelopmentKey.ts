@@ -9,7 +9,7 @@ export type DevKeyAccess =
   /** No development key is made, and an existing one is refused. */
   | { readonly from: "nowhere"; readonly because: "off" | "shared database" | "beyond loopback" }
 
-export interface DevKeyCircumstances {
+interface DevKeyCircumstances {
   readonly setting: DevKeySetting
   /** The address to which the listeners are bound. */
   readonly host: string

@@ -6,7 +6,7 @@
 
 import { LRUCache } from "lru-cache"
 
-export interface FailedAttemptsOptions {
+interface FailedAttemptsOptions {
   /** Failures that may come at once. */
   readonly burst: number
   /** Time after which one failure is forgiven. */

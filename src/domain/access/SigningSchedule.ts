@@ -6,7 +6,7 @@
 // A key is published some time before it signs, so that verifiers have fetched it by then, and until the last token
 // that it signed has expired.
 
-export interface KeyTimes {
+interface KeyTimes {
   /** From then on it signs, until a newer key is active. */
   readonly activeAtMs: number
 }

@@ -16,7 +16,7 @@ export interface Admission {
   readonly resetMs: number
 }
 
-export interface RateWindowOptions {
+interface RateWindowOptions {
   /** Requests per window; 0 turns the limiter off. */
   readonly limit: number
   readonly windowMs?: number

@@ -82,7 +82,7 @@ export const completenessWithRise = (
   return probabilityOf(logOddsOf(weights, knowsWords ? words : 0, ending) + weight * (slope! * rise + shift!))
 }
 
-export interface HeardEnd {
+interface HeardEnd {
   readonly text: string
   readonly ending: Float32Array
   readonly rise: number

@@ -6,7 +6,7 @@ import { hopMs } from "./BandEnergies.ts"
 import { EnvelopeChanges, echoBands, type PlayedAudio } from "./PlayedAudio.ts"
 
 /** Delays that are tried, in hops: the network both ways, the client's buffer and the room. */
-export const delays = 80
+const delays = 80
 // The following were chosen with `npm run bench -- turns`, other seeds.
 /** The audio of about this many hops decides: 120 ms. */
 const fast = 1 - 1 / 12

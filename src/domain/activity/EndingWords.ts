@@ -37,7 +37,7 @@ const longestText = 400
 const countOf = (words: number): string =>
   words < 5 ? `${words}` : words < 8 ? "5" : words < 12 ? "8" : "12"
 
-export interface EndingWords {
+interface EndingWords {
   /** Of the kinds of words. */
   readonly kinds: ReadonlyArray<number>
   /** Of the words themselves. */

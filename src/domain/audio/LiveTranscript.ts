@@ -1,5 +1,4 @@
-// The caption of a running live session: the difference between two hypotheses as an event, and how a client applies it
-// (protocol 10.3). Pure.
+// The caption of a running live session: the difference between two hypotheses as an event (protocol 10.3). Pure.
 
 /** The transcript of the audio so far. */
 export interface LiveHypothesis {
@@ -23,7 +22,7 @@ export interface FinalResult {
 }
 
 /** One change of the caption, as sent in an event. */
-export interface CaptionDelta {
+interface CaptionDelta {
   /** 1, 2, 3, … */
   readonly rev: number
   readonly op: "append" | "replace"
@@ -43,10 +42,6 @@ export const deltaOf = (shown: string, next: LiveHypothesis, rev: number): Capti
     audio_ms: next.audioMs,
   }
 }
-
-/** The caption after an event, as docs/live.md describes it for clients. */
-export const captionAfter = (caption: string, { delta, op }: Pick<CaptionDelta, "op" | "delta">): string =>
-  op === "append" ? caption + delta : delta
 
 const codePoints = (text: string): number => {
   let count = 0

@@ -2,7 +2,7 @@
 
 import type { Punctuating } from "../language/Punctuated.ts"
 
-export interface TranscriptWord {
+interface TranscriptWord {
   readonly word: string
   readonly start: number
   readonly end: number
@@ -137,7 +137,7 @@ const verbose = (
 })
 
 /** A JSON object, or a plain text. */
-export type Rendered = { readonly json: object } | { readonly text: string; readonly contentType: string }
+type Rendered = { readonly json: object } | { readonly text: string; readonly contentType: string }
 
 export const render = (
   transcript: Transcript,

@@ -2,7 +2,7 @@
 // Times are milliseconds of a monotonic clock, durations milliseconds.
 
 /** The steps of which the first time counts. */
-export type AnswerStep =
+type AnswerStep =
   /** The language model was asked. */
   | "asked"
   | "firstToken"

@@ -3,13 +3,7 @@ import { Schema } from "effect"
 import { Item } from "./Items.ts"
 import { AudioDescription } from "./Settings.ts"
 
-export const responseStatus = Schema.Literals([
-  "in_progress",
-  "completed",
-  "cancelled",
-  "incomplete",
-  "failed",
-])
+const responseStatus = Schema.Literals(["in_progress", "completed", "cancelled", "incomplete", "failed"])
 export type ResponseStatus = typeof responseStatus.Type
 
 /** Why an answer is not complete. */
@@ -26,7 +20,7 @@ export const StatusDetails = Schema.Union([
 ])
 export type StatusDetails = typeof StatusDetails.Type
 
-export const AnswerUsage = Schema.Struct({
+const AnswerUsage = Schema.Struct({
   total_tokens: Schema.Int,
   input_tokens: Schema.Int,
   output_tokens: Schema.Int,
@@ -38,7 +32,7 @@ export const AnswerUsage = Schema.Struct({
   }),
   output_token_details: Schema.Struct({ text_tokens: Schema.Int, audio_tokens: Schema.Int }),
 })
-export type AnswerUsage = typeof AnswerUsage.Type
+type AnswerUsage = typeof AnswerUsage.Type
 
 export const ResponseObject = Schema.Struct({
   object: Schema.Literal("realtime.response"),

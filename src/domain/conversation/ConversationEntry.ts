@@ -9,7 +9,7 @@ import { SessionChange } from "./Settings.ts"
 const { type: _, ...sessionFields } = SessionChange.fields
 
 /** What `session.update` may set, without its `type`. */
-export const SessionDefaults = Schema.Struct(sessionFields)
+const SessionDefaults = Schema.Struct(sessionFields)
 
 export const ConversationEntry = Schema.Struct({
   id: ModelId,
@@ -35,7 +35,7 @@ export type ConversationEntry = typeof ConversationEntry.Type
 
 /** The kinds of the models that a conversation joins; each is the key of its id in the entry. */
 export const partKinds = ["transcription", "text", "speech"] as const satisfies ReadonlyArray<ModelKind>
-export type PartKind = (typeof partKinds)[number]
+type PartKind = (typeof partKinds)[number]
 
 const partProblem = (
   models: ReadonlyArray<ModelEntry>,

@@ -48,7 +48,7 @@ export interface ConversationParts {
 }
 
 /** What others have measured of an engine; 0 where nothing is known yet. */
-export interface MeasuredShares {
+interface MeasuredShares {
   /** Share of the transcription engine that one speaker takes. */
   readonly ears: (id: string) => number
   /** Computing time for a second of speech, seconds. */

@@ -3,7 +3,7 @@ import { Histogram } from "../queues/Histogram.ts"
 import type { AnswerLatency } from "./AnswerTimes.ts"
 
 /** The steps of an answer whose times are counted; labels of the metric. */
-export const countedSteps = {
+const countedSteps = {
   silence: "silenceMs",
   transcript: "transcriptMs",
   first_token: "firstTokenMs",
@@ -12,14 +12,14 @@ export const countedSteps = {
   first_sent: "firstSentMs",
   total: "totalMs",
 } as const satisfies Record<string, keyof AnswerLatency>
-export type CountedStep = keyof typeof countedSteps
+type CountedStep = keyof typeof countedSteps
 
 /**
  * What became of a question to the language model whether the user's message has ended: it was `judged` by the answer, which came
  * too `late`, or there was none: see NoMessageEnd in engines/protocol/Text.ts; `failed`: any other reason.
  */
-export const messageEndOutcomes = ["judged", "late", "slow", "occupied", "template", "failed"] as const
-export type MessageEndOutcome = (typeof messageEndOutcomes)[number]
+const messageEndOutcomes = ["judged", "late", "slow", "occupied", "template", "failed"] as const
+type MessageEndOutcome = (typeof messageEndOutcomes)[number]
 
 /** Answers whose making is remembered. */
 const remembered = 8

@@ -16,7 +16,7 @@ export const maxItemBytes = 8 * 1024 * 1024
  * What is spoken and what the model writes is kept beyond that, by so much: an hour of speech and answers has half of it. Beyond it
  * the conversation gives no more answers. A guess.
  */
-export const spareItemBytes = 1024 * 1024
+const spareItemBytes = 1024 * 1024
 
 const unbounded = () =>
   new Holding(new MemoryBudget({ node: Number.POSITIVE_INFINITY, user: Number.POSITIVE_INFINITY }), "")
@@ -58,10 +58,6 @@ export class History {
 
   get items(): ReadonlyArray<Item> {
     return this.#entries.map(({ item }) => item)
-  }
-
-  get lastId(): string | null {
-    return this.#entries.at(-1)?.item.id ?? null
   }
 
   item(id: string): Item | undefined {

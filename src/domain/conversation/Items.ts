@@ -14,7 +14,7 @@ export const maxTextCharacters = 200_000
 const partText = textUpTo(maxTextCharacters)
 
 /** Longest id of a call, characters. Generous: OpenAI takes 32 to 64, and gateways in front of other models make longer ones. */
-export const maxCallIdCharacters = 256
+const maxCallIdCharacters = 256
 const callId = textUpTo(maxCallIdCharacters)
 
 /** Longest `detail` of a picture, characters. Generous: the longest that is known has 8. */
@@ -92,7 +92,7 @@ export const GivenItem = Schema.Union([
 export type GivenItem = typeof GivenItem.Type
 
 const status = Schema.Literals(["in_progress", "completed", "incomplete"])
-export type ItemStatus = typeof status.Type
+type ItemStatus = typeof status.Type
 
 const Part = Schema.Union([
   Schema.Struct({ type: Schema.Literals(["input_text", "output_text"]), text: Schema.String }),
@@ -134,7 +134,7 @@ export const Item = Schema.Union([
   }),
 ])
 export type Item = typeof Item.Type
-export type MessageItem = Extract<Item, { readonly type: "message" }>
+type MessageItem = Extract<Item, { readonly type: "message" }>
 
 const object = "realtime.item" as const
 

@@ -3,7 +3,7 @@
 // as played that much earlier than it is.
 
 /** Follows what is played. */
-export interface PlayTap {
+interface PlayTap {
   /** Audio that is played from `startMs` on. */
   readonly sent: (samples: Int16Array, startMs: number, nowMs: number) => void
   /** Nothing is played from now on. */

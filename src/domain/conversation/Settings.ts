@@ -12,7 +12,7 @@ import { maxTextCharacters } from "./Items.ts"
 export const conversationRateHz = 24_000
 
 /** Tokens of one answer that a session may ask for (`inf`: as many). */
-export const maxOutputTokens = 4_096
+const maxOutputTokens = 4_096
 
 const AudioFormat = Schema.Union([
   Schema.Struct({
@@ -23,7 +23,7 @@ const AudioFormat = Schema.Union([
 ]).annotate({ message: "must be audio/pcm at 24000, audio/pcmu or audio/pcma" })
 
 /** 16-bit PCM of 24 kHz, or G.711 of 8 kHz by the µ-law (`pcmu`) or the A-law. */
-export type ConversationAudio = "pcm" | "pcmu" | "pcma"
+type ConversationAudio = "pcm" | "pcmu" | "pcma"
 
 const audioNames = { "audio/pcm": "pcm", "audio/pcmu": "pcmu", "audio/pcma": "pcma" } as const
 
@@ -64,7 +64,7 @@ const Tool = Schema.Struct({
 export type ConversationTool = typeof Tool.Type
 
 /** Memory of all tools of a session or an answer, bytes (`memoryOf`). A guess: 128 tools with 50 values each have half of it. */
-export const maxToolBytes = 1024 * 1024
+const maxToolBytes = 1024 * 1024
 
 export const Tools = Schema.Array(Tool).check(
   Schema.isMaxLength(maxTools, { message: `must be at most ${maxTools} tools` }),
@@ -94,7 +94,7 @@ export const MaxOutputTokens = Schema.Union([
 
 const milliseconds = (minimum: number, maximum: number) => optional(finite.check(range(minimum, maximum)))
 /** Of `language_model`. A guess: then hardly anything else counts. */
-export const mostModelWeight = 10
+const mostModelWeight = 10
 const answering = { create_response: optional(flag), interrupt_response: optional(flag) }
 const eagerness = Schema.Literals(["low", "medium", "high", "auto"]).annotate({
   message: "must be low, medium, high or auto",
@@ -184,7 +184,7 @@ export const SessionChange = Schema.Struct({
 })
 export type SessionChange = typeof SessionChange.Type
 
-export type Modality = "audio" | "text"
+type Modality = "audio" | "text"
 
 /** How turns of the user are found. */
 export interface Turns {

@@ -52,7 +52,7 @@ const heardOf = ({ samples: all, text, times: { found }, unsent }: Piece, sample
 }
 
 /** The text with what was added, and the captions that are known by that. */
-export interface Added {
+interface Added {
   readonly spoken: SpokenText
   readonly captions: ReadonlyArray<Caption>
 }

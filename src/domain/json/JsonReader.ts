@@ -9,7 +9,7 @@ import { maxDepth, maxKeys, maxNumberChars, maxValues, type Parsed, problems } f
 type Container = Array<unknown> | Record<string, unknown>
 
 /** Where a value stands: keys of objects and indexes of lists, from the outside. */
-export type JsonPath = ReadonlyArray<string | number>
+type JsonPath = ReadonlyArray<string | number>
 
 /**
  * Whether a long text at this path, which begins like this, stays bytes (UTF-8, without escapes). Asked for texts of at least

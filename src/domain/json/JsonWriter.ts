@@ -10,7 +10,8 @@ const flushChars = 65_536
 /** Whether a value has more characters and values than this, each counted as one. Looks at no more of it. */
 export const isLarge = (value: unknown, most: number): boolean => sizeUpTo(value, most) > most
 
-const sizeUpTo = (value: unknown, most: number): number => {
+/** Characters and values of a value, each counted as one; some number above `most` if there are more. */
+export const sizeUpTo = (value: unknown, most: number): number => {
   if (typeof value === "string") return value.length
   if (typeof value !== "object" || value === null) return 1
   let size = 1

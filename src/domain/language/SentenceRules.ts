@@ -1,7 +1,7 @@
 // How sentences and questions end, by language, for adding punctuation. Data, deliberately small: each pattern lists
 // openings (or endings, depending on the language) that nearly always mark a question; all else is a statement.
 
-export interface SentenceRules {
+interface SentenceRules {
   /** Written with spaces between words. */
   readonly spaced: boolean
   readonly end: string

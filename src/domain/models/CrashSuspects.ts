@@ -39,7 +39,7 @@ const unknown: Suspect = {
 
 const doubled = (first: number, times: number, most: number): number => Math.min(most, first * 2 ** times)
 
-export interface CrashVerdict {
+interface CrashVerdict {
   /** The user who is refused from now on. */
   readonly guilty: string | undefined
   /** True if the crash counts against the engine. */

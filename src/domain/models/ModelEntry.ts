@@ -57,7 +57,7 @@ export type WeightFile = typeof WeightFile.Type
 const MicroDollars = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
 /** Prices in micro-dollars (1e-6 USD). Integers, so that sums are exact. */
-export const Price = Schema.Struct({
+const Price = Schema.Struct({
   inputPerMillionTokens: Schema.optionalKey(MicroDollars),
   outputPerMillionTokens: Schema.optionalKey(MicroDollars),
   perMinute: Schema.optionalKey(MicroDollars),
@@ -105,7 +105,7 @@ export const Runtime = Schema.Struct({
 })
 
 /** Limits and voices of a speech model. */
-export const SpeechLimits = Schema.Struct({
+const SpeechLimits = Schema.Struct({
   /** Unicode code points of one request's text, after clean-up (protocol 8.3). */
   maxCharacters: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100_000 })),
   /** Preset voices, as `/v1/audio/voices` lists them. */
@@ -119,7 +119,7 @@ export const SpeechLimits = Schema.Struct({
 })
 
 /** Defaults of a transcription model. */
-export const TranscriptionDefaults = Schema.Struct({
+const TranscriptionDefaults = Schema.Struct({
   /** Language of requests that name none. Absent if the model detects it. */
   defaultLanguage: Schema.optionalKey(Schema.String),
   /**

@@ -41,7 +41,7 @@ export interface NvidiaProcess {
 }
 
 /** All rows, or why there are none. */
-export type Parsed<A> = { readonly rows: ReadonlyArray<A> } | { readonly problem: string }
+type Parsed<A> = { readonly rows: ReadonlyArray<A> } | { readonly problem: string }
 
 const mebibyte = 1024 * 1024
 

@@ -35,7 +35,7 @@ export const orientationOf = (tiff: Uint8Array): Orientation | undefined => {
 }
 
 /** Where pixel (x, y) of the upright picture lies in the stored one of `width` by `height`: its index. */
-export const storedIndex = (
+const storedIndex = (
   orientation: Orientation,
   width: number,
   height: number,

@@ -1,7 +1,7 @@
 // Converts text of libraries, engines and exceptions to one bounded line that is safe to log. Pure.
 
 /** Longest reason in a log line, characters. A guess: three lines of a terminal. */
-export const maxReasonCharacters = 300
+const maxReasonCharacters = 300
 
 /** Terminal commands (colours, cursor movement): ESC followed by CSI or OSC sequences. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: removing them is the purpose

@@ -12,7 +12,7 @@ const leastShare = 0.02
  */
 export const mostProcessorTime = 8
 
-export interface Reading {
+interface Reading {
   readonly nowMs: number
   /** When its last message arrived. */
   readonly receivedMs: number

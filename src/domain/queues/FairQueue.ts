@@ -17,7 +17,7 @@ export interface Place {
   readonly continues: boolean
 }
 
-export type Joined<Job> =
+type Joined<Job> =
   | {
       readonly taken: true
       /** Another user's request, which was removed from the queue. */
@@ -34,7 +34,7 @@ export interface Allowed {
 }
 
 /** True if a request must wait for a reason of its own, although its kind may start. */
-export type Held<Job> = (job: Job) => boolean
+type Held<Job> = (job: Job) => boolean
 
 const isFree = (): boolean => false
 

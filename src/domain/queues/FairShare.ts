@@ -5,7 +5,7 @@
 // the one between `fair` and `first` for those that have nothing: so a party that comes later finds a place although others
 // have filled the rest, and gets more as theirs end, which they cannot take again before all have equal parts.
 
-export interface Limits {
+interface Limits {
   readonly full: number
   readonly fair: number
   readonly first: number

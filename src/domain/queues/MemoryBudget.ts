@@ -4,7 +4,7 @@
 /** Whose bytes are counted together: the id of a user, or an object where each has an allowance of its own. */
 type User = string | object
 
-export interface MemoryLimits {
+interface MemoryLimits {
   /** Bytes of all users together. */
   readonly node: number
   /** Bytes of one user. */

@@ -1,7 +1,7 @@
 // Limits the number of small pieces of a body. Each piece costs the event loop some time whatever its size, and a
 // chunked body may have one byte per chunk: 8 million of them in 8 MB. One budget per body. Pure.
 
-export interface PieceLimits {
+interface PieceLimits {
   /** Pieces that a body may have at any size. */
   readonly free: number
   /** Mean size that is required of all pieces beyond that number. */

@@ -1,6 +1,5 @@
-// The places of the built-in regions (protocol 15.4). Data only: city coordinates rounded to a hundredth of a degree (1
-// km).
-import { type RegionCode, regionCodes } from "./Region.ts"
+// The built-in regions and their places (protocol 15.4), and two further codes of nodes. Data only: city coordinates rounded to a
+// hundredth of a degree (1 km).
 import type { Region } from "./RegionMap.ts"
 
 const canada = (name: string, latitude: number, longitude: number) =>
@@ -8,7 +7,7 @@ const canada = (name: string, latitude: number, longitude: number) =>
 const unitedStates = (name: string, latitude: number, longitude: number) =>
   ({ name, country: "US", latitude, longitude }) as const
 
-const places: Readonly<Record<RegionCode, Omit<Region, "code">>> = {
+const places: Readonly<Record<string, Omit<Region, "code">>> = {
   "yto-01": canada("Toronto", 43.65, -79.38),
   "yul-01": canada("Montreal", 45.5, -73.57),
   "yul-02": canada("Montreal (second)", 45.5, -73.57),
@@ -27,10 +26,16 @@ const places: Readonly<Record<RegionCode, Omit<Region, "code">>> = {
   "mia-01": unitedStates("Miami", 25.76, -80.19),
 }
 
-export const builtInRegions: ReadonlyArray<Region> = regionCodes.map((code) => ({ code, ...places[code] }))
+export const builtInRegions: ReadonlyArray<Region> = Object.entries(places).map(([code, place]) => ({
+  code,
+  ...place,
+}))
 
 /** The staging node: clients are never sent there, but a router may run there. */
 export const stagingRegion: Region = {
   code: "sfo-02",
   ...unitedStates("San Francisco (staging)", 37.77, -122.42),
 }
+
+/** `local` deploys every model of the catalog. */
+export const nodeRegions: ReadonlyArray<string> = ["local", ...Object.keys(places), stagingRegion.code]

@@ -2,7 +2,7 @@
 // CPU limit of the container. Pure: the caller reads the files.
 
 /** Reads a small text file. Undefined if it is missing or unreadable. */
-export type ReadText = (path: string) => string | undefined
+type ReadText = (path: string) => string | undefined
 
 export interface MachineCores {
   /** Hardware threads that the affinity mask allows (`taskset`, cpusets of containers). */

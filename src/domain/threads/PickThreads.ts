@@ -45,7 +45,7 @@ const undisturbed = 0.8
 const median = (values: ReadonlyArray<number>): number =>
   values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) / 2)] ?? 0
 
-export interface TrialOptions {
+interface TrialOptions {
   readonly trial: ThreadTrial
   /** Kinds of work, ascending by size; undefined for an engine with one kind. */
   readonly sizes: ReadonlyArray<number | undefined>

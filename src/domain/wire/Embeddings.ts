@@ -5,7 +5,7 @@ import { type TextInput, TextInputs, textInputsOf } from "./TextInputs.ts"
 import { int, optional } from "./text/Fields.ts"
 
 /** Most inputs of a request, as OpenAI's API has it. */
-export const maxInputs = 2_048
+const maxInputs = 2_048
 
 const encoding = Schema.Literals(["float", "base64"]).annotate({ message: "must be float or base64" })
 const positive = int.check(Schema.isGreaterThanOrEqualTo(1, { message: "must be at least 1" }))

@@ -10,7 +10,7 @@ import { LanguageCodes, TranscriptionParameters } from "./Transcription.ts"
 import { textUpTo } from "./text/Fields.ts"
 
 /** Sample rate of `pcm16`, the only one of the protocol. */
-export const realtimeRateHz = 24_000
+const realtimeRateHz = 24_000
 
 const Transcription = Schema.Struct({
   model: Schema.optionalKey(textUpTo(256)),
@@ -82,7 +82,7 @@ export interface RealtimeSettings {
   readonly turns: TurnSettings | null
 }
 
-export interface TurnSettings {
+interface TurnSettings {
   readonly silenceMs: number
   readonly prefixMs: number
   /** Probability of speech that counts as speech, 0 to 1. */

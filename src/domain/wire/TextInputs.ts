@@ -21,7 +21,7 @@ const isTokens = (value: unknown): value is ReadonlyArray<number> =>
 
 const kinds = "must be a text, a list of texts, a list of token ids, or a list of lists of token ids"
 
-export interface InputRules {
+interface InputRules {
   readonly field: string
   /** Most elements of a list. */
   readonly most: number

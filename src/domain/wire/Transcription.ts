@@ -49,7 +49,7 @@ export const TranscriptionParameters = Schema.Struct({
 })
 export type TranscriptionParameters = typeof TranscriptionParameters.Type
 
-export type TranscriptionMode = "job" | "stream" | "sync"
+type TranscriptionMode = "job" | "stream" | "sync"
 
 /**
  * The mode of the request (protocol 9.3), or why its flags contradict each other. `modelInQuery` is true if the query

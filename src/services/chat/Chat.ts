@@ -70,7 +70,7 @@ const tickMs = 3
 const inPieces = <A, E, R>(sinceMs: number, next: () => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   nowMs() - sinceMs > tickMs ? Effect.flatMap(Effect.sleep(0), next) : next()
 
-export interface ChatTerms {
+interface ChatTerms {
   /** Of the body's text, where it may be larger than a text model's. */
   readonly sizeBytes?: number
   /** What counts where the body says nothing. */

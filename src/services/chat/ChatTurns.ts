@@ -122,7 +122,7 @@ class Turns {
   }
 }
 
-export interface ReadMessages {
+interface ReadMessages {
   readonly turns: ReadonlyArray<ChatTurn>
   /** The turns refer to them by their index. */
   readonly pictures: ReadonlyArray<RequestedPicture>

@@ -2,14 +2,14 @@
 // longest ago is next.
 import { Effect, Exit, Latch, Scope } from "effect"
 import { type ChildSpec, startChild } from "#actors/Child.ts"
-import type { Drain } from "#actors/Drain.ts"
 import * as Specifications from "#actors/Specifications.ts"
 import { CurrentParent, type Parent } from "#actors/TreeNode.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import type { Job } from "#store/ledger/JobRows.ts"
+import { storeRetryMs } from "../UntilStoreWorks.ts"
 import { CancelJob, type JobRef, startJob } from "./JobActor.ts"
-import { afterCancellation, type JobWorld } from "./JobEnd.ts"
-import { newKept } from "./JobSlice.ts"
+import { afterCancellation } from "./JobEnd.ts"
+import { type JobWorld, newKept } from "./JobWorld.ts"
 
 /**
  * Most running jobs. Two keep an engine busy (one file is decoded while the other is transcribed) and leave half of the node's
@@ -20,24 +20,23 @@ const atOnce = 2
 /** Interval at which the queue is read without a wake-up: for jobs whose pause has ended. */
 const idleReadMs = 500
 
-/** Pause after a failure of the database. A guess: a full disk or a lock lasts at least this long. */
-const storeRetryMs = 1_000
-
 /** Most organizations whose last job is remembered. Beyond it all are forgotten, which affects only the order. */
 const rememberedOrgs = 10_000
 
-export interface JobDispatcher {
+interface JobDispatcher {
   /** Parent of the dispatcher and of the running jobs' actors. */
   readonly inWork: ChildSpec<never, never, never>
   /** Makes the dispatcher read the queue now. */
   readonly wake: () => void
   /** Ends a job that was cancelled, or given up by another node. */
   readonly end: (job: Job) => Effect.Effect<void>
+  /** Jobs that could begin at once. */
+  readonly freeSlots: () => number
 }
 
-export const makeDispatcher = (world: JobWorld, drain: Drain["Service"]): JobDispatcher => {
-  const { jobs, kept, lost } = world
-  const running = new Map<string, JobRef>()
+export const makeDispatcher = (world: JobWorld): JobDispatcher => {
+  const { drain, jobs, kept, lost, models, uploads } = world
+  const running = new Map<string, { readonly job: Job; readonly ref: JobRef }>()
   const work = Latch.makeUnsafe(true)
   /** Time of the last read of jobs ended elsewhere, which limits these reads to one per interval, however often `wake` is called. */
   let readElsewhereAtMs = Number.NEGATIVE_INFINITY
@@ -50,18 +49,20 @@ export const makeDispatcher = (world: JobWorld, drain: Drain["Service"]): JobDis
     job: Job,
     { node, scope: parentScope }: NonNullable<typeof parent>,
   ) {
-    const state = kept.get(job.id) ?? newKept(job.decodedMs)
+    // Another node may have worked at a shared job since this one did.
+    const known = job.shared === undefined ? kept.get(job.id) : undefined
+    const state = known ?? newKept(job.decodedMs, job.saved)
     kept.set(job.id, state)
     const scope = yield* Scope.fork(parentScope)
     const ref = yield* startJob(world, job, state).pipe(
       Scope.provide(scope),
       Effect.provideService(CurrentParent, { node, scope }),
     )
-    running.set(job.id, ref)
+    running.set(job.id, { job, ref })
     yield* Effect.forkIn(
       Effect.gen(function* () {
         yield* ref.ended
-        if (running.get(job.id) === ref) running.delete(job.id)
+        if (running.get(job.id)?.ref === ref) running.delete(job.id)
         work.openUnsafe()
         yield* Effect.forkDetach(Scope.close(scope, Exit.void))
       }),
@@ -75,7 +76,7 @@ export const makeDispatcher = (world: JobWorld, drain: Drain["Service"]): JobDis
     const isCharged = job.status !== "failed"
     if (state !== undefined) state.cancelled = isCharged
     // If its actor has just ended, there is nothing to stop.
-    yield* Effect.ignore(running.get(job.id)?.ask(new CancelJob()) ?? Effect.void)
+    yield* Effect.ignore(running.get(job.id)?.ref.ask(new CancelJob()) ?? Effect.void)
     yield* afterCancellation(world, job, isCharged)
   }, Effect.uninterruptible)
 
@@ -83,9 +84,18 @@ export const makeDispatcher = (world: JobWorld, drain: Drain["Service"]): JobDis
     const nowMs = yield* monotonicMs
     if (nowMs - readElsewhereAtMs < idleReadMs) return
     readElsewhereAtMs = nowMs
-    for (const job of yield* jobs.endedElsewhere) {
+    for (const job of yield* jobs.endedElsewhere(uploads !== undefined)) {
       yield* end(job)
       yield* jobs.forget(job.id)
+    }
+    // Jobs that other nodes have taken, because this one did not answer for a while: their slices end without an outcome.
+    const shared = [...running.values()].filter(({ job }) => job.shared !== undefined)
+    for (const { id } of yield* jobs.lostOf(shared.map(({ job }) => job))) {
+      yield* Effect.ignore(running.get(id)?.ref.ask(new CancelJob()) ?? Effect.void)
+      kept.delete(id)
+      yield* Effect.logWarning("a job was taken by another node while this one did not answer").pipe(
+        Effect.annotateLogs({ job: id }),
+      )
     }
   })
 
@@ -94,7 +104,8 @@ export const makeDispatcher = (world: JobWorld, drain: Drain["Service"]): JobDis
    * actor, whose end changes it back, would leave the job as one in work until the node starts again.
    */
   const takeOne = Effect.fnUntraced(function* (under: NonNullable<typeof parent>) {
-    const job = yield* jobs.take((orgId) => served.get(orgId) ?? 0)
+    const lastServed = (orgId: string) => served.get(orgId) ?? 0
+    const job = yield* jobs.take({ models: models(), lastServed })
     if (job === undefined) return false
     if (served.size > rememberedOrgs) served.clear()
     served.set(job.orgId, ++taken)
@@ -106,8 +117,9 @@ export const makeDispatcher = (world: JobWorld, drain: Drain["Service"]): JobDis
     yield* Effect.raceFirst(work.await, Effect.sleep(idleReadMs))
     work.closeUnsafe()
     yield* endOthers
-    for (const id of lost) {
-      yield* jobs.change(id, "return")
+    for (const [id, { change, job }] of lost) {
+      yield* jobs.change(job, "return", change)
+      if (job.shared !== undefined) kept.delete(id)
       lost.delete(id)
     }
     while (!drain.isClosed() && parent !== undefined && running.size < atOnce) {
@@ -146,5 +158,6 @@ export const makeDispatcher = (world: JobWorld, drain: Drain["Service"]): JobDis
     },
     wake: () => work.openUnsafe(),
     end,
+    freeSlots: () => Math.max(0, atOnce - running.size),
   }
 }

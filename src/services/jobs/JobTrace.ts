@@ -8,7 +8,7 @@ import type { NodeMeters } from "#http/NodeMeters.ts"
 import { CurrentRequest, nowMs, type RequestContext } from "#http/RequestContext.ts"
 import { TracedWork } from "#http/TracedWork.ts"
 import type { Job, NewJob } from "#store/ledger/JobRows.ts"
-import type { Kept } from "./JobSlice.ts"
+import type { Kept } from "./JobWorld.ts"
 
 const transcribedMs = ({ progress }: Kept): number => samplesToMs(progress?.samples ?? 0, listenRateHz)
 
@@ -19,7 +19,7 @@ export const inTraceOf = (request: RequestContext, job: NewJob, { tracer }: Node
     : { ...job, options: { ...job.options, traceparent: tracer.traceparentOf(request) } }
 
 /** How a slice ends; the first three also end the job. */
-export type SliceEnd = "completed" | "failed" | "cancelled" | "paused" | "turn over" | "stopped"
+type SliceEnd = "completed" | "failed" | "cancelled" | "paused" | "turn over" | "stopped"
 
 export class JobTrace {
   readonly #work: TracedWork

@@ -19,15 +19,25 @@ import { CurrentNodeMeters } from "#http/NodeMeters.ts"
 import { CurrentRequest } from "#http/RequestContext.ts"
 import type { Accounts } from "#store/accounts/Accounts.ts"
 import { StoreSync, syncFile } from "#store/files/Durable.ts"
+import { StoreUnavailable } from "#store/files/StoreErrors.ts"
 import type { Job, NewJob } from "#store/ledger/JobRows.ts"
 import { Jobs } from "#store/ledger/Jobs.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
+import { Presence } from "#store/nodes/Presence.ts"
 import { Compaction } from "#store/sql/Compaction.ts"
 import { UploadDir } from "../TranscriptionUpload.ts"
 import { makeDispatcher } from "./JobDispatcher.ts"
-import type { JobWorld } from "./JobEnd.ts"
 import { inTraceOf } from "./JobTrace.ts"
-import { failLostJobs, purgeJobs, recoverJobs } from "./JobUpkeep.ts"
+import {
+  failLostJobs,
+  failUnservedJobs,
+  purgeJobs,
+  recoverJobs,
+  removeOldUploads,
+  takeOverJobs,
+} from "./JobUpkeep.ts"
+import type { JobWorld } from "./JobWorld.ts"
+import { SharedUploads, type SharedUploadsView } from "./SharedUploads.ts"
 
 /** Retry-After when the node or the organization has as many unfinished jobs as it may, milliseconds. A guess. */
 const fullRetryMs = 30_000
@@ -43,12 +53,20 @@ export class TranscriptionJobs extends Context.Service<
       orgId: string,
       model: string,
     ) => Effect.Effect<void, AtCapacity | MemoryPressure | PaymentRequired>
-    /** Stores the job; returns its id. Once this has succeeded, the job survives a power failure. */
-    readonly submit: (job: NewJob) => Effect.Effect<string, AtCapacity | Draining | PaymentRequired>
+    /**
+     * Stores the job; returns its id. Once this has succeeded, the job survives a power failure. `keep` is called if the uploaded file is
+     * the job's from then on; otherwise the caller removes it.
+     */
+    readonly submit: (
+      job: NewJob,
+      keep: () => void,
+    ) => Effect.Effect<string, AtCapacity | Draining | PaymentRequired>
     /** A job of the organization. Fails alike for an unknown job and for one of another organization. */
     readonly find: (orgId: string, jobId: string) => Effect.Effect<Job, JobNotFound>
     /** Cancels the job if it has not ended, else removes it with its transcript; returns its last status. */
     readonly cancel: (orgId: string, jobId: string) => Effect.Effect<JobStatus, JobNotFound>
+    /** Jobs that this node could begin at once. */
+    readonly freeSlots: () => number
   }
 >()("edgewise/api/TranscriptionJobs") {
   static readonly layer = Layer.effect(
@@ -66,11 +84,32 @@ const make = Effect.gen(function* () {
   const meters = yield* CurrentNodeMeters
   const services = yield* Effect.context<Accounts | Decoder | ModelRegistry | UsageLedger>()
   const registry = yield* ModelRegistry
-  const world: JobWorld = { jobs, ledger, registry, meters, services, kept: new Map(), lost: new Set() }
+  const uploads = yield* SharedUploads
+  const world: JobWorld = {
+    jobs,
+    ledger,
+    registry,
+    meters,
+    drain,
+    uploads,
+    models: () =>
+      uploads === undefined
+        ? []
+        : registry.all().flatMap(({ entry }) => (entry.kind === "transcription" ? [entry.id] : [])),
+    services,
+    kept: new Map(),
+    lost: new Map(),
+  }
 
   yield* recoverJobs(jobs, yield* UploadDir)
-  const { end, inWork, wake } = makeDispatcher(world, drain)
+  const { end, freeSlots, inWork, wake } = makeDispatcher(world)
   yield* startChild(failLostJobs(jobs))
+  const presence = yield* Presence
+  if (presence.isShared) yield* startChild(takeOverJobs(jobs, presence, wake))
+  if (uploads !== undefined) {
+    yield* startChild(removeOldUploads(jobs, uploads))
+    yield* startChild(failUnservedJobs(jobs, world.models, presence))
+  }
   yield* startChild(purgeJobs(jobs))
   const workers = yield* startChild(inWork)
   yield* workers.ready
@@ -90,35 +129,58 @@ const make = Effect.gen(function* () {
     workers.node.state === "gave up" ? Effect.fail(full(model)) : Effect.void
   const full = (model: string) => new AtCapacity({ model, retryAfterMs: fullRetryMs })
 
+  const acceptOwn = Effect.fnUntraced(function* (job: NewJob) {
+    yield* Effect.promise(() => syncFile(job.uploadPath))
+    const id = yield* jobs.accept(job)
+    if (id !== undefined) yield* syncStore
+    return id
+  })
+  /** The row names the file only once that is safe. A file without a row is removed after a day. */
+  const acceptShared = Effect.fnUntraced(function* (job: NewJob, shared: SharedUploadsView) {
+    const stored = yield* Effect.catch(shared.put(job.uploadPath), ({ problem }) =>
+      Effect.andThen(
+        Effect.logError("an upload could not be stored in the shared place").pipe(
+          Effect.annotateLogs({ problem }),
+        ),
+        Effect.die(new StoreUnavailable({ place: "uploads", problem })),
+      ),
+    )
+    const id = yield* jobs.accept({ ...job, uploadPath: stored.name, shared: stored.shared })
+    if (id === undefined) yield* shared.remove(stored.name)
+    return id
+  })
+
   return TranscriptionJobs.of({
     admit: Effect.fnUntraced(function* (orgId, model) {
       yield* admitBatch
       yield* lost(model)
       yield* paid(orgId)
-      if (!(yield* jobs.hasCapacity(orgId))) return yield* full(model)
+      if (!(yield* jobs.hasCapacity(orgId, uploads !== undefined))) return yield* full(model)
     }),
-    submit: (job) =>
+    submit: (job, keep) =>
       Effect.gen(function* () {
         yield* lost(job.model)
         yield* paid(job.orgId)
-        yield* Effect.promise(() => syncFile(job.uploadPath))
-        const id = yield* jobs.accept(inTraceOf(yield* CurrentRequest, job, meters))
+        const traced = inTraceOf(yield* CurrentRequest, job, meters)
+        const id = yield* uploads === undefined ? acceptOwn(traced) : acceptShared(traced, uploads)
         if (id === undefined) return yield* full(job.model)
-        yield* syncStore
+        if (uploads === undefined) keep()
         wake()
         return id
       }).pipe(drain.admit),
     find,
     cancel: Effect.fnUntraced(function* (orgId, jobId) {
-      const job = yield* find(orgId, jobId)
-      if (!(yield* jobs.change(jobId, "cancel"))) {
+      yield* find(orgId, jobId)
+      const cancelled = yield* jobs.cancel(jobId)
+      if (cancelled === undefined) {
         const { status } = yield* find(orgId, jobId)
         if (yield* jobs.remove(jobId)) emptyLogSoon()
         return status
       }
       // A job of another node is ended by that node, which reads the cancellation from the store.
-      if (job.isHere) yield* end(job)
+      if (cancelled.isHere) yield* end(cancelled)
       return "cancelled"
     }, Effect.uninterruptible),
+    freeSlots,
   })
 })

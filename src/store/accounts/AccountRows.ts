@@ -94,11 +94,12 @@ export const makeAccountRows = Effect.gen(function* () {
     }
   }
 
-  /** The value stored under `name`. If none is stored yet, `fresh` is stored and returned. */
-  const metaValue = Effect.fnUntraced(function* (name: string, fresh: string) {
-    yield* sql`INSERT INTO meta (name, value) VALUES (${name}, ${fresh}) ON CONFLICT (name) DO NOTHING`
-    const rows = yield* sql<{ readonly value: string }>`SELECT value FROM meta WHERE name = ${name}`
-    return rows[0]?.value ?? fresh
+  /** The key of the HMACs under which credentials are stored. Made at the first start, and kept. */
+  const hmacSecret = Effect.gen(function* () {
+    const fresh = randomBytes(32).toString("hex")
+    yield* sql`INSERT INTO meta (name, value) VALUES ('hmac_secret', ${fresh}) ON CONFLICT (name) DO NOTHING`
+    const rows = yield* sql<{ readonly value: string }>`SELECT value FROM meta WHERE name = 'hmac_secret'`
+    return Buffer.from(rows[0]?.value ?? fresh, "hex")
   })
 
   const orgCount = Effect.map(
@@ -313,7 +314,7 @@ export const makeAccountRows = Effect.gen(function* () {
 
   return {
     inTransaction: sql.withTransaction,
-    metaValue,
+    hmacSecret,
     orgCount,
     firstOrgs,
     findOrg,
@@ -337,5 +338,3 @@ export const makeAccountRows = Effect.gen(function* () {
     liveNodes,
   }
 })
-
-export type AccountRows = Effect.Success<typeof makeAccountRows>

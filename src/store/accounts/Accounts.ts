@@ -24,9 +24,9 @@ import { type KeyInfo, makeAccountRows, type Org, type Principal, type Scope } f
 import { makeRevocations } from "./RevocationWatch.ts"
 import { RowCache } from "./RowCache.ts"
 
-export type { KeyInfo, Org, Principal, Scope } from "./AccountRows.ts"
+export type { Org, Principal } from "./AccountRows.ts"
 
-export interface NewKey {
+interface NewKey {
   /** The key itself, returned only once. */
   readonly apiKey: string
   readonly keyId: string
@@ -109,8 +109,7 @@ const orUnavailable = <A, E>(effect: Effect.Effect<A, E>) =>
 
 const make = Effect.gen(function* () {
   const rows = yield* makeAccountRows
-  const secretHex = yield* orUnavailable(rows.metaValue("hmac_secret", randomBytes(32).toString("hex")))
-  const secret = Buffer.from(secretHex, "hex")
+  const secret = yield* orUnavailable(rows.hmacSecret)
   const known = new RowCache<Principal>({ capacity: knownCapacity, lifeMs: credentialLifeMs })
   const unknown = new RowCache<true>({ capacity: unknownCapacity, lifeMs: credentialLifeMs })
   const revocations = yield* makeRevocations(rows.revokedAmong)

@@ -16,7 +16,7 @@ export const maxLiveSecrets = 5_000
 /** How long an expired secret is known as one, milliseconds. A guess. */
 const rememberedMs = 60 * 60_000
 
-export interface NewClientSecret {
+interface NewClientSecret {
   readonly principal: Principal
   /** Milliseconds since 1970. */
   readonly expiresAtMs: number
@@ -64,11 +64,7 @@ export class ClientSecrets extends Context.Service<
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const rows = yield* makeAccountRows
-  const secretHex = yield* Effect.mapError(
-    rows.metaValue("hmac_secret", randomBytes(32).toString("hex")),
-    notWorking,
-  )
-  const secret = Buffer.from(secretHex, "hex")
+  const secret = yield* Effect.mapError(rows.hmacSecret, notWorking)
 
   const live = (orgId: string, nowMs: number) =>
     Effect.map(

@@ -21,7 +21,7 @@ import { backupFormat, catalogName, keptFiles, type Manifest, manifestName, stor
 /** How long to wait for another process that holds the whole database. A guess: none does for long. */
 const busyTimeoutMs = 10_000
 
-export interface BackupOptions {
+interface BackupOptions {
   readonly dataDir: string
   /** The backup; must not exist. */
   readonly file: string
@@ -31,7 +31,7 @@ export interface BackupOptions {
   readonly version: string
 }
 
-export interface BackupMade {
+interface BackupMade {
   readonly file: string
   readonly sizeBytes: number
   readonly manifest: Manifest

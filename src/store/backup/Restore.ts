@@ -27,7 +27,7 @@ const maxManifestBytes = 100_000
 /** The note of a job that had not ended when the backup was made. */
 const lostUpload = "The node was restored from a backup, which holds no uploads"
 
-export interface Restored {
+interface Restored {
   readonly dataDir: string
   readonly manifest: Manifest
   /** The new id of the node. */

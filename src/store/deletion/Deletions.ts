@@ -130,7 +130,11 @@ const make = Effect.gen(function* () {
     const left = yield* jobs.toRemoveOf(orgId)
     if (left.length === 0) return { left: 0, answering: 0 }
     const live = yield* rows.liveNodes(silentMs)
-    return { left: left.length, answering: left.filter(({ nodeId }) => live.includes(nodeId)).length }
+    return {
+      left: left.length,
+      answering: left.filter(({ nodeId }) => (nodeId === "" ? live.length > 0 : live.includes(nodeId)))
+        .length,
+    }
   })
 
   /** Deletes jobs and their uploads. Returns how many jobs, and how many uploads wait for their node. */

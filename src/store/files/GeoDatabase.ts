@@ -4,7 +4,7 @@ import { type CityResponse, open } from "maxmind"
 import { isPoint } from "#domain/regions/Geography.ts"
 import type { Place } from "#domain/regions/RegionChoice.ts"
 
-export class BadGeoDatabase extends Schema.TaggedError<BadGeoDatabase>()("BadGeoDatabase", {
+class BadGeoDatabase extends Schema.TaggedError<BadGeoDatabase>()("BadGeoDatabase", {
   path: Schema.String,
   problem: Schema.String,
 }) {

@@ -27,7 +27,7 @@ export interface JsonPlaces {
   readonly repeatedKeys: ReadonlyArray<{ readonly path: JsonPath; readonly place: Place }>
 }
 
-export interface BadJson {
+interface BadJson {
   readonly problem: string
   readonly place: Place
 }

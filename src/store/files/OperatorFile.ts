@@ -6,7 +6,7 @@ import { type JsonPath, type JsonPlaces, type Place, parseJsonFile } from "./Jso
 import type { Mistake } from "./SchemaMistakes.ts"
 
 /** The lines that say why a file is refused. */
-export type Refusal = ReadonlyArray<string>
+type Refusal = ReadonlyArray<string>
 
 /** Far above real files: a region takes one line and a model a few, so a megabyte is thousands. */
 const maxBytes = 1_000_000

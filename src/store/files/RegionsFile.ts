@@ -1,8 +1,8 @@
 // Reads an operator's regions file: regions with their places and addresses, and measured round trips. A file with
 // mistakes is refused with the line of each.
 import { Effect, Result, Schema } from "effect"
-import { nodeRegions } from "#domain/regions/Region.ts"
 import { Country, RegionMap } from "#domain/regions/RegionMap.ts"
+import { nodeRegions } from "#domain/regions/Regions.ts"
 import type { JsonPlaces } from "./JsonPlaces.ts"
 import { firstOf, type Owner, readOperatorFile } from "./OperatorFile.ts"
 import { decodeStrictly, type Mistake } from "./SchemaMistakes.ts"

@@ -2,16 +2,24 @@
 // answers it. Within one process the api keeps its own locks, so nothing is written here unless the store is shared.
 import { Effect, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
+import { Presence, stillDead } from "../nodes/Presence.ts"
 import type { StoreClock } from "../sql/StoreClock.ts"
-import { databaseNow, StoreNode, silentMs } from "../sql/StoreNode.ts"
+import { StoreNode } from "../sql/StoreNode.ts"
 
 /** Bound of locks that could not be released because the database was down. They are released when it is back. */
 const maxUnreleased = 10_000
 const releaseEveryMs = 5_000
 
+/**
+ * How long a node's counter has stood still when its locks no longer hold. Longer than until it counts as dead: a node that was only cut
+ * off from the database may still answer the request. A guess.
+ */
+const lapsedMs = 30_000
+
 export const makeIdempotencyLocks = Effect.fnUntraced(function* (now: StoreClock) {
   const sql = yield* SqlClient.SqlClient
   const node = yield* StoreNode
+  const presence = yield* Presence
   const unreleased = new Set<string>()
 
   const give = (id: string) => sql`DELETE FROM answer_claims WHERE id = ${id} AND node_id = ${node}`
@@ -34,14 +42,16 @@ export const makeIdempotencyLocks = Effect.fnUntraced(function* (now: StoreClock
     if (node === "") return undefined
     unreleased.delete(id)
     const nowMs = yield* now
+    const dead = (yield* presence.dead).filter(({ stillMs }) => stillMs >= lapsedMs)
     // A lock of this node itself is left over from a failed release: the process's own lock was checked before.
     const mine = yield* sql`
       INSERT INTO answer_claims (id, digest, node_id, claimed_at_ms)
       VALUES (${id}, ${digest}, ${node}, ${nowMs})
       ON CONFLICT (id) DO UPDATE
         SET digest = EXCLUDED.digest, node_id = EXCLUDED.node_id, claimed_at_ms = EXCLUDED.claimed_at_ms
-        WHERE answer_claims.node_id = EXCLUDED.node_id OR answer_claims.node_id NOT IN
-          (SELECT nodes.id FROM nodes WHERE nodes.seen_at_ms > ${sql.literal(databaseNow)} - ${silentMs}::BIGINT)
+        WHERE answer_claims.node_id = EXCLUDED.node_id
+          OR answer_claims.node_id IN (${stillDead(sql, dead)})
+          OR NOT EXISTS (SELECT 1 FROM nodes WHERE nodes.id = answer_claims.node_id)
       RETURNING id`
     if (mine.length > 0) return undefined
     const [other] = yield* sql<{ readonly digest: string }>`SELECT digest FROM answer_claims WHERE id = ${id}`

@@ -2,6 +2,7 @@
 // receipts. Receipts that are deleted leave sums by day and model, so that what was used and charged stays known.
 import { Array as Arr, Effect } from "effect"
 import { SqlClient } from "effect/sql"
+import type { SqlError } from "effect/sql/SqlError"
 import type { ModelKind } from "#domain/models/ModelEntry.ts"
 import type { ModelUsage, Usage, UsageReceipt } from "#domain/models/Usage.ts"
 
@@ -198,6 +199,15 @@ export const makeLedgerRows = Effect.gen(function* () {
   return {
     /** Writes and charges a batch, all or nothing. Returns the new balances of all its organizations. */
     write: (receipts: ReadonlyArray<Receipt>) => sql.withTransaction(writeAll(receipts)),
+
+    /**
+     * Writes and charges one receipt together with `change`, all or nothing. If `change` gives false, nothing is written and the result
+     * is undefined.
+     */
+    writeIf: (receipt: Receipt, change: Effect.Effect<boolean, SqlError>) =>
+      sql.withTransaction(
+        Effect.flatMap(change, (changed) => (changed ? writeAll([receipt]) : Effect.undefined)),
+      ),
 
     balance: (orgId: string) =>
       Effect.map(

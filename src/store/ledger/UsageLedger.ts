@@ -2,8 +2,11 @@
 //
 // A reservation and a settlement are synchronous changes of a Balance in memory. The database follows within 20 ms, one
 // batch per transaction. A crash loses only the batch that was not yet written.
+import { randomBytes } from "node:crypto"
 import { Clock, Context, Duration, Effect, Latch, Layer, Scope, Semaphore } from "effect"
 import type { SqlClient } from "effect/sql"
+import { freshIds } from "#domain/access/FreshIds.ts"
+import type { SqlError } from "effect/sql/SqlError"
 import type { ModelUsage, Usage, UsageReceipt } from "#domain/models/Usage.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import { PaymentRequired } from "#domain/wire/Errors.ts"
@@ -11,7 +14,8 @@ import type { Principal } from "../accounts/AccountRows.ts"
 import { notWorking, type StoreUnavailable } from "../files/StoreErrors.ts"
 import { type Balance, isIdle, newBalance, readBack, release, tryReserve } from "./Balance.ts"
 import { chargesByOrg, makeLedgerRows, type OrgBalance, type Receipt, type ReceiptsOf } from "./LedgerRows.ts"
-import { newReceiptId } from "./ReceiptId.ts"
+
+const newId = freshIds(randomBytes)
 
 /** Longest time that a settled request waits for others to share its transaction. */
 const flushEvery = Duration.millis(20)
@@ -39,7 +43,7 @@ class OpenReservation implements Reservation {
   readonly principal: Principal
   readonly microDollars: number
   readonly balance: Balance
-  readonly receiptId = newReceiptId()
+  readonly receiptId = `rcpt_${newId()}`
   state: Reservation["state"] = "open"
 
   constructor(principal: Principal, microDollars: number, balance: Balance) {
@@ -70,6 +74,15 @@ export class UsageLedger extends Context.Service<
     ) => Effect.Effect<Reservation, PaymentRequired, Scope.Scope>
     /** Releases the reservation and charges the actual use. Returns the receipt's id. */
     readonly settle: (reservation: Reservation, settlement: Settlement) => Effect.Effect<string>
+    /**
+     * The same in one transaction with `change`, a change of the store: if that gives false, nothing is charged and the reservation stays
+     * open. Dies if the store does not work; then nothing has happened. True if it was done.
+     */
+    readonly settleIf: (
+      reservation: Reservation,
+      settlement: Settlement,
+      change: Effect.Effect<boolean, SqlError>,
+    ) => Effect.Effect<boolean>
     readonly cancel: (reservation: Reservation) => Effect.Effect<void>
     /** Use that has been settled since the node started, by model of the catalog. */
     readonly settled: () => ReadonlyMap<string, Usage>
@@ -222,6 +235,18 @@ const make = Effect.gen(function* () {
     release(reservation.balance, reservation.microDollars)
     return reservation.balance
   }
+  const receiptOf = ({ principal, receiptId }: Reservation, settlement: Settlement): Effect.Effect<Receipt> =>
+    Effect.map(Clock.currentTimeMillis, (atMs) => ({
+      receiptId: settlement.receiptId ?? receiptId,
+      atMs,
+      orgId: principal.orgId,
+      userId: principal.userId,
+      keyId: principal.keyId,
+      model: settlement.model,
+      usage: settlement.usage,
+      microDollars: settlement.microDollars,
+    }))
+
   const cancel = (reservation: Reservation) => Effect.sync(() => void close(reservation, "cancelled"))
 
   return UsageLedger.of({
@@ -243,15 +268,12 @@ const make = Effect.gen(function* () {
 
     settle: (reservation, settlement) =>
       Effect.uninterruptible(
-        Effect.flatMap(Clock.currentTimeMillis, (atMs) => {
-          const receiptId = settlement.receiptId ?? reservation.receiptId
+        Effect.flatMap(receiptOf(reservation, settlement), (receipt) => {
+          const { microDollars, receiptId } = receipt
           const balance = close(reservation, "settled")
           if (balance === undefined) return Effect.succeed(receiptId)
-          balance.unflushed += settlement.microDollars
+          balance.unflushed += microDollars
           count(settlement.model, settlement.usage)
-          const { orgId, userId, keyId } = reservation.principal
-          const { model, usage, microDollars } = settlement
-          const receipt = { receiptId, atMs, orgId, userId, keyId, model, usage, microDollars }
           return Effect.map(putOnItsWay(receipt), (isKept) => {
             // The receipt will never reach the database, so it must not stay in `unflushed`.
             if (!isKept) balance.unflushed -= microDollars
@@ -259,6 +281,19 @@ const make = Effect.gen(function* () {
           })
         }),
       ),
+
+    settleIf: (reservation, settlement, change) =>
+      Effect.gen(function* () {
+        const receipt = yield* receiptOf(reservation, settlement)
+        const written = yield* rows.writeIf(receipt, change)
+        if (written === undefined) return false
+        if (close(reservation, "settled") === undefined) return true
+        count(settlement.model, settlement.usage)
+        const { orgId } = reservation.principal
+        const row = written.find((balance) => balance.orgId === orgId)
+        readBack(balanceFor(orgId), row, 0, yield* monotonicMs)
+        return true
+      }).pipe(Effect.orDie, Effect.uninterruptible, (settling) => database.withPermit(settling)),
 
     cancel,
 

@@ -13,6 +13,8 @@ import developmentKey from "./5_development_key.ts"
 import clientSecrets from "./6_client_secrets.ts"
 import clientSecretSpending from "./7_client_secret_spending.ts"
 import deletions from "./8_deletions.ts"
+import presence from "./9_presence.ts"
+import sharedJobs from "./12_shared_jobs.ts"
 
 const migrations = {
   "1_accounts": accounts,
@@ -23,6 +25,8 @@ const migrations = {
   "6_client_secrets": clientSecrets,
   "7_client_secret_spending": clientSecretSpending,
   "8_deletions": deletions,
+  "9_presence": presence,
+  "12_shared_jobs": sharedJobs,
 }
 
 const run = Migrator.make({})({
@@ -47,7 +51,20 @@ const reportUpgrade = (place: string, applied: ReadonlyArray<readonly [id: numbe
       )
 }
 
-/** Refuses a database that a later version has changed, because this version would misread it. */
+/**
+ * The oldest schema whose version of edgewise works on the tables of this one. The nodes of a shared database are replaced one after the
+ * other, so that both versions run for a while, and one of the old version may start again.
+ */
+const oldestBeside = 12
+
+/** Row of `meta`: the schema of the version that wrote it, and its `oldestBeside`. */
+const besideName = "oldest schema beside"
+const beside = `${newestSchema} ${oldestBeside}`
+
+/**
+ * Refuses a database that a later version has changed, because this version would misread it, unless that one says that this one can work
+ * beside it.
+ */
 const checkVersion = (place: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -55,7 +72,18 @@ const checkVersion = (place: string) =>
       readonly version: number
     }>`SELECT MAX(migration_id) AS version FROM migrations`
     const version = Number(row?.version ?? 0)
-    if (version <= newestSchema) return
+    const [said] = yield* sql<{ readonly value: string }>`SELECT value FROM meta WHERE name = ${besideName}`
+    if (version <= newestSchema) {
+      if (said?.value === beside) return
+      return yield* sql`INSERT INTO meta (name, value) VALUES (${besideName}, ${beside})
+        ON CONFLICT (name) DO UPDATE SET value = EXCLUDED.value`
+    }
+    const [by, oldest] = (said?.value ?? "").split(" ").map(Number)
+    if (by === version && (oldest ?? version) <= newestSchema) {
+      return yield* Effect.logInfo(
+        "the store was changed by a later version, beside which this one works",
+      ).pipe(Effect.annotateLogs({ place, schema: version, own: newestSchema }))
+    }
     const problem = `was changed by a later version of edgewise (schema ${version}); start that one, or use another database`
     return yield* new StoreUnavailable({ place, problem })
   })

@@ -13,7 +13,7 @@ export const StoredKey = Schema.Struct({
 })
 export type StoredKey = typeof StoredKey.Type
 
-export interface ChangedKeys {
+interface ChangedKeys {
   readonly keys: ReadonlyArray<StoredKey>
   /** `create`: if another process has made the first key before, that one is kept and this one is dropped. */
   readonly how: "create" | "replace"

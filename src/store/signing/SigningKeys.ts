@@ -13,7 +13,7 @@ import type { SigningKeyStore, StoredKey } from "./SigningKeyStore.ts"
 export const signingAlgorithm = "EdDSA"
 
 /** The public part of a key, as the JWKS shows it. */
-export interface PublicJwk {
+interface PublicJwk {
   readonly kty: "OKP"
   readonly crv: "Ed25519"
   readonly x: string
@@ -108,7 +108,7 @@ export const rotateSigningKeys = (dataDir: string, how: { readonly endAll: boole
 export const rotateSharedSigningKeys = (how: { readonly endAll: boolean }) =>
   Effect.flatMap(sharedSigningKeys, (store) => rotate(store, how))
 
-export interface SigningKeysOptions {
+interface SigningKeysOptions {
   /** True if this process makes keys; false if it only verifies. */
   readonly makesKeys: boolean
   readonly rotateEveryMs: number

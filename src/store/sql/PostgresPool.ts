@@ -13,7 +13,7 @@ const retryMs = 500
 /** Age at which a connection is replaced, which frees the server's memory of our prepared statements. A guess. */
 const maxAgeMs = 30 * 60_000
 
-export interface PostgresPool {
+interface PostgresPool {
   readonly acquirer: Effect.Effect<PostgresConnection, SqlError, Scope.Scope>
   readonly borrower: Borrower
 }

@@ -117,6 +117,8 @@ export interface SocketEvents {
   open(ws: SocketChannel): void
   /** Bytes of the longest message that is taken. */
   readonly mostBytes: number
+  /** So many bytes of a message that is not whole are in memory. False if that is more than is free for all sockets. */
+  arriving(bytes: number): boolean
   /** The bytes are valid during the call only, unless they are `owned`: in memory that nothing else uses. */
   message(data: Uint8Array, isBinary: boolean, owned?: boolean): void
   /** A message that is larger than `mostBytes` was read and not kept; its first and its last bytes. */

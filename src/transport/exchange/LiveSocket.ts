@@ -55,6 +55,8 @@ export class LiveSocket implements SocketEvents, Watched {
   #inbound: Array<Unread> = []
   /** Counts the bytes of `inbound`. */
   readonly #unread: Holding
+  /** Counts the bytes of a message of which only a part has come. Apart from `unread`, which says when to pause. */
+  readonly #arriving: Holding
   /** The connection is not read, because enough waits to be read by the handler. */
   #paused = false
   readonly #smallMessages = new TokenBucket(smallMessages, nowMs())
@@ -81,6 +83,7 @@ export class LiveSocket implements SocketEvents, Watched {
     this.#listener = exchange.listener
     this.#size = size ?? { mostBytes: this.#listener.settings.frameBytes, cuts: false }
     this.#unread = this.#listener.counters.unread.open(this)
+    this.#arriving = this.#listener.counters.unread.open({})
   }
 
   // ---------------------------------------------------------------- for handlers
@@ -153,13 +156,25 @@ export class LiveSocket implements SocketEvents, Watched {
     return this.#size.mostBytes
   }
 
+  arriving(bytes: number): boolean {
+    const more = bytes - this.#arriving.bytes
+    if (more <= 0) this.#arriving.giveBack(-more)
+    else if (!this.#arriving.take(more)) {
+      this.#listener.counters.socketsOverrun++
+      return false
+    }
+    return true
+  }
+
   message(data: Uint8Array, isBinary: boolean, owned = false): void {
+    this.#arriving.giveBack(this.#arriving.bytes)
     if (data.byteLength > this.#size.mostBytes)
       return this.tooLarge(data.subarray(0, cutBytes), data.subarray(-cutBytes), isBinary)
     if (this.#end === undefined) this.#add(data.byteLength, () => framed(data, isBinary, owned))
   }
 
   tooLarge(first: Uint8Array, last: Uint8Array, isBinary: boolean): void {
+    this.#arriving.giveBack(this.#arriving.bytes)
     if (this.#end !== undefined) return
     const { cuts, mostBytes } = this.#size
     if (isBinary || !cuts) return this.#close(1009, `message larger than ${mostBytes} bytes`)
@@ -195,6 +210,7 @@ export class LiveSocket implements SocketEvents, Watched {
     this.#listener.counters.socketEnds[this.#how ?? how ?? (code === 1006 ? "vanished" : "client")]++
     this.#ws = undefined
     this.#unread.end()
+    this.#arriving.end()
     this.#end = new Socket.SocketError({ reason: new Socket.SocketCloseError({ code, closeReason: reason }) })
     this.#listener.counters.webSockets--
     for (const wake of [...this.#openWaiters]) wake()

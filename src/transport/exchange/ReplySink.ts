@@ -5,7 +5,7 @@ import type { Sink } from "#http/SinkBody.ts"
 import { nowMs, type Watched } from "../Deadlines.ts"
 import { type Ending, type Exchange, renewAfterMs } from "./Exchange.ts"
 
-export type Chunk = string | Uint8Array
+type Chunk = string | Uint8Array
 
 /**
  * Largest piece handed to uWS at once: the size of its cork buffer. What the kernel refuses of a piece stays in uWS's

@@ -17,11 +17,13 @@ const reserved = 0x70
 const masked = 0x80
 const opcodes = { continuation: 0, text: 1, binary: 2 } as const
 
-export interface LargeMessageTerms {
+interface LargeMessageTerms {
   /** Larger messages are not kept. */
   readonly mostBytes: number
   /** Still larger ones end the socket. */
   readonly discardedBytes: number
+  /** So many bytes of a message that is not whole are in memory now. False if that is too much: the socket ends. */
+  readonly holds: (bytes: number) => boolean
   /** Bytes that `ws` reads. */
   readonly pass: (bytes: Buffer) => void
   /** A whole message, in memory of its own. */
@@ -60,6 +62,11 @@ class Incoming {
 
   get isTooLarge(): boolean {
     return this.#size > this.#mostBytes
+  }
+
+  /** In memory. */
+  get heldBytes(): number {
+    return this.isTooLarge ? this.#bytes.length + this.#last.length : this.#size
   }
 
   /** Takes a part. False if it is a text and no UTF-8. */
@@ -225,7 +232,11 @@ export class LargeMessages {
     let at = this.#maskAt
     for (let i = 0; i < part.length; i++) part[i] = part[i]! ^ mask[at++ & 3]!
     this.#maskAt = at & 3
-    if (this.#incoming?.add(part) === false) this.#refuse(1007)
+    const incoming = this.#incoming
+    if (incoming === undefined) return
+    if (!incoming.add(part)) return this.#refuse(1007)
+    const isWhole = this.#isLast && this.#left === 0
+    if (!isWhole && !this.#terms.holds(incoming.heldBytes)) this.#refuse(1013)
   }
 
   #endFrame(): void {

@@ -8,6 +8,7 @@ import type { Dispatcher } from "../exchange/Dispatcher.ts"
 import { detailBody, jsonContentType, statusLine } from "../Status.ts"
 import { headOf, NodeReply, type ReplyConnection } from "./NodeReply.ts"
 import type { NodeSockets } from "./NodeSocket.ts"
+import { SlicedReads } from "./SlicedReads.ts"
 
 /**
  * Requests, and bytes of their heads, that wait for their turn on one connection. A browser sends none ahead; a client
@@ -31,7 +32,10 @@ export class NodeConnection implements ReplyConnection, Watched {
   readonly address: string
   readonly #dispatcher: Dispatcher
   readonly #sockets: NodeSockets
+  #reads: SlicedReads | undefined
   #current: NodeReply | undefined
+  /** The request whose head came last. */
+  #arriving: IncomingMessage | undefined
   #waiting: Array<WaitingRequest> = []
   #waitingBytes = 0
   #ignored = 0
@@ -60,6 +64,23 @@ export class NodeConnection implements ReplyConnection, Watched {
     socket.once("close", () => this.#closed())
   }
 
+  /** Node's server reads the connection from now on. */
+  accepted(): void {
+    this.#reads = new SlicedReads(this.socket, {
+      comes: () => {
+        if (this.#arriving?.complete !== false) return "not"
+        return this.#arriving.headers["transfer-encoding"] === undefined ? "in one piece" : "in chunks"
+      },
+      hasRoom: () => {
+        const arriving = this.#arriving
+        // Node itself resumes a connection that it has paused for the responses that wait on it.
+        if ((this.socket as { readonly _paused?: boolean })._paused === true) return false
+        if (arriving === undefined || arriving.complete) return true
+        return arriving.readableLength < arriving.readableHighWaterMark
+      },
+    })
+  }
+
   /** @param options.early as for NodeReply; such a request has no response of Node's making */
   request(
     request: IncomingMessage,
@@ -68,6 +89,9 @@ export class NodeConnection implements ReplyConnection, Watched {
   ): void {
     const { expectsContinue = false, early } = options
     const one = { request, response, expectsContinue, early }
+    this.#arriving = request
+    // Node reads a connection no more that becomes another protocol's.
+    if (early !== undefined) this.#reads?.end()
     if (this.#over) return
     if (this.#closing) return this.#ignore()
     if (this.#current === undefined) return this.#start(one)
@@ -113,6 +137,7 @@ export class NodeConnection implements ReplyConnection, Watched {
     if (this.#current !== reply || this.#over) return
     this.#dispatcher.state.deadlines.unwatch(this)
     this.#current = undefined
+    if (this.#arriving?.complete === true) this.#arriving = undefined
     // Node has closed a connection whose response says so. What waits behind it is not served.
     if (!this.socket.writable) {
       this.#closing = true

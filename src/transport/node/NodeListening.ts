@@ -131,6 +131,10 @@ const accept = (
     if (server instanceof HttpServer) connect(socket)
   })
   if (server instanceof HttpsServer) server.prependListener("secureConnection", connect)
+  // Behind the listener with which Node begins to read.
+  server.on(server instanceof HttpsServer ? "secureConnection" : "connection", (socket: Socket) =>
+    connections.get(socket)?.accepted(),
+  )
 
   const request = (one: IncomingMessage, response: ServerResponse): void =>
     connections.get(one.socket)?.request(one, response)

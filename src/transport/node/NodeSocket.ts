@@ -183,6 +183,7 @@ class NodeSocket implements SocketChannel, Watched {
     const messages = new LargeMessages({
       mostBytes: live.mostBytes,
       discardedBytes: listener.settings.discardedFrameBytes,
+      holds: (bytes) => this.#over || live.arriving(bytes),
       // After an invalid frame `ws` reads nothing more.
       pass: (bytes) => {
         if (this.#cut !== "malformed") toWs.call(socket, bytes)

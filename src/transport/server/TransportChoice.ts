@@ -9,7 +9,7 @@ import type { ListenAddress } from "../ListenAddress.ts"
 import { loadUws } from "../uws/Uws.ts"
 
 export type TransportChoice = "auto" | "uws" | "node"
-export type TransportName = "uws" | "node"
+type TransportName = "uws" | "node"
 
 /** What the choice depends on. */
 export interface ChoiceFacts extends Pick<ListenAddress, "host" | "tls"> {
@@ -43,7 +43,7 @@ export const preferredTransport = ({ host, isTrusted, tls, transport }: ChoiceFa
 }
 
 /** Why uWebSockets.js cannot serve here, in one line. Undefined if it can. */
-export const uwsProblem: Effect.Effect<string | undefined> = Effect.promise(() =>
+const uwsProblem: Effect.Effect<string | undefined> = Effect.promise(() =>
   loadUws().then(
     () => undefined,
     (cause: unknown) => (cause instanceof Error ? cause.message : String(cause)).split("\n")[0],

@@ -166,9 +166,7 @@ const noted = <A, E, R>(application: Effect.Effect<A, E, R>): Effect.Effect<A, E
   )
 
 /** The server without the services below. */
-export const layerServer = (
-  options: ListenOptions,
-): Layer.Layer<HttpServer.HttpServer | Listener, ServeError> =>
+const layerServer = (options: ListenOptions): Layer.Layer<HttpServer.HttpServer | Listener, ServeError> =>
   Layer.effectContext(
     Effect.map(make(options), ({ server, listener }) =>
       Context.make(HttpServer.HttpServer, server).pipe(Context.add(Listener, listener)),

@@ -13,7 +13,7 @@ import type { HttpRequest, HttpResponse, UpgradeContext } from "./Uws.ts"
 import type { UserData } from "./UwsSocket.ts"
 
 /** What an upgrade needs. */
-export interface Upgrade {
+interface Upgrade {
   readonly context: UpgradeContext
   readonly spareCork: SpareCork
 }

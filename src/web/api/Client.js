@@ -28,7 +28,7 @@ export class NodeGone extends Error {
  * @param {Response} response
  * @returns {Promise<Refusal>}
  */
-export const refusalOf = async (response) => {
+const refusalOf = async (response) => {
   const body = await response.json().catch(() => undefined)
   const detail = body?.detail ?? body?.message ?? response.statusText
   const after = Number(response.headers.get("retry-after") ?? Number.NaN)

@@ -48,9 +48,9 @@ export const svg = (tag, attributes, ...children) => {
  * Replaces the options of a list and keeps the choice where it is still there.
  * @param {HTMLSelectElement} select
  * @param {ReadonlyArray<{ readonly value: string, readonly label?: string }>} options
- * @param {string} [wanted] the choice; by default the present one
+ * @param {string} wanted the choice
  */
-export const setOptions = (select, options, wanted = select.value) => {
+export const setOptions = (select, options, wanted) => {
   select.replaceChildren(...options.map(({ value, label }) => new Option(label ?? value, value)))
   if (options.some(({ value }) => value === wanted)) select.value = wanted
 }

@@ -51,7 +51,7 @@ const writeDraft = async (draft: string, target: string, text: string): Promise<
   await chmod(draft, mode)
 }
 
-export interface CatalogEdit<E> {
+interface CatalogEdit<E> {
   /** The new text. */
   readonly edit: (text: string) => Effect.Effect<string, E>
   /** False: only finds out whether the new text is a right catalog. */

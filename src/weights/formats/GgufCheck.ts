@@ -11,7 +11,7 @@ export interface GgufFacts extends GgufMetadata {
   readonly parameters: number
 }
 
-export type GgufFinding = GgufFacts | { readonly problem: string }
+type GgufFinding = GgufFacts | { readonly problem: string }
 
 /** Values and bytes of a block, by ggml's type number. The sizes of other types are unknown. */
 const blockOf: Readonly<Record<number, readonly [values: number, bytes: number]>> = {

@@ -9,9 +9,7 @@ export interface ExternalData {
   readonly neededBytes: number
 }
 
-export type OnnxFinding =
-  | { readonly externalData: ReadonlyArray<ExternalData> }
-  | { readonly problem: string }
+type OnnxFinding = { readonly externalData: ReadonlyArray<ExternalData> } | { readonly problem: string }
 
 /** Field numbers of onnx.proto. */
 const model = { irVersion: 1, graph: 7 } as const

@@ -40,7 +40,7 @@ export const chooseGguf = (files: ReadonlyArray<ListedFile>, memoryBytes: number
 }
 
 /** Sequences and context of a model whose file has this size and whose token takes these bytes. */
-export interface Room {
+interface Room {
   readonly slots: number
   readonly contextTokens: number
   readonly contextBytes: number | undefined

@@ -6,6 +6,7 @@ import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import type { GenerateRequest } from "#engines/protocol/Engine.ts"
 import type { Flow } from "#engines/protocol/Reader.ts"
 import { runText } from "../../support/engines/RunText.ts"
+import { inLong } from "../../support/groups/Runs.ts"
 import { fakeRegistry, script } from "../../support/nodes/FakeNode.ts"
 
 const requestOf = (steps: Readonly<Record<string, unknown>>): GenerateRequest => ({
@@ -150,15 +151,18 @@ it.live("gives an engine the time limit of a load while it opens files, and not 
   }).pipe(Effect.provide(fakeRegistry({ runtime: { hangDeadlineMs: 400 } }))),
 )
 
-it.live("a call that computes for several deadlines is no hang, and an endless one is", () =>
-  Effect.gen(function* () {
-    const long = yield* run({ tokens: 2, text: "c", computeMs: 2_000 })
-    yield* Fiber.join(long.fiber)
-    expect(long.seen.text).toBe("cc")
-    expect(yield* gauges).toMatchObject({ restarts: 0 })
-    const endless = yield* run({ tokens: 2, computeMs: 600_000 })
-    expect(yield* Effect.flip(Fiber.join(endless.fiber))).toMatchObject({ reason: "hung" })
-  }).pipe(Effect.provide(fakeRegistry({ runtime: { hangDeadlineMs: 800 } }))),
+it.live(
+  "a call that computes for several deadlines is no hang, and an endless one is",
+  () =>
+    Effect.gen(function* () {
+      const long = yield* run({ tokens: 2, text: "c", computeMs: 2_000 })
+      yield* Fiber.join(long.fiber)
+      expect(long.seen.text).toBe("cc")
+      expect(yield* gauges).toMatchObject({ restarts: 0 })
+      const endless = yield* run({ tokens: 2, computeMs: 600_000 })
+      expect(yield* Effect.flip(Fiber.join(endless.fiber))).toMatchObject({ reason: "hung" })
+    }).pipe(Effect.provide(fakeRegistry({ runtime: { hangDeadlineMs: 800 } }))),
+  inLong,
 )
 
 it.live("lets requests wait for a slot in order, and refuses one more than the queue holds", () =>

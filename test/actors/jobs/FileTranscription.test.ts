@@ -22,7 +22,6 @@ const anyFacts: TranscriptionFacts = {
   slots: 1,
   windowSeconds,
   languages: ["en"],
-  detectsLanguage: false,
   summary: "",
 }
 

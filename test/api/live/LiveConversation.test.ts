@@ -9,8 +9,8 @@ import type { Transcribe } from "#actors/live/IncrementalTranscriber.ts"
 import type { LiveError } from "#actors/live/SessionLease.ts"
 import type { CredentialEnd } from "#api/access/CredentialEnd.ts"
 import { converse } from "#api/live/LiveConversation.ts"
-import { captionAfter } from "#domain/audio/LiveTranscript.ts"
 import { voice } from "../../support/audio/Voice.ts"
+import { captionAfter } from "../../support/clients/LiveClient.ts"
 import {
   bytesOf,
   fileAnswer,

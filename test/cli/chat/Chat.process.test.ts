@@ -4,7 +4,6 @@ import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { fileURLToPath } from "node:url"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { needs } from "../../support/groups/Needs.ts"
 import { edgewise, startCommand } from "../../support/nodes/NodeProcess.ts"
@@ -16,8 +15,8 @@ import {
   temporaryDir,
   untilIdle,
 } from "../../support/nodes/TestNode.ts"
+import { mainFile } from "../../support/process/CompiledCode.ts"
 
-const main = fileURLToPath(new URL("../../../src/main.ts", import.meta.url))
 const pixel =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGP4z8DwHwAFAAH/iZk9HQAAAABJRU5ErkJggg=="
 
@@ -51,7 +50,7 @@ describe("one question", () => {
   })
 
   it("from a pipe is answered with --json in one document", async () => {
-    const args = ["--disable-warning=ExperimentalWarning", main, "chat", "--url", node.base, "--json"]
+    const args = ["--disable-warning=ExperimentalWarning", mainFile, "chat", "--url", node.base, "--json"]
     const child = spawn(process.execPath, args, { env: { PATH: process.env.PATH, ...env() } })
     let stdout = ""
     child.stdout.on("data", (data) => {
@@ -85,8 +84,11 @@ describe("one question", () => {
     expect([seen.status, seen.stdout]).toEqual([0, expect.stringContaining("1x1")])
     const refused = await chat("what is it?", "--image", file)
     expect([refused.status, refused.stderr]).toEqual([1, "fake takes no pictures\n"])
-    const wrong = await chat("what is it?", "--image", main, "--model", "sees")
-    expect([wrong.status, wrong.stderr]).toEqual([1, `${main}: is not a PNG, JPEG, WebP, GIF or BMP file\n`])
+    const wrong = await chat("what is it?", "--image", mainFile, "--model", "sees")
+    expect([wrong.status, wrong.stderr]).toEqual([
+      1,
+      `${mainFile}: is not a PNG, JPEG, WebP, GIF or BMP file\n`,
+    ])
   })
 
   it.each([
@@ -118,7 +120,7 @@ describe("one question", () => {
 
 /** A chat on a terminal of its own. */
 const onTerminal = (more: Readonly<Record<string, string>> = {}) => {
-  const command = `${process.execPath} --disable-warning=ExperimentalWarning ${main} chat --url ${node.base}`
+  const command = `${process.execPath} --disable-warning=ExperimentalWarning ${mainFile} chat --url ${node.base}`
   const child = spawn("script", ["-qfec", command, "/dev/null"], {
     env: { PATH: process.env.PATH, TERM: "xterm", SHELL: "/bin/sh", ...env(), ...more },
   })

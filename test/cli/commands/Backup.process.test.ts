@@ -16,7 +16,7 @@ import {
 } from "../../support/nodes/NodeProcess.ts"
 import { fakeModel } from "../../support/nodes/TestCatalog.ts"
 import { eventually } from "../../support/nodes/TestNode.ts"
-import { mainFile } from "../../support/process/CommandHost.ts"
+import { mainFile } from "../../support/process/CompiledCode.ts"
 import { temporaryDir } from "../../support/process/TemporaryDir.ts"
 
 const models = [fakeModel, listener()]

@@ -5,6 +5,7 @@ import { join } from "node:path"
 import { Schema } from "effect"
 import { afterAll, beforeAll, expect, it, vi } from "vitest"
 import { Document } from "#cli/doctor/report/Document.ts"
+import { inLong } from "../../support/groups/Runs.ts"
 import { edgewise, startCommand } from "../../support/nodes/NodeProcess.ts"
 import { fakeModel, llamaModel, writeCatalog } from "../../support/nodes/TestCatalog.ts"
 import { temporaryDir } from "../../support/process/TemporaryDir.ts"
@@ -71,7 +72,7 @@ it("is 2 for a model that is not there and for a time out of range", async () =>
   expect(seconds.stderr).toContain("an integer from 5 to 3600")
 })
 
-it("leaves nothing behind when it is interrupted", async () => {
+it("leaves nothing behind when it is interrupted", inLong, async () => {
   const running = startCommand(["doctor", "--model", "llama", "--seconds", "60"], env)
   await vi.waitUntil(() => readdirSync(temporary).length > 0, { timeout: 60_000, interval: 50 })
   running.signal("SIGINT")

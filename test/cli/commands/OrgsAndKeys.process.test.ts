@@ -4,7 +4,6 @@ import { execFile } from "node:child_process"
 import { mkdtempSync, rmSync, statSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { fileURLToPath } from "node:url"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { ConfigProvider, Console, Effect, Exit, Layer, Scope } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -15,10 +14,9 @@ import { Accounts } from "#store/accounts/Accounts.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { type Store, storeLayer } from "#store/Store.ts"
 import { eventually } from "../../support/nodes/TestNode.ts"
-import { compiledEnvironment } from "../../support/process/CompiledCode.ts"
+import { compiledEnvironment, mainFile } from "../../support/process/CompiledCode.ts"
 import { edgewise as commands } from "../edgewise.ts"
 
-const main = fileURLToPath(new URL("../main.ts", import.meta.url))
 const home = mkdtempSync(join(tmpdir(), "edgewise-cli-"))
 afterAll(() => rmSync(home, { recursive: true, force: true }))
 
@@ -38,7 +36,15 @@ const edgewise = (
   new Promise((resolve) => {
     execFile(
       "sh",
-      ["-c", shell('"$@"'), "sh", process.execPath, "--disable-warning=ExperimentalWarning", main, ...args],
+      [
+        "-c",
+        shell('"$@"'),
+        "sh",
+        process.execPath,
+        "--disable-warning=ExperimentalWarning",
+        mainFile,
+        ...args,
+      ],
       {
         env: {
           ...process.env,
@@ -235,9 +241,9 @@ describe("what goes wrong", () => {
       stdout: "",
       stderr: "postgres://127.0.0.1:1/edgewise: connect ECONNREFUSED 127.0.0.1:1\n",
     })
-    const file = await edgewise(main, ["orgs", "show", "a", "--json"])
+    const file = await edgewise(mainFile, ["orgs", "show", "a", "--json"])
     expect(file).toMatchObject({ status: 1, stdout: "" })
-    expect(file.stderr).toMatch(/^[^\n]*main\.ts: [^\n]+\n$/)
+    expect(file.stderr).toMatch(/^[^\n]*main\.js: [^\n]+\n$/)
   })
 })
 

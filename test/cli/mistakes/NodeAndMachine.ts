@@ -239,6 +239,21 @@ export const databases: ReadonlyArray<Omit<OperatorMistake, "category">> = [
     line: "postgres://127.0.0.1:PORT/postgres: the server does not speak TLS, and the address says sslmode=require",
   },
   {
+    mistake: "shared uploads without a shared database",
+    make: env({ EDGEWISE_UPLOADS: "/srv/uploads" }),
+    status: 2,
+    line: 'EDGEWISE_UPLOADS: "/srv/uploads" is not allowed; it is for nodes that share a database, set EDGEWISE_DATABASE_URL too',
+  },
+  {
+    mistake: "a folder of shared uploads that is not there",
+    make: (world) => ({
+      env: { ...postgres(world, () => {}).env, EDGEWISE_UPLOADS: join(world.dir, "uploads") },
+    }),
+    needs: "Postgres",
+    status: 1,
+    line: "DIR/uploads: there is no such folder, which EDGEWISE_UPLOADS names",
+  },
+  {
     mistake: "another file as database",
     make: (world) => {
       inDataDir(world, "store.sqlite", "id,name\n1,acme\n")

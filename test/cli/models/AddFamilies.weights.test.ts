@@ -9,7 +9,7 @@ import { wavBytes } from "../../support/audio/AudioFiles.ts"
 import { clipBytes, clips } from "../../support/audio/SpeechClips.ts"
 import { wordErrorRate } from "../../support/audio/WordErrorRate.ts"
 import { transcribe } from "../../support/clients/TranscriptionClient.ts"
-import { isLong } from "../../support/groups/Runs.ts"
+import { inLong } from "../../support/groups/Runs.ts"
 import { edgewise, type NodeProcess, startProcess } from "../../support/nodes/NodeProcess.ts"
 import { startNode, type TestNode } from "../../support/nodes/TestNode.ts"
 import { dataUrl } from "../../support/pictures/PictureFiles.ts"
@@ -148,7 +148,7 @@ it("Whisper: ears that are added are OpenAI's whisper-1 from then on", async () 
   }
 })
 
-it("Kokoro: a folder of voices is pulled file by file, and what it says is understood", async () => {
+it("Kokoro: a folder of voices is pulled file by file, and what it says is understood", inLong, async () => {
   const record = await added("kokoro")
   expect(record.entry.files.voices?.source).toBe(`hf:onnx-community/Kokoro-82M-v1.0-ONNX@${commit}/voices`)
   expect(record.files).toHaveLength(10)
@@ -161,10 +161,7 @@ it("Kokoro: a folder of voices is pulled file by file, and what it says is under
   expect(wordErrorRate([{ reference: sentence, heard: text }])).toBeLessThan(0.5)
 })
 
-/** Families that differ from those above in their rows of the tables (Presets.test.ts): only in test:long. */
-const another = isLong ? it : it.skip
-
-another("Cohere Transcribe: generated weights say what they were made to say", async () => {
+it("Cohere Transcribe: generated weights say what they were made to say", inLong, async () => {
   const record = await added("cohere-transcribe")
   expect(record.entry.adapter).toBe("cohere-hf-onnx")
   const tone = Int16Array.from({ length: cohereSamples }, (_, i) => 8_000 * Math.sin(i / 9))
@@ -174,7 +171,7 @@ another("Cohere Transcribe: generated weights say what they were made to say", a
   expect(await reply.json()).toMatchObject({ text: cohereText })
 })
 
-another("Chatterbox: the same audio as from a catalog written by hand, byte by byte", async () => {
+it("Chatterbox: the same audio as from a catalog written by hand, byte by byte", inLong, async () => {
   const record = await added("chatterbox")
   expect(record.entry.files.cangjie?.source).toContain("/Cangjie5_TC.json")
   const body = {
@@ -192,8 +189,9 @@ another("Chatterbox: the same audio as from a catalog written by hand, byte by b
   expect(mine?.equals(theirs ?? Buffer.alloc(0))).toBe(true)
 })
 
-another.each(["smolvlm-256m", "qwen3-vl-2b"])(
+it.each(["smolvlm-256m", "qwen3-vl-2b"])(
   "%s: the tower is found beside the text model, and pictures count",
+  inLong,
   async (name) => {
     const record = await added(name)
     expect(record.entry.files.mmproj?.source).toContain("mmproj-")
@@ -214,7 +212,7 @@ it("a repository without a preset: a tower without a name, and a right answer ab
     expect(await chat(here(), model, about("What colour is the circle?"))).toBe("Red.")
 })
 
-another("embeddings: the same vector as from a catalog written by hand", async () => {
+it("embeddings: the same vector as from a catalog written by hand", inLong, async () => {
   const record = await added("qwen3-embedding-0.6b")
   expect(record.entry.adapter).toBe("llama-embedding")
   const vectors = await Promise.all(
@@ -227,7 +225,7 @@ another("embeddings: the same vector as from a catalog written by hand", async (
   expect(vectors[0]).toEqual(vectors[1])
 })
 
-it("folders of this machine: an export of Whisper, and one of Kokoro with its voices", async () => {
+it("folders of this machine: an export of Whisper, and one of Kokoro with its voices", inLong, async () => {
   const at = (path: string) => fileURLToPath(new URL(`../../../models/${path}`, import.meta.url))
   const speech = await added(at("kokoro-demo"), "--id", "near-voice")
   expect(speech.entry.files.voices?.source).toBe(at("kokoro-demo/voices"))

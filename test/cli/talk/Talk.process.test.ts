@@ -3,7 +3,6 @@ import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { fileURLToPath } from "node:url"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { bytesToS16, s16ToBytes } from "#domain/audio/Audio.ts"
 import { atRealtimeRate } from "#harness/client/RealtimeRate.ts"
@@ -14,8 +13,8 @@ import {
 } from "../../harness/conversation/ScriptedConversation.ts"
 import { edgewise } from "../../support/nodes/NodeProcess.ts"
 import { temporaryDir } from "../../support/nodes/TestNode.ts"
+import { compiledEnvironment, mainFile } from "../../support/process/CompiledCode.ts"
 
-const main = fileURLToPath(new URL("../../../src/main.ts", import.meta.url))
 const dir = temporaryDir()
 const clip = clipOf("a", 300)
 const file = join(dir.path, "a.wav")
@@ -50,8 +49,8 @@ const commandLine = (args: ReadonlyArray<string>): ReadonlyArray<string> => {
 const talk = async (args: ReadonlyArray<string>, input?: Uint8Array): Promise<Ended> => {
   const child = spawn(
     process.execPath,
-    ["--disable-warning=ExperimentalWarning", main, ...commandLine(args)],
-    { env: { PATH: process.env.PATH, ...settings } },
+    ["--disable-warning=ExperimentalWarning", mainFile, ...commandLine(args)],
+    { env: { PATH: process.env.PATH, ...compiledEnvironment(), ...settings } },
   )
   const out: Array<Buffer> = []
   let stderr = ""
@@ -128,7 +127,7 @@ describe.concurrent("a pipe", () => {
 describe.concurrent("one sentence, and exit status", () => {
   it.each([
     ["1 for a file that is not there", ["none.wav"], 1, /none\.wav: there is no such file/],
-    ["1 for a file that is no sound", [main], 1, /not MP3, WAV/],
+    ["1 for a file that is no sound", [mainFile], 1, /not MP3, WAV/],
     ["2 for an interruption of nothing", [file, "--interrupt-after", "5"], 2, /needs two FILEs/],
     ["2 for a silence of 1 ms", [file, "--silence", "1"], 2, /20 to 10000/],
     ["1 for a folder that is not there", [file, "--out", "/none/out.wav"], 1, /no such file/],

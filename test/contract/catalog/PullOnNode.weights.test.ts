@@ -9,6 +9,7 @@ import { Drain } from "#actors/Drain.ts"
 import { ModelPulls } from "#api/operations/ModelPulls.ts"
 import { builtInCatalog } from "#config/settings/NodeSettings.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
+import { inLong } from "../../support/groups/Runs.ts"
 import { edgewise } from "../../support/nodes/NodeProcess.ts"
 import { llamaModel, type TestModel } from "../../support/nodes/TestCatalog.ts"
 import { eventually, startNode, type TestNode } from "../../support/nodes/TestNode.ts"
@@ -140,17 +141,21 @@ it("`models pull --node` follows it, from anywhere", async () => {
   expect([unknown.status, unknown.stdout, unknown.stderr]).toEqual([1, "", "Model not loaded (404)\n"])
 })
 
-it("several callers share one pull; it goes on while one of them is there, and ends with the last", async () => {
-  hub.behaviour.pieceBytes = 50_000
-  hub.behaviour.pieceMs = 100
-  const leaves = new AbortController()
-  const [first, second] = await Promise.all([pull("remote", leaves.signal), pull()])
-  await eventually(() => existsSync(part()) && statSync(part()).size > 100_000, "some has come")
-  leaves.abort()
-  await first.text().catch(() => "")
-  expect(eventsOf(await second.text()).at(-1)).toMatchObject({ type: "done", files: [{ fetched: true }] })
-  expect(hub.seen.filter(({ at }) => at === "storage")).toHaveLength(1)
-})
+it(
+  "several callers share one pull; it goes on while one of them is there, and ends with the last",
+  inLong,
+  async () => {
+    hub.behaviour.pieceBytes = 50_000
+    hub.behaviour.pieceMs = 100
+    const leaves = new AbortController()
+    const [first, second] = await Promise.all([pull("remote", leaves.signal), pull()])
+    await eventually(() => existsSync(part()) && statSync(part()).size > 100_000, "some has come")
+    leaves.abort()
+    await first.text().catch(() => "")
+    expect(eventsOf(await second.text()).at(-1)).toMatchObject({ type: "done", files: [{ fetched: true }] })
+    expect(hub.seen.filter(({ at }) => at === "storage")).toHaveLength(1)
+  },
+)
 
 it("ends when its only caller leaves, keeps what came, and goes on from there", async () => {
   hub.behaviour.pieceBytes = 50_000

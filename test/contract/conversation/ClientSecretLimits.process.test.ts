@@ -5,6 +5,7 @@ import { sessionsAtOnce } from "#domain/conversation/ClientSecretTerms.ts"
 import { ConversationClient } from "../../support/clients/ConversationClient.ts"
 import { listener } from "../../support/clients/LiveClient.ts"
 import { type Refused, SocketClient } from "../../support/clients/SocketClient.ts"
+import { inLong } from "../../support/groups/Runs.ts"
 import { orgWith, receiptsOf } from "../../support/nodes/Ledger.ts"
 import { fakeVoice } from "../../support/nodes/SpeechNode.ts"
 import { fakeModel } from "../../support/nodes/TestCatalog.ts"
@@ -122,7 +123,7 @@ describe.concurrent("all sessions of a client secret", () => {
     client.close()
   })
 
-  it("give a place to a new one after 10 s without an event of their client", async ({ expect }) => {
+  it("give a place to a new one after 10 s without an event of their client", inLong, async ({ expect }) => {
     const key = await orgWith(node, "silent", 5_000_000)
     const secret = await make(key, { max_sessions: 1 })
     const silent = await opened(secret)

@@ -19,7 +19,7 @@ const drawn = (seed: number, index: number, most: number): number => {
 }
 
 /** Sentences of 5 to 9 words, with commas. */
-export const textOf = (seed: number): string => {
+const textOf = (seed: number): string => {
   let text = ""
   for (let sentence = 0; sentence < 4; sentence++) {
     const length = 5 + drawn(seed, sentence, 5)

@@ -9,6 +9,7 @@ import { wordErrorRate } from "../../support/audio/WordErrorRate.ts"
 import { seriousFindings } from "../../support/clients/Axe.ts"
 import { openPlayground, startBrowser } from "../../support/clients/Browser.ts"
 import { has, needs } from "../../support/groups/Needs.ts"
+import { inLong } from "../../support/groups/Runs.ts"
 import { builtInModel } from "../../support/nodes/BuiltInModels.ts"
 import { fakeModel } from "../../support/nodes/TestCatalog.ts"
 import {
@@ -21,6 +22,7 @@ import {
 import { startRelay } from "../../support/servers/Relay.ts"
 
 const withBrowser = needs("browser")
+const longWithBrowser = { ...withBrowser, ...inLong }
 const [first, second] = clips.filter(({ file }) => /[ab]m_alpha/.test(file)) as unknown as [
   (typeof clips)[number],
   (typeof clips)[number],
@@ -98,7 +100,7 @@ const shows = (page: Page, selector: string, pattern: RegExp) =>
 
 it(
   "answers speech, shows words as they are played, and stops when it is spoken over",
-  withBrowser,
+  longWithBrowser,
   async () => {
     const { complaints, page, received, requested, sent } = await open()
     await page.click("#talk-start")
@@ -204,7 +206,7 @@ it("takes a turn while a key is held, and answers it when the key is let go", wi
 
 it(
   "offers the catalog's conversations first, with their own voice and turns by what is said",
-  withBrowser,
+  longWithBrowser,
   async () => {
     const { page, received, sent } = await open()
     await page.waitForSelector("#talk-model option", { state: "attached" })
@@ -228,7 +230,7 @@ it(
 
 it(
   "says in one sentence what to do without a microphone, and when the node goes away",
-  withBrowser,
+  longWithBrowser,
   async () => {
     const { page: without } = await openPlayground(browser!, node, {
       panel: "talk",

@@ -11,6 +11,7 @@ import { clips, syncAnswer, wavOf } from "../../support/clients/LiveClient.ts"
 import { model, whisper } from "../../support/clients/TranscriptionClient.ts"
 import { noOtherNode, otherNode } from "../../support/docs/OtherNode.ts"
 import { onlyWhere } from "../../support/groups/Needs.ts"
+import { inLong } from "../../support/groups/Runs.ts"
 import { startNode, untilLoaded } from "../../support/nodes/TestNode.ts"
 
 const page = readFileSync(new URL("../../../docs/live.md", import.meta.url), "utf8")
@@ -57,6 +58,6 @@ it("the client of the docs shows captions and ends in the file's text", () => sh
 
 it(
   `the same with ${otherNode?.version ?? "another Node"}`,
-  onlyWhere(otherNode !== undefined, noOtherNode),
+  { ...onlyWhere(otherNode !== undefined, noOtherNode), ...inLong },
   () => showsCaptions(otherNode!.path),
 )

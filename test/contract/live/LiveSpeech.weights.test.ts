@@ -1,9 +1,17 @@
 // Live transcription with the built-in recogniser, over the wire: the evaluation clips one by one, and all of them in
 // one long session, end in the text that `sync=true` returns for the same samples.
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { captionAfter } from "#domain/audio/LiveTranscript.ts"
-import { clips, deltas, lastWord, openLive, speak, syncAnswer } from "../../support/clients/LiveClient.ts"
+import {
+  captionAfter,
+  clips,
+  deltas,
+  lastWord,
+  openLive,
+  speak,
+  syncAnswer,
+} from "../../support/clients/LiveClient.ts"
 import { model, whisper } from "../../support/clients/TranscriptionClient.ts"
+import { inLong } from "../../support/groups/Runs.ts"
 import { eventually, startNode, type TestNode } from "../../support/nodes/TestNode.ts"
 
 let node: TestNode
@@ -43,7 +51,7 @@ it("the evaluation clips", async () => {
   }
 })
 
-it("a long session, in one go and by the second", async () => {
+it("a long session, in one go and by the second", inLong, async () => {
   const pcm = Buffer.concat(clips.slice(4))
   const { text } = await syncAnswer(node, pcm, { model })
   const paced = await live(pcm)

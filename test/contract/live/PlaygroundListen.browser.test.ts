@@ -9,11 +9,13 @@ import { clipBytes, clipSamples, clips, longWav, rateHz } from "../../support/au
 import { wordErrorRate } from "../../support/audio/WordErrorRate.ts"
 import { openPlayground, startBrowser } from "../../support/clients/Browser.ts"
 import { has, needs } from "../../support/groups/Needs.ts"
+import { inLong } from "../../support/groups/Runs.ts"
 import { builtInModel } from "../../support/nodes/BuiltInModels.ts"
 import { startNode, type TestNode, temporaryDir, untilLoaded } from "../../support/nodes/TestNode.ts"
 import { startRelay } from "../../support/servers/Relay.ts"
 
 const withBrowser = needs("browser")
+const longWithBrowser = { ...withBrowser, ...inLong }
 const clip = clips.find(({ file }) => file.includes("af_"))!
 
 let node: TestNode
@@ -67,7 +69,7 @@ const downloaded = async (id: string): Promise<string> => {
   return Buffer.concat(chunks).toString()
 }
 
-it("captions what the microphone hears, and says which voices these ears know", withBrowser, async () => {
+it("captions what the microphone hears, and says which voices these ears know", longWithBrowser, async () => {
   expect(await page.textContent("#listen-ears")).toMatch(
     /synthetic voices only.*edgewise models add whisper-base/,
   )
@@ -112,7 +114,7 @@ describe.each([
   })
 })
 
-it("goes on with a job after a reload", withBrowser, async () => {
+it("goes on with a job after a reload", longWithBrowser, async () => {
   const form = new FormData()
   form.append("file", new Blob([clipBytes(clip)]), "clip.wav")
   const path = "/v1/audio/transcriptions?model=stt-large-v3-turbo&response_format=verbose_json"
@@ -142,7 +144,7 @@ it("says what to do without a file, and without a key", withBrowser, async () =>
   await expect.poll(() => page.isVisible("#notice")).toBe(false)
 })
 
-it("says what to do without a microphone, and where it is refused", withBrowser, async () => {
+it("says what to do without a microphone, and where it is refused", longWithBrowser, async () => {
   const pageWith = async (failure: string) => {
     const { page: other } = await openPlayground(browser!, node, {
       panel: "listen",
@@ -168,7 +170,7 @@ it("says what to do without a microphone, and where it is refused", withBrowser,
   await refused.close()
 })
 
-it("keeps the captions of a session whose node goes away in the middle", withBrowser, async () => {
+it("keeps the captions of a session whose node goes away in the middle", longWithBrowser, async () => {
   const relay = await startRelay(node.port)
   const base = `http://127.0.0.1:${relay.port}`
   const { page: other } = await openPlayground(browser!, { base, keys: node.keys }, { panel: "listen" })
@@ -186,23 +188,27 @@ it("keeps the captions of a session whose node goes away in the middle", withBro
   await other.close()
 })
 
-it("says on an insecure page why there is no microphone, and still takes files", withBrowser, async () => {
-  // Chromium takes every name for insecure that is not localhost.
-  const insecure = await startBrowser("--host-resolver-rules=MAP node.example 127.0.0.1")
-  try {
-    const { page: other } = await openPlayground(
-      insecure,
-      { base: `http://node.example:${node.port}`, keys: node.keys },
-      { panel: "listen" },
-    )
-    await shows("#listen-insecure", /localhost or HTTPS: open the node as http:\/\/localhost/, other)
-    expect(await other.isDisabled("#listen-start")).toBe(true)
-    await other.check('[name=listen-source][value="file"]')
-    expect(await other.isDisabled("#listen-start")).toBe(false)
-  } finally {
-    await insecure.close()
-  }
-})
+it(
+  "says on an insecure page why there is no microphone, and still takes files",
+  longWithBrowser,
+  async () => {
+    // Chromium takes every name for insecure that is not localhost.
+    const insecure = await startBrowser("--host-resolver-rules=MAP node.example 127.0.0.1")
+    try {
+      const { page: other } = await openPlayground(
+        insecure,
+        { base: `http://node.example:${node.port}`, keys: node.keys },
+        { panel: "listen" },
+      )
+      await shows("#listen-insecure", /localhost or HTTPS: open the node as http:\/\/localhost/, other)
+      expect(await other.isDisabled("#listen-start")).toBe(true)
+      await other.check('[name=listen-source][value="file"]')
+      expect(await other.isDisabled("#listen-start")).toBe(false)
+    } finally {
+      await insecure.close()
+    }
+  },
+)
 
 it("breaks no rule of the page, and loads nothing from elsewhere", withBrowser, () => {
   // The wrong key above is an error to the browser, which logs it.

@@ -5,6 +5,7 @@ import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { afterAll, beforeAll, expect, it } from "vitest"
+import { inLong } from "../../support/groups/Runs.ts"
 import { eventually, parseMetrics, temporaryDir } from "../../support/nodes/TestNode.ts"
 import { startRoles, type TestRoles } from "../../support/nodes/TestRoles.ts"
 
@@ -79,7 +80,7 @@ it("a router that does not probe goes by distance", async () => {
   }
 })
 
-it("one that probes goes by what it measures, across borders only, and follows changes", async () => {
+it("one that probes goes by what it measures, across borders only, and follows changes", inLong, async () => {
   const node = await startRoles({ ...flags(), roles: "edge,router", regionHealthSeconds: "1" })
   try {
     await eventually(async () => (await routeOf(node, inGreenland)) === "nyc-01", "New York is the quickest")

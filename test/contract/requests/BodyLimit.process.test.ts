@@ -60,7 +60,8 @@ describe.each(isLong ? ["uws", "node"] : ["uws"])("with the transport %s", (tran
         413,
         { detail: expect.stringMatching(/^body: larger than \d+ bytes( besides its pictures)?$/) },
       ]
-      for (const model of models) {
+      const whose = isLong || path === "/v1/chat/completions" ? models : models.slice(0, 1)
+      for (const model of whose) {
         for (const body of bodies(model)) expect(await send({ body })).toEqual(refused)
       }
       const body = new Blob([bodies("seeing")[0]!]).stream()

@@ -31,7 +31,7 @@ interface Body {
   readonly bytes: Uint8Array
 }
 
-export interface Generated {
+interface Generated {
   readonly operation: Operation
   readonly target: string
   readonly headers: Readonly<Record<string, string>>

@@ -48,12 +48,25 @@ it("serves every script, style and picture with its type, and 304 to a client th
   }
 })
 
+it("serves the voice modules under addresses with and without their folder", async () => {
+  const modules = served.filter((path) => path.startsWith("voice/"))
+  expect(modules.length).toBeGreaterThan(10)
+  for (const path of modules) {
+    const [own, other] = await Promise.all(
+      [path, path.slice("voice/".length)].map(async (at) => (await node.fetch(`/playground/${at}`)).text()),
+    )
+    expect([path, other]).toEqual([path, own])
+  }
+})
+
 it("serves nothing else, and nothing outside of the folder", async () => {
   const paths = [
     "/playground/",
     "/playground/nothing.js",
     "/playground/tsconfig.json",
-    "/playground/audio/worklet.d.ts",
+    "/playground/voice/audio/worklet.d.ts",
+    "/playground/voice/README.md",
+    "/playground/voice/test/talk/Ledger.test.ts",
     "/playground/../package.json",
     "/playground/%2e%2e/package.json",
     "/playground/..%2f..%2fpackage.json",

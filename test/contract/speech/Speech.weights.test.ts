@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { mp3Frames, mp3Recording } from "../../support/audio/Mp3Frames.ts"
 import { decodeOggOpus, parseOggOpus } from "../../support/audio/OggPages.ts"
 import { headerOf, jsonOf, type RawResponse } from "../../support/clients/RawHttp.ts"
+import { inLong } from "../../support/groups/Runs.ts"
 import {
   cloneModel,
   languages,
@@ -257,21 +258,25 @@ describe("tts-3b-ml", () => {
     expect((await cloned({ speed: 2 })).status).toBe(200)
   })
 
-  it("answers with the same bytes each time, alone, beside others and after its engine was killed", async () => {
-    const formats = [{}, { response_format: "mp3" }, { response_format: "opus", stream: true }]
-    for (const more of formats) {
-      const { body } = await cloned(more)
-      const again = await Promise.all(
-        Array.from({ length: 4 }, () => fresh({ model: "tts-3b-ml", voice: "default", ...more })),
-      )
-      for (const reply of again) expect(reply.body.equals(body)).toBe(true)
-    }
-    process.kill(node.gauges("tts-3b-ml").pid!, "SIGKILL")
-    for (const more of formats) {
-      const reply = await untilServed(() => fresh({ model: "tts-3b-ml", voice: "default", ...more }))
-      expect(reply.body.equals((await cloned(more)).body)).toBe(true)
-    }
-  })
+  it(
+    "answers with the same bytes each time, alone, beside others and after its engine was killed",
+    inLong,
+    async () => {
+      const formats = [{}, { response_format: "mp3" }, { response_format: "opus", stream: true }]
+      for (const more of formats) {
+        const { body } = await cloned(more)
+        const again = await Promise.all(
+          Array.from({ length: 4 }, () => fresh({ model: "tts-3b-ml", voice: "default", ...more })),
+        )
+        for (const reply of again) expect(reply.body.equals(body)).toBe(true)
+      }
+      process.kill(node.gauges("tts-3b-ml").pid!, "SIGKILL")
+      for (const more of formats) {
+        const reply = await untilServed(() => fresh({ model: "tts-3b-ml", voice: "default", ...more }))
+        expect(reply.body.equals((await cloned(more)).body)).toBe(true)
+      }
+    },
+  )
 })
 
 /** An engine that was just killed may still fail the request. */

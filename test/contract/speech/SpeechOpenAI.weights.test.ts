@@ -1,6 +1,7 @@
 // `audio.speech.create` of the official client, unmodified, on the built-in weights.
 import OpenAI from "openai"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { inLong } from "../../support/groups/Runs.ts"
 import { presetModel } from "../../support/nodes/SpeechNode.ts"
 import { startNode, type TestNode, untilIdle } from "../../support/nodes/TestNode.ts"
 
@@ -19,7 +20,7 @@ afterAll(() => node.stop())
 const sentence = "The birch canoe slid on the smooth planks. "
 const longText = sentence.repeat(93).trim()
 
-describe("4,000 characters without stream", () => {
+describe("4,000 characters without stream", inLong, () => {
   const asked = { model: "tts-82m", voice: "af_bella", input: longText, response_format: "pcm" } as const
 
   it("are played before they have been made, and are the bytes of the stream", async () => {

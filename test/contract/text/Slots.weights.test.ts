@@ -5,6 +5,7 @@ import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { RawConnection, requestBytes } from "../../support/clients/RawHttp.ts"
 import { TextStream, textOf } from "../../support/clients/TextStream.ts"
+import { inLong } from "../../support/groups/Runs.ts"
 import { script } from "../../support/nodes/FakeNode.ts"
 import { fakeModel, llamaModel } from "../../support/nodes/TestCatalog.ts"
 import { eventually, startNode, type TestNode, untilIdle, untilLoaded } from "../../support/nodes/TestNode.ts"
@@ -223,7 +224,7 @@ describe("departures and arrivals never change another stream's bytes", () => {
     )
   })
 
-  it("on the real model", async () => {
+  it("on the real model", inLong, async () => {
     const alone = new Map<string, Promise<string>>()
     const request = ({ seed, tokens }: Client) =>
       body("llama", { seed, temperature: 1.2, max_tokens: tokens })

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from "vitest"
 import { constantFlac } from "../../support/audio/HostileFiles.ts"
 import { listener } from "../../support/clients/LiveClient.ts"
 import { post, submit, targetOf, untilDone } from "../../support/clients/TranscriptionClient.ts"
-import { runs } from "../../support/groups/Runs.ts"
+import { inLong, runs } from "../../support/groups/Runs.ts"
 import { startNode, type TestNode } from "../../support/nodes/TestNode.ts"
 
 const hours = runs(1.1, 6)
@@ -20,15 +20,19 @@ beforeAll(async () => {
 })
 afterAll(() => Promise.all([free?.stop(), bound?.stop()]))
 
-it("is transcribed to its end, as a job and for a request that waits", async () => {
-  const target = targetOf(free)
-  const query = { model: "ears", response_format: "verbose_json" }
-  const { body, status } = await untilDone(target, await submit(target, file, query))
-  expect([status, body.status]).toEqual([200, "completed"])
-  expect(Number(body.duration)).toBeGreaterThanOrEqual(hours * 3_600)
-  const waiting = await post(free, file, { query: { ...query, sync: "true" } })
-  expect(await waiting.json()).toMatchObject({ duration: body.duration })
-}, 900_000)
+it(
+  "is transcribed to its end, as a job and for a request that waits",
+  { ...inLong, timeout: 900_000 },
+  async () => {
+    const target = targetOf(free)
+    const query = { model: "ears", response_format: "verbose_json" }
+    const { body, status } = await untilDone(target, await submit(target, file, query))
+    expect([status, body.status]).toEqual([200, "completed"])
+    expect(Number(body.duration)).toBeGreaterThanOrEqual(hours * 3_600)
+    const waiting = await post(free, file, { query: { ...query, sync: "true" } })
+    expect(await waiting.json()).toMatchObject({ duration: body.duration })
+  },
+)
 
 it("is refused above the operator's limit, with a text that names it", async () => {
   const target = targetOf(bound)

@@ -6,7 +6,7 @@ import { marks } from "#engines/fake/FakeWords.ts"
 import { clipBytes, clips, longWav } from "../../support/audio/SpeechClips.ts"
 import { listener, noise, openLive, speak, clips as speech, wavOf } from "../../support/clients/LiveClient.ts"
 import { model, post, whisper } from "../../support/clients/TranscriptionClient.ts"
-import { isLong } from "../../support/groups/Runs.ts"
+import { inLong } from "../../support/groups/Runs.ts"
 import { orgWith, receiptsOf } from "../../support/nodes/Ledger.ts"
 import { eventually, startNode, type TestNode, untilIdle, untilLoaded } from "../../support/nodes/TestNode.ts"
 
@@ -20,10 +20,8 @@ beforeAll(async () => {
 })
 afterAll(() => node.stop())
 
-/** In `npm test` SlotSchedulerFairness.test.ts says that windows are shared; this one takes 12 s. */
-const inLong = isLong ? describe : describe.skip
-
-inLong("four streams of fifteen minutes of one user", () => {
+// In `npm test` SlotSchedulerFairness.test.ts says that windows are shared.
+describe("four streams of fifteen minutes of one user", inLong, () => {
   it("let another user's clips and captions through", { timeout: 120_000 }, async () => {
     const abort = new AbortController()
     const segments = [0, 0, 0, 0]

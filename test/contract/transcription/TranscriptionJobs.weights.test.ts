@@ -22,6 +22,7 @@ import {
   uploads,
   whisper,
 } from "../../support/clients/TranscriptionClient.ts"
+import { inLong } from "../../support/groups/Runs.ts"
 import { eventually, startNode, type TestNode, temporaryDir } from "../../support/nodes/TestNode.ts"
 
 type Bytes = Uint8Array<ArrayBuffer>
@@ -241,7 +242,7 @@ describe("a key that is revoked", () => {
     await untilNoUploads(node.dataDir)
   })
 
-  it("ends its interactive requests", async () => {
+  it("ends its interactive requests", inLong, async () => {
     const { key } = await orgWith(node, 10_000_000)
     const file = sparseWav(600) as Bytes
     const stream = new TextStream(await post(node, file, { key, query: { model, stream: "true" } }))
@@ -283,21 +284,25 @@ describe("a queue", () => {
     expect((await post(node, short, { key, query: { model } })).status).toBe(202)
   })
 
-  it("alternates between organizations, so that a short job is not behind another's long ones", async () => {
-    const busy = targetOf(node, (await orgWith(node, 100_000_000)).key)
-    const quick = targetOf(node, (await orgWith(node, 1_000_000)).key)
-    const long = sparseWav(200) as Bytes
-    const longs = [await submit(busy, long), await submit(busy, long), await submit(busy, long)]
-    await untilStatus(busy, longs[1]!, "processing")
-    const id = await submit(quick, short)
-    expect((await untilDone(quick, id)).status).toBe(200)
-    const states = await Promise.all(longs.map((each) => statusOf(busy, each)))
-    // It came last and is done first: two long ones had a slice each, none has ended.
-    expect(states.filter((status) => status === "completed").length).toBeLessThanOrEqual(1)
-    const texts = await Promise.all(longs.map((each) => untilDone(busy, each)))
-    // A job that was suspended goes on where it was: the same text as those that were not.
-    expect(new Set(texts.map(({ body }) => body.text)).size).toBe(1)
-  })
+  it(
+    "alternates between organizations, so that a short job is not behind another's long ones",
+    inLong,
+    async () => {
+      const busy = targetOf(node, (await orgWith(node, 100_000_000)).key)
+      const quick = targetOf(node, (await orgWith(node, 1_000_000)).key)
+      const long = sparseWav(200) as Bytes
+      const longs = [await submit(busy, long), await submit(busy, long), await submit(busy, long)]
+      await untilStatus(busy, longs[1]!, "processing")
+      const id = await submit(quick, short)
+      expect((await untilDone(quick, id)).status).toBe(200)
+      const states = await Promise.all(longs.map((each) => statusOf(busy, each)))
+      // It came last and is done first: two long ones had a slice each, none has ended.
+      expect(states.filter((status) => status === "completed").length).toBeLessThanOrEqual(1)
+      const texts = await Promise.all(longs.map((each) => untilDone(busy, each)))
+      // A job that was suspended goes on where it was: the same text as those that were not.
+      expect(new Set(texts.map(({ body }) => body.text)).size).toBe(1)
+    },
+  )
 })
 
 describe("a restart", () => {

@@ -6,7 +6,8 @@ import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { IncrementalTranscriber } from "#actors/live/IncrementalTranscriber.ts"
 import { LiveAudio } from "#actors/live/LiveAudio.ts"
-import { captionAfter, deltaOf, hypothesisOf, type LiveHypothesis } from "#domain/audio/LiveTranscript.ts"
+import { deltaOf, hypothesisOf, type LiveHypothesis } from "#domain/audio/LiveTranscript.ts"
+import { captionAfter } from "../../support/clients/LiveClient.ts"
 import {
   audio,
   bytesOf,

@@ -10,7 +10,7 @@ import { afterAll, describe, expect, it } from "vitest"
 import { type Decoder, makeDecoder } from "#audio/Decoder.ts"
 import { RingWriter, Unwritable } from "#audio/decoder/RingWriter.ts"
 import { type SampleRing, stretches } from "#domain/audio/SampleRing.ts"
-import { readSpan } from "#engines/shared/listening/Span.ts"
+import { readSpan } from "#engines/shared/files/RequestFiles.ts"
 import { chirp, wavBytes } from "../../support/audio/AudioFiles.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "edgewise-ring-"))

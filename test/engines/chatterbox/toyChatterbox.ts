@@ -8,17 +8,17 @@ import { Effect } from "effect"
 import { chirp, wavBytes } from "../../support/audio/AudioFiles.ts"
 import { type ElementType, ToyGraph } from "../../support/engines/ToyOnnxGraph.ts"
 
-export const modelWidth = 8
+const modelWidth = 8
 const headCount = 2
 const headWidth = modelWidth / headCount
 const vocabulary = 8194
 /** The voice's rows in front of the text, and the tokens of its clip. */
-export const voiceRows = 3
-export const promptTokens = [11, 12]
+const voiceRows = 3
+const promptTokens = [11, 12]
 /** Of one speech token, 25 of them a second. */
 export const samplesPerToken = 960
 
-export interface ToyOptions {
+interface ToyOptions {
   /** Number of positions (voice, text and speech together) from which on the model stops. */
   readonly stopAt: number
   readonly cache: ElementType

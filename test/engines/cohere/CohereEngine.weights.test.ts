@@ -30,7 +30,7 @@ describe("cohere-hf-onnx", () => {
   it.effect("states what it is", () =>
     Effect.gen(function* () {
       const { engine } = yield* load({ seed: 1 })
-      expect(engine.facts).toMatchObject({ windowSeconds: 35, detectsLanguage: false, slots: 4 })
+      expect(engine.facts).toMatchObject({ windowSeconds: 35, slots: 4 })
       expect(engine.facts.languages).toHaveLength(14)
     }),
   )

@@ -19,7 +19,7 @@ export interface ToyNames {
   readonly random: boolean
 }
 
-export const published: ToyNames = {
+const published: ToyNames = {
   ids: "input_ids",
   audio: "waveform",
   speed: "float32",
@@ -30,7 +30,7 @@ export const published: ToyNames = {
 /** Pseudo-random values in (−1, 1) from a seed and an index. */
 const noise = (index: number): number => Math.sin(index * 12.9898 + 78.233) * 0.9
 
-export const toyModel = (names: ToyNames): Uint8Array => {
+const toyModel = (names: ToyNames): Uint8Array => {
   const graph = new ToyGraph()
   const ids = graph.input(names.ids, "int64", [1, "n"])
   const style = graph.input("style", "float32", [1, 256])
@@ -59,7 +59,7 @@ export const toyModel = (names: ToyNames): Uint8Array => {
 }
 
 /** `audio` [1, S] → `style` [1, 256]: the clip's mean size, spread over 256 fixed weights. */
-export const toyStyleEncoder = (random = false): Uint8Array => {
+const toyStyleEncoder = (random = false): Uint8Array => {
   const graph = new ToyGraph()
   const audio = graph.input("audio", "float32", [1, "samples"])
   const size = graph.op("ReduceMean", [graph.op("Abs", [audio])], { axes: [1], keepdims: 1 })
@@ -80,7 +80,7 @@ export const toyStyleEncoder = (random = false): Uint8Array => {
 
 const allSymbols = ';:,.!?—…"()“” abcdefhijklmnopqstuvwzæðŋɐɑɒɔəɚɛɜɡɪɹɾʃʊʌʒʔˈˌːθᵻ'
 
-export const toyTokenizer = (): string =>
+const toyTokenizer = (): string =>
   JSON.stringify({
     version: "1.0",
     model: {
@@ -91,7 +91,7 @@ export const toyTokenizer = (): string =>
   })
 
 /** A voice whose every value is `value`. */
-export const toyVoice = (value: number): Buffer => Buffer.from(new Float32Array(510 * 256).fill(value).buffer)
+const toyVoice = (value: number): Buffer => Buffer.from(new Float32Array(510 * 256).fill(value).buffer)
 
 /** A model folder that lives as long as the scope: model, tokenizer, style encoder and the voices given. */
 export const toyFolder = (

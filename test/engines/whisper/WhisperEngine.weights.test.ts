@@ -76,7 +76,6 @@ describe("the built-in recogniser", () => {
         slots: 4,
         windowSeconds: 30,
         languages: ["en"],
-        detectsLanguage: false,
         summary: "whisper, width 160, 3 decoder layers, 1 language",
       })
     }),
@@ -154,7 +153,7 @@ describe("the built-in recogniser", () => {
   it.effect("accepts the languages that it stands in for, and no others", () =>
     Effect.gen(function* () {
       const engine = yield* load({ ...deployed, acceptLanguages: ["fr", "en"] })
-      expect(engine.facts).toMatchObject({ languages: ["en", "fr"], detectsLanguage: false })
+      expect(engine.facts).toMatchObject({ languages: ["en", "fr"] })
       const samples = samplesOf(clips[3]!)
       const english = yield* transcribe(engine, samples, { language: undefined })
       const french = yield* transcribe(engine, samples, { language: "fr" })

@@ -142,7 +142,7 @@ describe("languages", () => {
         }
       }
       const { toy, engine, say } = yield* load({ seed: 7, languages, patch })
-      expect(engine.facts).toMatchObject({ detectsLanguage: true, languages: ["en", "de", "fr"] })
+      expect(engine.facts).toMatchObject({ languages: ["en", "de", "fr"] })
       const heard = yield* say({ language: undefined })
       expect(heard.begun).toEqual([{ language: "de" }])
       expect(heard.language).toBe("de")

@@ -3,7 +3,7 @@ import type { Distribution, Figure } from "#harness/report/Figure.ts"
 import type { Section } from "#harness/report/Result.ts"
 
 /** A figure with numbers where the form may have null. */
-export interface Found {
+interface Found {
   readonly readings: number
   readonly median: number
   readonly mean: number

@@ -17,6 +17,7 @@ import { Jobs } from "#store/ledger/Jobs.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { newestSchema } from "#store/migrations/index.ts"
 import { type Store, storeLayer } from "#store/Store.ts"
+import { ownJobs } from "../../support/nodes/JobRow.ts"
 import { tempDir } from "../TempDir.ts"
 
 const version = "0.1.0"
@@ -68,8 +69,10 @@ const furnished = Effect.gen(function* () {
       }
       const job = { orgId: principal.orgId, keyId, model: "stt", options, uploadPath: "/nowhere" }
       const finished = (yield* jobs.accept(job)) ?? ""
-      yield* jobs.take(() => 0)
-      yield* jobs.change(finished, "complete", { transcript: { text: "what was said" } as never })
+      yield* jobs.take(ownJobs)
+      yield* jobs.change({ id: finished, attempt: 1 }, "complete", {
+        transcript: { text: "what was said" } as never,
+      })
       const waiting = (yield* jobs.accept(job)) ?? ""
       return { apiKey, orgId: principal.orgId, finished, waiting }
     }),

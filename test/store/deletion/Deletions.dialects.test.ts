@@ -13,6 +13,7 @@ import { IdempotencyStore } from "#store/idempotency/IdempotencyStore.ts"
 import { Jobs } from "#store/ledger/Jobs.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { Compaction } from "#store/sql/Compaction.ts"
+import { ownJobs } from "../../support/nodes/JobRow.ts"
 import { eachDialect } from "../Dialects.ts"
 
 const transcript = (text: string) => ({ text, language: "en", duration: 1, segments: [] }) as never
@@ -37,8 +38,8 @@ const furnish = Effect.fnUntraced(function* (org: string, user: string, mark: st
     jobs.accept({ orgId, keyId, model: "stt", options: options(prompt), uploadPath: `/nowhere/${mark}` })
   const finished = (yield* newJob(`${mark} finished`)) ?? ""
   // Also takes what waits of others before.
-  while ((yield* jobs.take(() => 0))?.id !== finished);
-  yield* jobs.change(finished, "complete", { transcript: transcript(`${mark} was said`) })
+  while ((yield* jobs.take(ownJobs))?.id !== finished);
+  yield* jobs.change({ id: finished, attempt: 1 }, "complete", { transcript: transcript(`${mark} was said`) })
   const waiting = (yield* newJob(`${mark} waits`)) ?? ""
   const answerId = { id: `answer of ${userId}`, orgId, userId }
   const answer = (text: string) => ({

@@ -1,11 +1,12 @@
 // The table of transcription jobs, over each database: one winner of every race, bounds that hold, and, where nodes
 // share it, each node's own jobs reserved for it.
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Exit, Layer, Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import type { NewJob } from "#store/ledger/JobRows.ts"
-import { Jobs, maxUnfinishedOfOrg } from "#store/ledger/Jobs.ts"
+import { type Attempt, Jobs, maxUnfinishedOfOrg, type Takes } from "#store/ledger/Jobs.ts"
+import { ownJobs } from "../../support/nodes/JobRow.ts"
 import { eachDialect } from "../Dialects.ts"
 
 const newJob = (orgId = "org_1"): NewJob => ({
@@ -24,7 +25,6 @@ const newJob = (orgId = "org_1"): NewJob => ({
 })
 
 const transcript = { text: "héllo", language: "en", durationMs: 10, segments: [] } as never
-const never = () => 0
 
 eachDialect(({ fresh, name, shared }) => {
   it.effect("keeps what it was given, from acceptance to a day after the end", () =>
@@ -33,19 +33,27 @@ eachDialect(({ fresh, name, shared }) => {
       const id = (yield* jobs.accept(newJob())) ?? ""
       expect(yield* jobs.find(id)).toMatchObject({ ...newJob(), id, isHere: true, status: "accepted" })
       expect(yield* jobs.uploads).toEqual(new Set(["/uploads/org_1"]))
-      expect(yield* jobs.take(never)).toMatchObject({ id, status: "processing" })
-      expect(yield* jobs.take(never)).toBeUndefined()
-      yield* jobs.change(id, "return", { note: "wait", waitMs: 5_000, decodedMs: 7 })
-      expect(yield* jobs.take(never)).toBeUndefined()
-      yield* TestClock.adjust(5_000)
-      expect(yield* jobs.take(never)).toMatchObject({ id, decodedMs: 7, note: "wait" })
+      expect(yield* jobs.take(ownJobs)).toMatchObject({ id, status: "processing", attempt: 1 })
+      expect(yield* jobs.take(ownJobs)).toBeUndefined()
+      const sql = yield* SqlClient.SqlClient
+      yield* jobs.change({ id, attempt: 1 }, "return", { note: "wait", waitMs: 5_000, decodedMs: 7 })
+      expect(yield* jobs.find(id)).toMatchObject({ status: "accepted", note: "wait" })
+      expect(yield* jobs.take(ownJobs)).toBeUndefined()
+      // 5 s later, by the clock of the store.
+      if (name === "SQLite") yield* TestClock.adjust(5_000)
+      else yield* sql`UPDATE transcription_jobs SET not_before_ms = not_before_ms - 5000`
+      expect(yield* jobs.take(ownJobs)).toMatchObject({ id, decodedMs: 7, attempt: 2 })
       expect(yield* jobs.recover).toBe(1)
-      expect(yield* jobs.take(never)).toMatchObject({ id })
-      expect(yield* jobs.change(id, "complete", { transcript })).toBe(true)
-      expect(yield* jobs.change(id, "cancel")).toBe(false)
+      expect(yield* jobs.take(ownJobs)).toMatchObject({ id, attempt: 3 })
+      // The attempts before change nothing any more.
+      for (const attempt of [1, 2]) {
+        expect(yield* jobs.change({ id, attempt }, "complete", { transcript })).toBe(false)
+        expect(yield* jobs.change({ id, attempt }, "return")).toBe(false)
+      }
+      expect(yield* jobs.change({ id, attempt: 3 }, "complete", { transcript })).toBe(true)
+      expect(yield* jobs.cancel(id)).toBeUndefined()
       expect(yield* jobs.find(id)).toMatchObject({ status: "completed", transcript, decodedMs: 7 })
       expect(yield* jobs.uploads).toEqual(new Set())
-      const sql = yield* SqlClient.SqlClient
       const ended = (ms: number) => sql`UPDATE transcription_jobs SET finished_at_ms = finished_at_ms - ${ms}`
       yield* ended(24 * 60 * 60_000)
       yield* jobs.purge
@@ -62,20 +70,16 @@ eachDialect(({ fresh, name, shared }) => {
       const ids = yield* Effect.replicateEffect(jobs.accept(newJob()), 12)
       const together = <A>(effects: ReadonlyArray<Effect.Effect<A>>) =>
         Effect.all(effects, { concurrency: "unbounded" })
-      const taken: Array<string | undefined> = []
+      const taken: Array<Attempt> = []
       while (taken.length < ids.length) {
-        const some = yield* together(Array.from({ length: 8 }, () => jobs.take(never)))
-        for (const job of some) if (job !== undefined) taken.push(job.id)
+        const some = yield* together(Array.from({ length: 8 }, () => jobs.take(ownJobs)))
+        for (const job of some) if (job !== undefined) taken.push(job)
       }
-      expect(new Set(taken).size).toBe(ids.length)
-      expect(new Set(taken)).toEqual(new Set(ids))
-      for (const id of ids) {
-        const ends = [
-          jobs.change(id ?? "", "complete", { transcript }),
-          jobs.change(id ?? "", "cancel"),
-          jobs.change(id ?? "", "fail"),
-          jobs.change(id ?? "", "cancel"),
-        ]
+      expect(new Set(taken.map(({ id }) => id)).size).toBe(ids.length)
+      expect(new Set(taken.map(({ id }) => id))).toEqual(new Set(ids))
+      for (const job of taken) {
+        const cancel = Effect.map(jobs.cancel(job.id), (cancelled) => cancelled !== undefined)
+        const ends = [jobs.change(job, "complete", { transcript }), cancel, jobs.change(job, "fail"), cancel]
         expect((yield* together(ends)).filter(Boolean)).toHaveLength(1)
       }
     }).pipe(Effect.provide(fresh)),
@@ -89,7 +93,7 @@ eachDialect(({ fresh, name, shared }) => {
         { concurrency: "unbounded" },
       )
       expect(accepted.filter((id) => id !== undefined)).toHaveLength(maxUnfinishedOfOrg)
-      expect(yield* jobs.hasCapacity("org_1")).toBe(false)
+      expect(yield* jobs.hasCapacity("org_1", false)).toBe(false)
       expect(yield* jobs.accept(newJob("org_2"))).toBeDefined()
     }).pipe(Effect.provide(fresh)),
   )
@@ -100,40 +104,50 @@ eachDialect(({ fresh, name, shared }) => {
   describe("of several nodes", () => {
     const nodes = Effect.gen(function* () {
       const { open } = yield* shared
-      const jobsOf = (store: typeof open) =>
-        Effect.flatMap(store, (layer) =>
-          Effect.flatMap(Layer.build(layer), (context) => Effect.provideContext(Jobs, context)),
-        )
-      const sql = yield* Effect.flatMap(open, (layer) =>
-        Effect.flatMap(Layer.build(layer), (context) => Effect.provideContext(SqlClient.SqlClient, context)),
-      )
-      return { one: yield* jobsOf(open), two: yield* jobsOf(open), sql }
+      const [first, second, beside] = [yield* open, yield* open, yield* open]
+      const jobsIn = (store: typeof first, scope: Scope.Scope) =>
+        Effect.flatMap(Layer.buildWithScope(store, scope), (context) => Effect.provideContext(Jobs, context))
+      const scope = yield* Effect.scope
+      const ofOne = yield* Scope.fork(scope)
+      const context = yield* Layer.build(beside)
+      return {
+        one: yield* jobsIn(first, ofOne),
+        two: yield* jobsIn(second, scope),
+        sql: yield* Effect.provideContext(SqlClient.SqlClient, context),
+        stopOne: Scope.close(ofOne, Exit.void),
+        startOne: Effect.suspend(() => jobsIn(Layer.fresh(first), scope)),
+      }
     })
+    /** One beat of every node, as far as the database answers meanwhile. */
+    const beat = Effect.andThen(
+      TestClock.adjust("3 seconds"),
+      Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 100))),
+    )
 
     it.effect("are seen and cancelled by all, and done by their own", () =>
       Effect.gen(function* () {
         const { one, two } = yield* nodes
         const id = (yield* one.accept(newJob())) ?? ""
         expect(yield* two.find(id)).toMatchObject({ id, isHere: false })
-        expect([yield* two.take(never), yield* two.recover, yield* two.uploads]).toEqual([
+        expect([yield* two.take(ownJobs), yield* two.recover, yield* two.uploads]).toEqual([
           undefined,
           0,
           new Set(),
         ])
-        expect(yield* two.othersWait("org_2")).toBe(false)
-        expect(yield* one.othersWait("org_2")).toBe(true)
-        yield* one.take(never)
+        expect(yield* two.othersWait("org_2", [])).toBe(false)
+        expect(yield* one.othersWait("org_2", [])).toBe(true)
+        yield* one.take(ownJobs)
         expect(yield* two.recover).toBe(0)
-        expect(yield* two.change(id, "cancel")).toBe(true)
-        expect(yield* two.endedElsewhere).toEqual([])
-        expect(yield* one.endedElsewhere).toMatchObject([{ id, isHere: true, status: "cancelled" }])
+        expect(yield* two.cancel(id)).toMatchObject({ id, isHere: false, status: "cancelled" })
+        expect(yield* two.endedElsewhere(false)).toEqual([])
+        expect(yield* one.endedElsewhere(false)).toMatchObject([{ id, isHere: true, status: "cancelled" }])
         yield* one.forget(id)
-        expect(yield* one.endedElsewhere).toEqual([])
-        expect(yield* one.change(id, "complete", { transcript })).toBe(false)
+        expect(yield* one.endedElsewhere(false)).toEqual([])
+        expect(yield* one.change({ id, attempt: 1 }, "complete", { transcript })).toBe(false)
         // What its own node ends needs no notice.
         const own = (yield* one.accept(newJob())) ?? ""
-        yield* one.change(own, "cancel")
-        expect(yield* one.endedElsewhere).toEqual([])
+        expect(yield* one.cancel(own)).toMatchObject({ isHere: true })
+        expect(yield* one.endedElsewhere(false)).toEqual([])
       }).pipe(Effect.scoped),
     )
 
@@ -146,25 +160,177 @@ eachDialect(({ fresh, name, shared }) => {
       }).pipe(Effect.scoped),
     )
 
-    it.effect("fail when their node has not been seen for an hour, and not before", () =>
+    it.effect("fail when their node is dead for an hour, and not before", () =>
       Effect.gen(function* () {
-        const { one, two, sql } = yield* nodes
+        const { one, two, stopOne, startOne } = yield* nodes
         const id = (yield* one.accept(newJob())) ?? ""
-        const silentFor = (ms: number) => sql`
-          UPDATE nodes SET seen_at_ms = (EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::BIGINT - ${ms}::BIGINT
-          WHERE id = (SELECT node_id FROM transcription_jobs WHERE id = ${id})`
-        yield* silentFor(59 * 60_000)
+        yield* stopOne
+        for (let nth = 0; nth < 7; nth++) yield* beat
+        yield* TestClock.adjust("58 minutes")
         expect(yield* two.failLost).toBe(0)
-        yield* silentFor(60 * 60_000 + 1)
+        yield* TestClock.adjust("2 minutes")
         expect(yield* two.failLost).toBe(1)
         expect(yield* two.failLost).toBe(0)
         expect(yield* two.find(id)).toMatchObject({
           status: "failed",
           note: "The node that had the upload has not come back within an hour",
         })
-        // A node that was only disconnected learns of it.
-        expect(yield* one.endedElsewhere).toMatchObject([{ id, status: "failed" }])
+        // It comes back and learns of it.
+        const again = yield* startOne
+        expect(yield* again.endedElsewhere(false)).toMatchObject([{ id, status: "failed" }])
       }).pipe(Effect.scoped),
     )
+
+    describe("with shared uploads", () => {
+      const shared = { sizeBytes: 10, sha256: "ab" }
+      const all: Takes = { ...ownJobs, models: ["stt"] }
+      const sharedJob = (orgId = "org_1"): NewJob => ({ ...newJob(orgId), uploadPath: `of ${orgId}`, shared })
+
+      it.effect("are taken by any node that has the model, and by one of them", () =>
+        Effect.gen(function* () {
+          const { one, two } = yield* nodes
+          const id = (yield* one.accept(sharedJob())) ?? ""
+          expect(yield* one.uploads).toEqual(new Set())
+          expect(yield* two.take({ ...ownJobs, models: ["another"] })).toBeUndefined()
+          const taken = yield* Effect.all(
+            Array.from({ length: 8 }, (_, nth) => (nth % 2 === 0 ? one : two).take(all)),
+            { concurrency: "unbounded" },
+          )
+          expect(taken.filter((job) => job !== undefined)).toMatchObject([{ id, shared, attempt: 1 }])
+        }).pipe(Effect.scoped),
+      )
+
+      it.effect("are taken in turn by organization, counted over all nodes", () =>
+        Effect.gen(function* () {
+          const { one, two } = yield* nodes
+          for (const orgId of ["a", "a", "a", "a", "b", "c", "b"]) yield* one.accept(sharedJob(orgId))
+          const order: Array<string | undefined> = []
+          for (let nth = 0; nth < 8; nth++) order.push((yield* (nth % 2 === 0 ? one : two).take(all))?.orgId)
+          expect(order.slice(0, 3).sort()).toEqual(["a", "b", "c"])
+          expect(order.slice(3, 5).sort()).toEqual(["a", "b"])
+          expect(order.slice(5)).toEqual(["a", "a", undefined])
+        }).pipe(Effect.scoped),
+      )
+
+      it.effect(
+        "go on where the last worker stored its progress, which changes nothing once another has the job",
+        () =>
+          Effect.gen(function* () {
+            const { one, two, sql } = yield* nodes
+            const id = (yield* one.accept(sharedJob())) ?? ""
+            const first = (yield* one.take(all))!
+            const saved = {
+              progress: { segments: [], samples: 480_000, language: "en", previousTokens: [7] },
+              weights: "w",
+              engineFailures: 1,
+            }
+            expect(yield* one.save(first, saved, 60_000)).toBe(true)
+            expect(yield* two.lostOf([first])).toEqual([])
+            yield* one.change(first, "return")
+            expect(yield* two.find(id)).toMatchObject({
+              isHere: true,
+              status: "accepted",
+              heardSamples: 480_000,
+            })
+            const second = (yield* two.take(all))!
+            expect(second).toMatchObject({ id, attempt: 2, saved, decodedMs: 60_000 })
+            expect(yield* one.lostOf([first])).toMatchObject([{ id }])
+            expect(yield* one.save(first, saved)).toBe(false)
+            expect(yield* one.change(first, "complete", { transcript })).toBe(false)
+            expect(yield* one.change(first, "return")).toBe(false)
+            expect(yield* two.change(second, "complete", { transcript })).toBe(true)
+            // No text is left beside the transcript.
+            expect(yield* sql`SELECT progress FROM transcription_jobs WHERE id = ${id}`).toEqual([
+              { progress: null },
+            ])
+          }).pipe(Effect.scoped),
+      )
+
+      it.effect(
+        "of a dead node go to the others, also when it is only frozen; of one that beats they do not",
+        () =>
+          Effect.gen(function* () {
+            const { one, two, stopOne } = yield* nodes
+            const id = (yield* one.accept(sharedJob())) ?? ""
+            const cancelled = (yield* one.accept(sharedJob("org_2"))) ?? ""
+            const first = (yield* one.take(all))!
+            const other = (yield* one.take(all))!
+            expect(new Set([first.id, other.id])).toEqual(new Set([id, cancelled]))
+            for (let nth = 0; nth < 8; nth++) yield* beat
+            expect(yield* two.takeOver).toBe(0)
+            yield* stopOne
+            // Its node would have to end it.
+            expect(yield* two.cancel(cancelled)).toMatchObject({ isHere: false })
+            expect(yield* two.endedElsewhere(true)).toEqual([])
+            for (let nth = 0; nth < 7; nth++) yield* beat
+            expect(yield* two.takeOver).toBe(1)
+            expect(yield* two.takeOver).toBe(0)
+            expect(yield* two.endedElsewhere(true)).toMatchObject([{ id: cancelled, isHere: true }])
+            expect(yield* two.take(all)).toMatchObject({ id, attempt: 2 })
+          }).pipe(Effect.scoped),
+      )
+
+      it.effect(
+        "that are cancelled or deleted while they wait are ended by the one who asks, or by any node",
+        () =>
+          Effect.gen(function* () {
+            const { one, two } = yield* nodes
+            const id = (yield* one.accept(sharedJob())) ?? ""
+            expect(yield* two.unneeded(["of org_1", "of nothing"])).toEqual(["of nothing"])
+            expect(yield* two.cancel(id)).toMatchObject({ isHere: true, status: "cancelled" })
+            expect([yield* one.endedElsewhere(true), yield* two.endedElsewhere(true)]).toEqual([[], []])
+            expect(yield* two.unneeded(["of org_1"])).toEqual(["of org_1"])
+            const deleted = (yield* one.accept(sharedJob("org_2"))) ?? ""
+            expect(yield* one.deleteOf({ orgId: "org_2" })).toBe(1)
+            expect(yield* one.endedElsewhere(false)).toEqual([])
+            expect(yield* one.unneeded(["of org_2"])).toEqual([])
+            expect(yield* two.endedElsewhere(true)).toMatchObject([{ id: deleted }])
+            yield* two.forget(deleted)
+            expect(yield* one.find(deleted)).toBeUndefined()
+          }).pipe(Effect.scoped),
+      )
+
+      it.effect("fail where no node has their model, and any node removes their uploads", () =>
+        Effect.gen(function* () {
+          const { one, two } = yield* nodes
+          const id = (yield* one.accept(sharedJob())) ?? ""
+          expect(yield* two.unservedModels(["stt"])).toEqual([])
+          expect(yield* two.unservedModels(["another"])).toEqual(["stt"])
+          expect(yield* two.failUnserved("another")).toBe(0)
+          expect(yield* two.failUnserved("stt")).toBe(1)
+          expect(yield* one.find(id)).toMatchObject({
+            status: "failed",
+            note: "Model not loaded: no node has stt any more",
+          })
+          expect(yield* one.endedElsewhere(true)).toMatchObject([{ id, isHere: true }])
+        }).pipe(Effect.scoped),
+      )
+
+      it.effect("have bounds over all nodes", () =>
+        Effect.gen(function* () {
+          const { one, two } = yield* nodes
+          yield* Effect.replicateEffect(one.accept(sharedJob()), maxUnfinishedOfOrg)
+          expect(yield* two.accept(sharedJob())).toBeUndefined()
+          expect(yield* two.hasCapacity("org_1", true)).toBe(false)
+          expect(yield* two.hasCapacity("org_1", false)).toBe(true)
+          expect(yield* two.accept(sharedJob("org_2"))).toBeDefined()
+        }).pipe(Effect.scoped),
+      )
+
+      it.effect("have old files looked for by one node at a time", () =>
+        Effect.gen(function* () {
+          const { one, two } = yield* nodes
+          const done: Array<string> = []
+          yield* one.byOneNode(
+            Effect.andThen(
+              two.byOneNode(Effect.sync(() => void done.push("two"))),
+              Effect.sync(() => void done.push("one")),
+            ),
+          )
+          yield* two.byOneNode(Effect.sync(() => void done.push("two")))
+          expect(done).toEqual(["one", "two"])
+        }).pipe(Effect.scoped),
+      )
+    })
   })
 })

@@ -19,6 +19,7 @@ import { type Store, storeLayer } from "#store/Store.ts"
 import { SigningKeys } from "#store/signing/SigningKeys.ts"
 import { openDataDirectory, versions } from "../../support/fixtures/DataDirectory.ts"
 import { madeAt } from "../../support/fixtures/makeDataDirectory.ts"
+import { ownJobs } from "../../support/nodes/JobRow.ts"
 import { collectLines } from "../../support/process/LogLines.ts"
 import { beforeDeletions } from "../EarlierSchema.ts"
 import { tempDir } from "../TempDir.ts"
@@ -89,7 +90,7 @@ describe.each(versions())("a data directory of version %s", (version) => {
         })
         expect(yield* jobs.find(known.jobs.failed)).toMatchObject({ note: "file: holds no audio" })
         expect(yield* jobs.find(known.jobs.cancelled)).toMatchObject({ status: "cancelled" })
-        expect(yield* jobs.take(() => 0)).toMatchObject({ id: known.jobs.accepted })
+        expect(yield* jobs.take(ownJobs)).toMatchObject({ id: known.jobs.accepted })
 
         const answers = yield* IdempotencyStore
         const { orgId, userId } = principal
@@ -153,6 +154,28 @@ describe("a store", () => {
         `${join(dataDir, "store.sqlite")}: was changed by a later version of edgewise (schema ${newestSchema + 1}); start that one, or use another database`,
       )
       expect(schemaOf(dataDir)).toBe(newestSchema + 1)
+    }).pipe(Effect.scoped),
+  )
+
+  it.effect("of a later schema opens if that version says that this one can work beside it", () =>
+    Effect.gen(function* () {
+      const dataDir = join(yield* tempDir, "data")
+      mkdirSync(dataDir)
+      const later = (beside: number) =>
+        opened(
+          dataDir,
+          Effect.gen(function* () {
+            const sql = yield* SqlClient.SqlClient
+            yield* sql`DELETE FROM migrations WHERE migration_id > ${newestSchema}`
+            yield* sql`INSERT INTO migrations (migration_id, name) VALUES (${newestSchema + 1}, 'later')`
+            yield* sql`UPDATE meta SET value = ${`${newestSchema + 1} ${beside}`} WHERE name = 'oldest schema beside'`
+          }),
+        )
+      yield* later(newestSchema)
+      yield* opened(dataDir)
+      // It says the same again and leaves what the later one has said.
+      yield* later(newestSchema + 1)
+      expect(yield* Effect.flip(opened(dataDir))).toMatchObject({ _tag: "StoreUnavailable" })
     }).pipe(Effect.scoped),
   )
 })

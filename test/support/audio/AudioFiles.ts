@@ -57,7 +57,7 @@ export const wavBytes = (samples: Int16Array, rateHz: number, depth: WavDepth): 
   return wav.toBuffer()
 }
 
-export interface AvTarget {
+interface AvTarget {
   /** FFmpeg's names. */
   readonly format: string
   readonly codec: FFEncoderCodec

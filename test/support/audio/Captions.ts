@@ -2,7 +2,7 @@
 // (numbered from 1, `HH:MM:SS,mmm`, one blank line after each cue). WebVTT is the W3C grammar, as far as captions
 // without settings, identifiers and notes use it. Every deviation is an error.
 
-export interface Cue {
+interface Cue {
   readonly startMs: number
   readonly endMs: number
   readonly text: string

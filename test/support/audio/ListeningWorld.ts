@@ -21,7 +21,7 @@ const windowSamples = 8_000
 const closedSamples = 20_000
 const frame = 320
 
-export class ListeningWorld {
+class ListeningWorld {
   readonly #decider: ListeningDecider
   readonly #numbers: ReadonlyArray<number>
   readonly #seen: Map<string, number>

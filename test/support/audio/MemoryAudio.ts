@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import type { TranscriberAudio } from "#actors/jobs/FileTranscription.ts"
 import type { TranscribeCall, TranscribeRequest } from "#engines/protocol/Transcription.ts"
 
-export interface MemoryAudioOptions {
+interface MemoryAudioOptions {
   /** Sizes of the decoded pieces, repeated cyclically. Absent: one piece. */
   readonly sizes?: ReadonlyArray<number>
   /** First sample, where an earlier run stopped. */

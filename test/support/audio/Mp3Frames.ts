@@ -3,7 +3,7 @@
 const kbpsMpeg2Layer3 = [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160]
 const ratesMpeg2 = [22_050, 24_000, 16_000]
 
-export interface Mp3Frame {
+interface Mp3Frame {
   readonly kbps: number
   readonly rateHz: number
   readonly mono: boolean
@@ -28,7 +28,7 @@ export const mp3Frames = (bytes: Uint8Array): ReadonlyArray<Mp3Frame> => {
   return frames
 }
 
-export interface Mp3Recording {
+interface Mp3Recording {
   /** Frames after the first, which holds only this information. */
   readonly frames: number
   readonly sizeBytes: number

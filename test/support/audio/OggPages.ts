@@ -2,14 +2,14 @@
 // well-formed streams; its errors name the first violation.
 import OpusScript from "opusscript"
 
-export interface ParsedPage {
+interface ParsedPage {
   readonly beginOfStream: boolean
   readonly endOfStream: boolean
   readonly granule: bigint
   readonly packets: ReadonlyArray<Uint8Array>
 }
 
-export interface ParsedOgg {
+interface ParsedOgg {
   readonly pages: ReadonlyArray<ParsedPage>
   /** Bytes after the last whole page: a page that was cut. */
   readonly restBytes: number
@@ -77,7 +77,7 @@ export const parseOgg = (bytes: Uint8Array): ParsedOgg => {
   return { pages, restBytes: bytes.length - at }
 }
 
-export interface ParsedOpus {
+interface ParsedOpus {
   readonly preSkip: number
   readonly inputRateHz: number
   /** Audio packets, each 20 ms. */

@@ -40,7 +40,7 @@ process.on("message", () => {
 loop()
 `
 
-export interface Waits {
+interface Waits {
   readonly count: number
   readonly failures: number
   /** Milliseconds. */

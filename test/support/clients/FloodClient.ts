@@ -23,7 +23,7 @@ socket.on("close", () => process.send({ closed: true }))
 socket.on("error", () => {})
 `
 
-export interface Flood {
+interface Flood {
   readonly child: ChildProcess
   /** SHA-256 of the body, hex; empty until it is known. */
   readonly hash: () => string

@@ -3,7 +3,7 @@
 import { createHmac, createPrivateKey, generateKeyPairSync, type KeyObject, sign } from "node:crypto"
 import type { StoredKey } from "#store/signing/SigningKeyFile.ts"
 
-export interface Forged {
+interface Forged {
   readonly name: string
   readonly token: string
   readonly detail: string

@@ -2,7 +2,7 @@
 import { fn, userSays } from "./TextRefusals.ts"
 
 /** JSON text of a schema: some are nested too deep for `JSON.stringify`. */
-export interface HostileSchema {
+interface HostileSchema {
   readonly name: string
   readonly json: string
   /** What the detail of the refusal says, if the machine is fast enough to find it. */
@@ -120,6 +120,7 @@ export const hostileSchemas: ReadonlyArray<HostileSchema> = [
     }),
     problem: /too complex/,
     isLong: true,
+    isSlow: true,
   },
 ]
 

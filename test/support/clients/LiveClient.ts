@@ -21,6 +21,12 @@ export const listener = (
   ...changes,
 })
 
+/** The caption after an event, as docs/live.md describes it for clients. */
+export const captionAfter = (
+  caption: string,
+  { delta, op }: { readonly op: "append" | "replace"; readonly delta: string },
+): string => (op === "append" ? caption + delta : delta)
+
 /** Seconds of noise with pauses, s16 mono 16 kHz; the same for the same seed. */
 export const noise = (seconds: number, seed = 1): Buffer => {
   const pcm = Buffer.alloc(Math.round(seconds * 16_000) * 2)
@@ -97,7 +103,7 @@ export const speak = (client: SocketClient, pcm: Buffer, ...frameBytes: Readonly
   }
 }
 
-export const isEnd = ({ type }: Readonly<Record<string, unknown>>): boolean =>
+const isEnd = ({ type }: Readonly<Record<string, unknown>>): boolean =>
   type === "transcript.text.done" || type === "error"
 
 /** The event that ends a session: `transcript.text.done` or `error`. */

@@ -22,7 +22,7 @@ export const partHead = ({ filename, name, type }: Part): string =>
   `content-disposition: form-data; name="${name}"${filename === undefined ? "" : `; filename="${filename}"`}\r\n` +
   `${type === undefined ? "" : `content-type: ${type}\r\n`}\r\n`
 
-export interface Multipart {
+interface Multipart {
   readonly contentType: string
   readonly body: Buffer
 }

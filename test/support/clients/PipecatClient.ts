@@ -115,7 +115,7 @@ const known: Readonly<Record<string, Schema.Struct.Fields>> = {
 const tolerated = ["response_cancel_not_active", "conversation_already_has_active_response"]
 const unknownItem = "item_retrieve_invalid_item_id"
 
-export interface PipecatTerms {
+interface PipecatTerms {
   readonly instructions: string
   readonly tools: ReadonlyArray<Frame>
   /** Of `audio.input`; `false` is its manual mode, which is sent as null. */

@@ -4,7 +4,7 @@ import { expect } from "vitest"
 
 type Fields = Readonly<Record<string, unknown>>
 
-export interface ResponseEvent extends Fields {
+interface ResponseEvent extends Fields {
   readonly type: string
   readonly sequence_number: number
 }

@@ -8,7 +8,7 @@ export interface Refused {
   readonly headers: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
 }
 
-export interface Closed {
+interface Closed {
   readonly code: number
   readonly reason: string
 }

@@ -110,7 +110,7 @@ const openWebUiSpeech = ({ key, port }: Wire, text: string): Buffer => {
   return Buffer.concat([Buffer.from(crlf(head)), body])
 }
 
-export interface SpeechCase {
+interface SpeechCase {
   readonly client: string
   readonly request: (wire: Wire, text: string) => Buffer
   /** The same request in the fields of this API. */
@@ -153,7 +153,7 @@ export const speechCases: ReadonlyArray<SpeechCase> = [
   { client: "Open WebUI", request: openWebUiSpeech, means: { voice: "af_sarah", response_format: "mp3" } },
 ]
 
-export interface TranscriptionCase {
+interface TranscriptionCase {
   readonly client: string
   readonly request: (wire: Wire, audio: Uint8Array) => Buffer
   readonly verbose: boolean
@@ -275,7 +275,7 @@ export const liveKitPrewarm = (wire: Wire): string => {
   return crlf(["GET /v1/ HTTP/1.1", ...before, ...after("5.0", false)])
 }
 
-export interface RealtimeCase {
+interface RealtimeCase {
   readonly client: string
   readonly handshake: (wire: Wire) => string
   /** Its first event; pipecat waits for `session.created` before. */

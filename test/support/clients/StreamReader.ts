@@ -35,7 +35,7 @@ const loop = async () => { for (;;) await read() }
 loop()
 `
 
-export interface StreamSeen {
+interface StreamSeen {
   readonly events: number
   readonly failures: number
   /** Milliseconds between the arrivals of parts of a stream. */

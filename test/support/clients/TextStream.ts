@@ -2,7 +2,7 @@
 import type { ReadableStreamDefaultReader, ReadableStreamReadResult } from "node:stream/web"
 import { parseEventStream } from "./EventStream.ts"
 
-export type StreamEnd =
+type StreamEnd =
   /** The response was complete. */
   | "complete"
   /** The connection closed before the end of the response. */
@@ -68,7 +68,7 @@ interface Chunk {
 }
 
 /** The chunks among events: everything but `[DONE]`. */
-export const chunksOf = (events: ReadonlyArray<string>): ReadonlyArray<Chunk> =>
+const chunksOf = (events: ReadonlyArray<string>): ReadonlyArray<Chunk> =>
   events.filter((data) => data !== "[DONE]").map((data) => JSON.parse(data) as Chunk)
 
 /** The text that a client shows. */

@@ -45,7 +45,7 @@ export const transcribe = (
 export const post = (node: TestNode, file: Uint8Array<ArrayBuffer>, asked: Asked = {}): Promise<Response> =>
   transcribe({ base: node.base, key: asked.key ?? node.keys.dev }, file, asked)
 
-export interface Polled {
+interface Polled {
   readonly status: number
   readonly body: Readonly<Record<string, unknown>>
 }

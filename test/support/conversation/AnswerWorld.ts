@@ -69,7 +69,7 @@ interface SpokenPiece {
 }
 
 /** The conversation of the answers of one history. */
-export class AnswerWorld {
+class AnswerWorld {
   readonly #decider: AnswerDecider
   readonly #numbers: ReadonlyArray<number>
   #at = 0

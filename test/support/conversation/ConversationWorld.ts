@@ -53,7 +53,7 @@ interface Turn {
 
 const texts = ["yes", "what time is it", "no", "", "  "]
 
-export class ConversationWorld {
+class ConversationWorld {
   readonly #decide: TurnDecider["decide"]
   readonly #numbers: ReadonlyArray<number>
   #at = 0

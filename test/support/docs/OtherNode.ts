@@ -5,7 +5,7 @@ import { mkdirSync, symlinkSync } from "node:fs"
 import { delimiter, join } from "node:path"
 import type { GuideBlock } from "./GuideBlocks.ts"
 
-export interface OtherNode {
+interface OtherNode {
   readonly path: string
   /** Such as `v20.20.2`. */
   readonly version: string

@@ -2,11 +2,12 @@
 // against a node that the page's own `npm start` starts.
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
-import { readdirSync, symlinkSync, writeFileSync } from "node:fs"
+import { cpSync, readdirSync, symlinkSync, writeFileSync } from "node:fs"
 import { createServer } from "node:net"
 import { dirname, join } from "node:path"
 import type { Readable, Writable } from "node:stream"
 import { eventually } from "../nodes/TestNode.ts"
+import { programFolder } from "../process/CompiledCode.ts"
 import { type GuideBlock, repository } from "./GuideBlocks.ts"
 
 export interface GuideRun {
@@ -15,7 +16,7 @@ export interface GuideRun {
   readonly stop: () => Promise<void>
 }
 
-export interface GuideOptions {
+interface GuideOptions {
   /** Folder in which the blocks run. */
   readonly folder: string
   /** Lines that are left out, e.g. an installation that is there already. */
@@ -34,12 +35,17 @@ const freePort = async (): Promise<number> => {
   return port
 }
 
-/** Makes a folder look like the repository: with links to all that is in it. */
+/**
+ * Makes a folder look like the repository: with links to all that is in it, except that the program is JavaScript as in the package,
+ * which starts faster.
+ */
 export const linkRepository = (folder: string): void => {
-  const own = new Set([".git", ".edgewise"])
+  const own = new Set([".git", ".edgewise", "bin", "src"])
   for (const name of readdirSync(repository)) {
     if (!own.has(name)) symlinkSync(join(repository, name), join(folder, name))
   }
+  cpSync(join(programFolder, "bin"), join(folder, "bin"), { recursive: true })
+  symlinkSync(join(programFolder, "app"), join(folder, "app"))
 }
 
 /** The text of a stream so far. */

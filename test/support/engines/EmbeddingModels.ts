@@ -8,7 +8,7 @@ import { type BertShape, writeEmbeddingModel } from "../../../bench/sizes/embedd
 import { uses } from "../groups/Uses.ts"
 import { CollectingOutlet, engineSpec } from "./EngineHarness.ts"
 
-export const bertShape: BertShape = {
+const bertShape: BertShape = {
   width: 64,
   layers: 2,
   heads: 2,

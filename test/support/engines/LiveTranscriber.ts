@@ -26,7 +26,6 @@ export const factsOf = (pieceSeconds = 2): TranscriptionEngine["facts"] => ({
   windowSeconds: 30,
   closedSeconds: closedSeconds(pieceSeconds),
   languages: ["en"],
-  detectsLanguage: false,
   summary: "",
 })
 
@@ -49,7 +48,7 @@ export const captioner = <E = never>(seconds = 3, isApart = false): Captioner<E>
   transcribe: (request, onSegment) => Effect.suspend(() => transcriber<E>()(request(), onSegment, "caption")),
 })
 
-export interface Session<E> {
+interface Session<E> {
   readonly audio: LiveAudio
   readonly session: LiveSession<E>
   /** Number of windows that were reported as done. */

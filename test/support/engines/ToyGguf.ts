@@ -99,7 +99,7 @@ const vocabulary = (() => {
 })()
 
 /** The id of a token by its spelling, e.g. "▁Hello", "<0xE2>", "<|im_end|>". */
-export const toyToken = (spelling: string): number => {
+const toyToken = (spelling: string): number => {
   const id = vocabulary.tokens.indexOf(spelling)
   if (id < 0) throw new Error(`the toy vocabulary has no token ${spelling}`)
   return id

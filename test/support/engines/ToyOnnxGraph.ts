@@ -17,7 +17,7 @@ import {
   valueInfo,
 } from "../../../bench/sizes/onnx/Messages.ts"
 
-export type { Attribute, Dim, ElementType } from "../../../bench/sizes/onnx/Messages.ts"
+export type { Dim, ElementType } from "../../../bench/sizes/onnx/Messages.ts"
 
 /** A tensor's dimensions, type and name, and its values. */
 interface TensorParts {

@@ -12,7 +12,7 @@ export type Group = (typeof groups)[number]
 
 /** Pattern of the files of a group. `fast` has all files that are in no other group. */
 export const filesOf = (group: Group): string =>
-  `{test,engines/grammar/test,models/test}/**/*${group === "fast" ? "" : `.${group}`}.test.ts`
+  `{test,engines/grammar/test,models/test,src/web/voice/test}/**/*${group === "fast" ? "" : `.${group}`}.test.ts`
 
 /** Tests of the store that run twice: in `fast` on SQLite, in `postgres` on PostgreSQL. */
 export const dialectFiles = "test/**/*.dialects.test.ts"

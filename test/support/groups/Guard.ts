@@ -1,5 +1,6 @@
 // Checks each test file against the group in its name (Groups.ts). A test fails if it uses something that the group may not use, or
-// if the file does not use what its group is for. vitest runs this before every file.
+// if the file does not use what its group is for. vitest runs this before every file. It wraps the methods that start processes, listen
+// and load native code, because only what happens shows what a file needs: its imports do not say which of their functions it calls.
 import child from "node:child_process"
 import { syncBuiltinESMExports } from "node:module"
 import net from "node:net"

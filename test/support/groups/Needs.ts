@@ -86,7 +86,7 @@ const needsTable = {
   linux: { found: () => process.platform === "linux", missing: "not a Linux system" },
 }
 
-export type Need = keyof typeof needsTable
+type Need = keyof typeof needsTable
 
 const results = new Map<Need, boolean>()
 

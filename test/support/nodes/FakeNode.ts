@@ -9,7 +9,7 @@ import { ModelEntry } from "#domain/models/ModelEntry.ts"
 
 const decode = Schema.decodeUnknownSync(ModelEntry)
 
-export interface FakeModel {
+interface FakeModel {
   readonly id?: string
   readonly options?: Readonly<Record<string, unknown>>
   readonly runtime?: Readonly<Record<string, unknown>>

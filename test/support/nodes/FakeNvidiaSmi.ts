@@ -3,7 +3,7 @@
 import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 
-export interface FakeAnswers {
+interface FakeAnswers {
   readonly gpus?: string
   readonly processes?: string
   readonly status?: number

@@ -3,8 +3,8 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { join } from "node:path"
-import { CommandHost, type Finished, mainFile as main } from "../process/CommandHost.ts"
-import { compiledEnvironment, withCompiledCode } from "../process/CompiledCode.ts"
+import { CommandHost, type Finished } from "../process/CommandHost.ts"
+import { compiledEnvironment, mainFile, withCompiledCode } from "../process/CompiledCode.ts"
 import { type WireRole, watchBase } from "../wire/WireTap.ts"
 import { fakeModel, type TestModel, writeCatalog } from "./TestCatalog.ts"
 import { eventually, parseMetrics, temporaryDir, transport } from "./TestNode.ts"
@@ -23,7 +23,7 @@ const environmentOf = (env: Readonly<Record<string, string>>) => ({
 const start = (
   args: ReadonlyArray<string>,
   env: Readonly<Record<string, string>>,
-  program = main,
+  program = mainFile,
 ): ChildProcess =>
   spawn(process.execPath, ["--disable-warning=ExperimentalWarning", program, ...args], {
     // Settings of the machine that runs the tests must not take effect.

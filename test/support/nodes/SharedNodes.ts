@@ -8,32 +8,45 @@ import { postgresStoreLayer, type Store } from "#store/Store.ts"
 import { type PostgresServer, startPostgres } from "../servers/PostgresServer.ts"
 import { script } from "./FakeNode.ts"
 import type { TestModel } from "./TestCatalog.ts"
-import { startNode, type TestNode, temporaryDir, untilLoaded } from "./TestNode.ts"
+import { startNode, type TestNode, type TestNodeOptions, temporaryDir, untilLoaded } from "./TestNode.ts"
 
-export interface NewOrg {
+interface NewOrg {
   readonly org: string
   readonly orgId: string
   readonly key: string
   readonly keyId: string
 }
 
+export interface SharedOptions extends Pick<TestNodeOptions, "beatMs" | "lostAfterMs"> {
+  /** Uploads lie in a folder that both nodes have. */
+  readonly sharedUploads?: boolean
+}
+
 export class SharedNodes {
   readonly server: PostgresServer
   readonly databaseUrl: string
   readonly #models: ReadonlyArray<TestModel>
+  readonly #options: SharedOptions
+  readonly #uploads = temporaryDir()
   readonly #dirs = [temporaryDir(), temporaryDir()] as const
   readonly #nodes: Array<TestNode> = []
   #orgs = 0
 
-  private constructor(server: PostgresServer, databaseUrl: string, models: ReadonlyArray<TestModel>) {
+  private constructor(
+    server: PostgresServer,
+    databaseUrl: string,
+    models: ReadonlyArray<TestModel>,
+    options: SharedOptions,
+  ) {
     this.server = server
     this.databaseUrl = databaseUrl
     this.#models = models
+    this.#options = options
   }
 
-  static async start(models: ReadonlyArray<TestModel>): Promise<SharedNodes> {
+  static async start(models: ReadonlyArray<TestModel>, options: SharedOptions = {}): Promise<SharedNodes> {
     const server = await startPostgres()
-    const shared = new SharedNodes(server, await server.freshUrl(), models)
+    const shared = new SharedNodes(server, await server.freshUrl(), models, options)
     await Promise.all([shared.startNode(0), shared.startNode(1)])
     return shared
   }
@@ -50,10 +63,16 @@ export class SharedNodes {
     return this.#dirs[index].path
   }
 
+  /** The folder of shared uploads. */
+  get uploads(): string {
+    return this.#uploads.path
+  }
+
   /** Starts a node on its own directory, also for the second time. */
   async startNode(index: 0 | 1): Promise<void> {
-    const settings = { databaseUrl: this.databaseUrl }
-    const node = await startNode({ models: this.#models, settings, dataDir: this.dataDir(index) })
+    const { sharedUploads = false, ...times } = this.#options
+    const settings = { databaseUrl: this.databaseUrl, ...(sharedUploads ? { uploads: this.uploads } : {}) }
+    const node = await startNode({ models: this.#models, settings, dataDir: this.dataDir(index), ...times })
     this.#nodes[index] = node
     await untilLoaded(node, ...this.#models.map(({ id }) => id))
   }
@@ -61,7 +80,7 @@ export class SharedNodes {
   async stop(): Promise<void> {
     await Promise.all(this.#nodes.map((node) => node.stop()))
     await this.server.remove()
-    for (const dir of this.#dirs) dir.remove()
+    for (const dir of [...this.#dirs, this.#uploads]) dir.remove()
   }
 
   /** Reads and changes the store without either node, as the command line does. */

@@ -7,7 +7,7 @@ import { type RawResponse, rawRequest, requestBytes } from "../clients/RawHttp.t
 import type { TestModel } from "./TestCatalog.ts"
 import { eventually, type TestNode } from "./TestNode.ts"
 
-export interface SpeechTestModel extends TestModel {
+interface SpeechTestModel extends TestModel {
   readonly speech: Readonly<Record<string, unknown>>
 }
 
@@ -18,7 +18,7 @@ const weights = (name: string) => ({
 })
 
 /** The price of `tts-82m`, micro-dollars a minute. */
-export const speechPrice = { perMinute: 6_000 }
+const speechPrice = { perMinute: 6_000 }
 
 export const fakeVoice: SpeechTestModel = {
   id: "fake-voice",

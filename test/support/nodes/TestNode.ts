@@ -16,8 +16,9 @@ import { nodeLayer } from "#cli/roles/NodeLayer.ts"
 import { load } from "#config/Config.ts"
 import type { SettingName } from "#config/Settings.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
-import type { Jobs } from "#store/ledger/Jobs.ts"
+import { type Jobs, LostAfter } from "#store/ledger/Jobs.ts"
 import type { UsageLedger } from "#store/ledger/UsageLedger.ts"
+import { BeatEvery } from "#store/nodes/Presence.ts"
 import { Listener } from "#transport/server/TransportServer.ts"
 import type { TransportCounts } from "#transport/TransportCounters.ts"
 import type { TransportSettings } from "#transport/TransportSettings.ts"
@@ -31,7 +32,7 @@ import { fakeModel, type TestModel, writeCatalog } from "./TestCatalog.ts"
 
 export { temporaryDir } from "../process/TemporaryDir.ts"
 
-export interface TestKeys {
+interface TestKeys {
   /** Key of an organization with a payment method. */
   readonly dev: string
   /** Key of an organization with 5 USD. */
@@ -56,6 +57,9 @@ export interface TestNodeOptions {
   readonly log?: Layer.Layer<never>
   /** What its realtime sockets share; absent: what those of this process share. */
   readonly realtime?: RealtimeBudget
+  /** Where nodes share a store: interval of the beats, and when a dead node's own jobs fail. */
+  readonly beatMs?: number
+  readonly lostAfterMs?: number
 }
 
 type Services =
@@ -94,7 +98,7 @@ export interface TestNode {
   readonly stop: () => Promise<void>
 }
 
-export interface PostOptions {
+interface PostOptions {
   readonly key?: string
   readonly signal?: AbortSignal
 }
@@ -145,8 +149,16 @@ export const startNode = async (options: TestNodeOptions = {}): Promise<TestNode
     const quiet = Layer.mergeAll(Logger.layer([]), Layer.succeed(References.MinimumLogLevel, "None"))
     const realtime =
       options.realtime === undefined ? Layer.empty : Layer.succeed(CurrentRealtimeBudget, options.realtime)
+    const { beatMs, lostAfterMs } = options
     const layer = nodeLayer(config, deployed, options.transport).pipe(
-      Layer.provide(Layer.mergeAll(options.log ?? quiet, realtime)),
+      Layer.provide(
+        Layer.mergeAll(
+          options.log ?? quiet,
+          realtime,
+          beatMs === undefined ? Layer.empty : Layer.succeed(BeatEvery, beatMs),
+          lostAfterMs === undefined ? Layer.empty : Layer.succeed(LostAfter, lostAfterMs),
+        ),
+      ),
     )
     return yield* Layer.buildWithScope(layer, scope)
   })

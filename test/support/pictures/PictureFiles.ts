@@ -2,7 +2,7 @@
 import { crc32, deflateSync } from "node:zlib"
 
 /** The colour of a pixel: red, green, blue, and opacity where the format has it. */
-export type Paint = (x: number, y: number) => readonly [number, number, number, number?]
+type Paint = (x: number, y: number) => readonly [number, number, number, number?]
 
 export const plain =
   (red: number, green: number, blue: number, opacity = 255): Paint =>
@@ -27,9 +27,9 @@ export const pngChunk = (name: string, data: Uint8Array): Buffer => {
 }
 
 /** Of PNG's ways to store a pixel: grey, RGB, grey with opacity, RGB with opacity. */
-export type PngColour = 0 | 2 | 4 | 6
+type PngColour = 0 | 2 | 4 | 6
 
-export interface PngOptions {
+interface PngOptions {
   readonly colour?: PngColour
   readonly bits?: 8 | 16
   /** Chunks before the pixels. */

@@ -2,9 +2,7 @@
 // all of it for loading them. For commands that end by themselves; what is about processes (signals, standard input) needs
 // `startCommand` of NodeProcess.ts.
 import { type ChildProcess, fork } from "node:child_process"
-import { fileURLToPath } from "node:url"
-
-export const mainFile = fileURLToPath(new URL("../../../src/main.ts", import.meta.url))
+import { mainFile, programFile } from "./CompiledCode.ts"
 
 export interface CommandLine {
   readonly args: ReadonlyArray<string>
@@ -53,7 +51,7 @@ export class CommandHost {
 
   #start(): ChildProcess {
     // It ends when the channel to it closes, which is when the process of the tests ends.
-    this.#child ??= fork(fileURLToPath(new URL("./commandHostMain.ts", import.meta.url)), [], {
+    this.#child ??= fork(programFile("test/support/process/commandHostMain"), [mainFile], {
       execArgv: ["--disable-warning=ExperimentalWarning"],
       env: this.#environment,
       stdio: ["ignore", "ignore", "inherit", "ipc"],

@@ -5,7 +5,7 @@ import { launch } from "#confine/Launch.ts"
 import type { Confinement } from "#domain/process/Confinement.ts"
 
 /** Each is the body of an async function. */
-export type Attempts = Readonly<Record<string, string>>
+type Attempts = Readonly<Record<string, string>>
 
 const koffi = fileURLToPath(import.meta.resolve("koffi"))
 

@@ -3,7 +3,7 @@ import { Layer, Logger, References } from "effect"
 import { LogRate } from "#domain/process/LogRate.ts"
 import { CurrentLogRate } from "#domain/process/OperatorLog.ts"
 
-export interface LogLine {
+interface LogLine {
   readonly level: string
   readonly message: unknown
   readonly annotations: Readonly<Record<string, unknown>>

@@ -1,10 +1,12 @@
-// All temporary files of a test run lie in one folder, which is removed with the run, also after kills and failures.
+// Before the tests: all temporary files of a run lie in one folder, which is removed with the run, also after kills and failures; and
+// the programs that tests start are made (Programs.ts).
 // vitest calls it around the whole run; its workers inherit the variables.
 import { chmodSync, mkdirSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout } from "node:timers/promises"
-import { compiledVariable } from "./CompiledCode.ts"
+import { compiledVariable, programsVariable } from "./CompiledCode.ts"
+import { makePrograms } from "./Programs.ts"
 
 /** A process that ends may still write compiled code: what comes after the folder was listed is removed by the next attempt. */
 const remove = async (folder: string): Promise<void> => {
@@ -19,7 +21,7 @@ const remove = async (folder: string): Promise<void> => {
   }
 }
 
-export default (): (() => Promise<void>) => {
+export default async (): Promise<() => Promise<void>> => {
   const folder = mkdtempSync(join(tmpdir(), "edgewise-run-"))
   // Servers that refuse root run as another user and must be able to enter the folder.
   chmodSync(folder, 0o711)
@@ -27,5 +29,6 @@ export default (): (() => Promise<void>) => {
   const compiled = join(folder, "compiled")
   mkdirSync(compiled, { mode: 0o700 })
   process.env[compiledVariable] = compiled
+  process.env[programsVariable] = await makePrograms()
   return () => remove(folder)
 }

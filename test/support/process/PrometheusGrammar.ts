@@ -1,7 +1,7 @@
 // A strict reader of Prometheus' text format 0.0.4. Every line is one of five kinds, the lines of a family follow its HELP and TYPE,
 // no series occurs twice, and the counts of a histogram are consistent.
 
-export interface Series {
+interface Series {
   readonly name: string
   readonly labels: Readonly<Record<string, string>>
   readonly value: number

@@ -1,8 +1,8 @@
 // A process that runs command lines one after the other, each as `src/main.ts` with its arguments and its environment, and sends
-// what each has printed and its exit status. Only the modules are kept between them. Started by CommandHost.ts.
+// what each has printed and its exit status. Only the modules are kept between them. Started by CommandHost.ts, with the path of main.ts.
 import { flushCompileCache } from "node:module"
 import { ConfigProvider } from "effect"
-import { type CommandLine, type Finished, mainFile } from "./CommandHost.ts"
+import type { CommandLine, Finished } from "./CommandHost.ts"
 
 const printed = { stdout: [] as Array<Buffer>, stderr: [] as Array<Buffer> }
 for (const name of ["stdout", "stderr"] as const)
@@ -20,6 +20,7 @@ for (const name of ["stdout", "stderr"] as const)
 /** Effect reads the environment once, and keeps it under this name (`getDefaultValue` in effect's Context.ts). */
 const keptEnvironment = "~effect/Context/defaultValue"
 
+const mainFile = process.argv[2] ?? ""
 let commands = 0
 const run = async ({ args, env }: CommandLine): Promise<Finished> => {
   for (const name of Object.keys(process.env)) delete process.env[name]

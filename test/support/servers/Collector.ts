@@ -2,7 +2,7 @@
 import { createServer, type IncomingHttpHeaders } from "node:http"
 import type { AddressInfo } from "node:net"
 
-export interface Received {
+interface Received {
   readonly path: string
   readonly headers: IncomingHttpHeaders
   readonly text: string
@@ -22,7 +22,7 @@ export interface Span {
   }>
 }
 
-export interface LogRecord {
+interface LogRecord {
   readonly traceId?: string
   readonly body: { readonly stringValue: string }
   readonly attributes: Span["attributes"]

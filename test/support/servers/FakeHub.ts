@@ -11,7 +11,7 @@ export interface Seen {
   readonly headers: IncomingHttpHeaders
 }
 
-export interface HubBehaviour {
+interface HubBehaviour {
   /** Only this token is accepted. */
   token?: string
   /** Answer of the hub instead of a redirect. */

@@ -1,7 +1,7 @@
 // A TCP relay to a port of this machine that counts its connections.
 import net from "node:net"
 
-export interface Relay {
+interface Relay {
   readonly port: number
   /** Connections so far. */
   readonly opened: () => number

@@ -18,7 +18,7 @@ import { temporaryDir } from "../process/TemporaryDir.ts"
 
 cryptoProvider.set(webcrypto)
 
-export interface TestPair {
+interface TestPair {
   readonly cert: string
   readonly key: string
 }
@@ -47,13 +47,13 @@ export const rsa = (modulusLength: number): Algorithm => ({
   hash: "SHA-256",
 })
 
-export interface Authority {
+interface Authority {
   readonly certificate: X509Certificate
   readonly keys: Keys
   readonly algorithm: Algorithm
 }
 
-export interface PairOptions {
+interface PairOptions {
   readonly names?: ReadonlyArray<string>
   /** Start of the validity, days from now; negative: in the past. */
   readonly fromDays?: number

@@ -10,7 +10,7 @@ interface DocumentedReply {
   readonly content?: Readonly<Record<string, Content>>
 }
 
-export interface Parameter {
+interface Parameter {
   readonly name: string
   readonly in: "query" | "path" | "header"
   readonly schema: JsonSchema
@@ -27,7 +27,7 @@ export interface ApiDocument {
   readonly components: { readonly schemas: Readonly<Record<string, JsonSchema>> }
 }
 
-export interface Reply {
+interface Reply {
   readonly status: number
   /** Empty without the header. */
   readonly contentType: string

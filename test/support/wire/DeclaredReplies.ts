@@ -12,7 +12,7 @@ import type { WireRole } from "./WireTap.ts"
 type Decode = (value: unknown) => string | undefined
 
 /** A decoder that refuses undeclared fields. Returns the error, or undefined. */
-export const strict = (schema: Schema.Codec<unknown, unknown>): Decode => {
+const strict = (schema: Schema.Codec<unknown, unknown>): Decode => {
   const decode = Schema.decodeUnknownResult(schema, { onExcessProperty: "error" })
   return (value) => {
     const result = decode(value)

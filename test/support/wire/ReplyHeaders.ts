@@ -25,7 +25,7 @@ export const handshake: ReadonlyArray<string> = [
   "sec-websocket-extensions",
 ]
 
-export interface ListenerReply {
+interface ListenerReply {
   readonly status: number
   /** `detail`: the body of an error. */
   readonly body: "detail" | "none"

@@ -22,7 +22,7 @@ export const headAt = (data: Buffer, at: number): Head | undefined => {
   return { first, headers, end: end + 4 }
 }
 
-export interface Body {
+interface Body {
   readonly bytes: Buffer
   /** Position of the next message. */
   readonly end: number

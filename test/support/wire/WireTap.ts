@@ -1,5 +1,6 @@
 // Records the bytes that sockets of this process exchange with the listeners of the product, with any client: fetch, `ws`, OpenAI's
-// client, raw bytes. WireCheck reads the records after each test.
+// client, raw bytes. WireCheck reads the records after each test. It wraps methods of Node's sockets, because they are all that these
+// clients have in common.
 import net from "node:net"
 
 export type WireRole = "edge" | "auth" | "router"

@@ -127,3 +127,43 @@ describe("messages that the handler has not read", () => {
     expect(calm.closes).toEqual([])
   })
 })
+
+describe("messages of which a part has come", () => {
+  const mib = 1024 * 1024
+
+  it("are counted for all sockets, and not any more when they are whole, or the socket has ended", async () => {
+    const { counters, socket } = openSocket()
+    expect(socket.arriving(2 * mib)).toBe(true)
+    expect(socket.arriving(3 * mib)).toBe(true)
+    expect(counters.messageBufferedBytes).toBe(3 * mib)
+    socket.message(new Uint8Array(4 * mib), true, true)
+    expect(counters.messageBufferedBytes).toBe(4 * mib)
+    await Effect.runPromise(socket.pull)
+    expect(counters.messageBufferedBytes).toBe(0)
+    socket.arriving(5 * mib)
+    socket.arriving(4_096)
+    expect(counters.messageBufferedBytes).toBe(4_096)
+    socket.closed(1000, "")
+    expect(counters.messageBufferedBytes).toBe(0)
+  })
+
+  it("do not keep the connection from being read", async () => {
+    const { reading, socket } = openSocket()
+    for (let i = 0; i < 8; i++) socket.message(new Uint8Array(64 * 1024), true)
+    expect(reading).toEqual(["pause"])
+    socket.arriving(5 * mib)
+    await Effect.runPromise(socket.pull)
+    expect(reading).toEqual(["pause", "resume"])
+  })
+
+  it("are bounded over all sockets: others still find room for a shorter one", () => {
+    const counters = newCounters()
+    const sockets = Array.from({ length: 40 }, () => openSocket(counters).socket)
+    const admitted = sockets.filter((socket) => socket.arriving(14 * mib))
+    expect(admitted.length).toBeGreaterThan(4)
+    expect(admitted.length).toBeLessThan(9)
+    expect(counters.messageBufferedBytes).toBeLessThanOrEqual(defaultSettings.unreadBytes)
+    expect(counters.socketsOverrun).toBe(40 - admitted.length)
+    expect(openSocket(counters).socket.arriving(mib)).toBe(true)
+  })
+})

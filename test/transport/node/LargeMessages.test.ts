@@ -22,21 +22,26 @@ interface Seen {
   readonly messages: ReadonlyArray<readonly [Buffer, boolean]>
   readonly cut: ReadonlyArray<readonly [Buffer, Buffer, boolean]>
   readonly refused: ReadonlyArray<number>
+  /** What it said to hold, part by part. */
+  readonly held: ReadonlyArray<number>
   /** What came in which order: p for bytes that passed, m for a message. */
   readonly order: string
 }
 
 const mostBytes = 300_000
 
-const read = (bytes: Buffer, sizes: ReadonlyArray<number>): Seen => {
+/** `mayHold`: bytes of a message that is not whole. */
+const read = (bytes: Buffer, sizes: ReadonlyArray<number>, mayHold = 2 * mostBytes): Seen => {
   const passed: Array<Buffer> = []
   const messages: Array<readonly [Buffer, boolean]> = []
   const cut: Array<readonly [Buffer, Buffer, boolean]> = []
   const refused: Array<number> = []
+  const held: Array<number> = []
   let order = ""
   const reader = new LargeMessages({
     mostBytes,
     discardedBytes: 2 * mostBytes,
+    holds: (kept) => held.push(kept) > 0 && kept <= mayHold,
     pass: (piece) => {
       passed.push(Buffer.from(piece))
       order += "p"
@@ -56,7 +61,7 @@ const read = (bytes: Buffer, sizes: ReadonlyArray<number>): Seen => {
     reader.read(Buffer.from(bytes.subarray(at, at + size)))
     at += size
   }
-  return { passed: Buffer.concat(passed), messages, cut, refused, order: order.replace(/p+/g, "p") }
+  return { passed: Buffer.concat(passed), messages, cut, refused, held, order: order.replace(/p+/g, "p") }
 }
 
 const reads = fc
@@ -132,6 +137,32 @@ describe("what is taken", () => {
         expect(cut[0]![1].equals(text.subarray(-keptEnds))).toBe(true)
         expect(passed.equals(next)).toBe(true)
       }
+  })
+})
+
+describe("the memory of one that has come in part", () => {
+  const most = (held: ReadonlyArray<number>) => Math.max(0, ...held)
+
+  it("is told with each part, and not for a whole one", () => {
+    const whole = frame(opcodes.text, Buffer.alloc(200_000, "a"))
+    const { held } = read(whole, [50_000])
+    expect(held).toEqual([1, 2, 3, 4].map((nth) => 50_000 * nth - (whole.length - 200_000)))
+    expect(read(frame(opcodes.text, Buffer.alloc(200_000, "a")), [1_000_000]).held).toEqual([])
+  })
+
+  it("is that of its ends where it is too large", () => {
+    const { held } = read(frame(opcodes.text, Buffer.alloc(mostBytes + 100_000, "a")), [10_000])
+    expect(most(held)).toBeLessThanOrEqual(mostBytes)
+    expect(held.at(-1)).toBe(2 * keptEnds)
+  })
+
+  it("ends the socket where it may not be held", () => {
+    const first = frame(opcodes.text, Buffer.alloc(100_000, "a"), false)
+    const bytes = Buffer.concat([first, frame(opcodes.continuation, Buffer.alloc(100_000, "a"))])
+    const { messages, refused } = read(bytes, [10_000], 120_000)
+    expect(refused).toEqual([1013])
+    expect(messages).toEqual([])
+    expect(read(bytes, [10_000], 200_000).messages.length).toBe(1)
   })
 })
 

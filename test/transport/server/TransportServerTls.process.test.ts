@@ -9,7 +9,7 @@ import { HttpRouter, HttpServerResponse } from "effect/http"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { sinkResponse } from "#http/SinkBody.ts"
 import { RawConnection, rawRequest, requestBytes } from "../../support/clients/RawHttp.ts"
-import { isLong, runs } from "../../support/groups/Runs.ts"
+import { inLong, runs } from "../../support/groups/Runs.ts"
 import { temporaryDir } from "../../support/process/TemporaryDir.ts"
 import {
   filesIn,
@@ -86,9 +86,6 @@ const negotiate = (options: tls.ConnectionOptions = {}): Promise<Negotiated> =>
 const renew = () => Effect.runPromise(server.listener.renewCertificate)
 const now = async () => (await rawRequest(server.port, requestBytes("GET", "/now"))).body.toString()
 
-/** For what waits for uWS's own timer of 10 s. */
-const inLong = isLong ? it : it.skip
-
 describe("a handshake", () => {
   it("takes TLS 1.2 and 1.3 and nothing older, and speaks HTTP/1.1 to a client that offers more", async () => {
     expect((await negotiate()).protocol).toBe("TLSv1.3")
@@ -100,7 +97,8 @@ describe("a handshake", () => {
     expect(alpn).toBe(transport === "node" ? "http/1.1" : false)
   })
 
-  inLong("that never ends holds nothing up and is cut", async () => {
+  // It waits for uWS's own timer of 10 s.
+  it("that never ends holds nothing up and is cut", inLong, async () => {
     const clients = Array.from({ length: 200 }, (_, i) => {
       const socket = net.connect(server.port, "127.0.0.1")
       socket.on("error", () => {})

@@ -8,6 +8,7 @@ import { talkSnippets } from "../../../src/web/api/TalkSnippets.js"
 import { clipBytes, clipSamples, clips } from "../../support/audio/SpeechClips.ts"
 import { wordErrorRate } from "../../support/audio/WordErrorRate.ts"
 import { needs, pythonPath } from "../../support/groups/Needs.ts"
+import { inLong } from "../../support/groups/Runs.ts"
 import { builtInModel } from "../../support/nodes/BuiltInModels.ts"
 import { startNode, type TestNode, temporaryDir, untilLoaded } from "../../support/nodes/TestNode.ts"
 
@@ -106,8 +107,14 @@ describe.each(languages)("%s", (language, needed) => {
   })
 })
 
+/** Python's takes 15 s to be done. */
+const liveLanguages = [
+  ["python", { ...needs("pythonClients"), ...inLong }],
+  ["typescript", {}],
+] as const
+
 // At the same time, because live audio is sent at its own pace.
-describe.concurrent.each(languages.slice(1))("%s", (language, needed) => {
+describe.concurrent.each(liveLanguages)("%s", (language, needed) => {
   it("captions live", needed, async () => {
     const code = liveSnippets(`${node.base}/`, "/v1/audio/transcriptions/ws?model=stt-large-v3-turbo")
     const { output } = await programs[language](code[language])

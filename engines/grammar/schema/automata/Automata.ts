@@ -3,7 +3,7 @@
 import type { Automaton } from "../../Expression.ts"
 import { allCodePoints } from "./CodePointRanges.ts"
 
-export type Edge = readonly [from: number, to: number, state: number]
+type Edge = readonly [from: number, to: number, state: number]
 
 /** An automaton would exceed its limit of states. The caller knows the path and reports it. */
 export class TooManyStates extends Error {
@@ -23,7 +23,7 @@ export const maxEdges = 100_000
 /** Most edges of an automaton that counts characters, if a shorter maximum is possible. */
 const maxCountedEdges = 20_000
 
-export const nothing: Automaton = { states: [{ accepts: false, edges: [] }] }
+const nothing: Automaton = { states: [{ accepts: false, edges: [] }] }
 
 export const isEmpty = (automaton: Automaton): boolean => automaton.states.every((state) => !state.accepts)
 

@@ -83,7 +83,7 @@ const patterns: Readonly<Record<string, string>> = {
 /** Formats that say nothing about which strings are valid. */
 const open: ReadonlySet<string> = new Set(["password", "binary"])
 /** Formats of numbers, which do not concern strings. */
-export const numberFormats: ReadonlySet<string> = new Set(["int32", "int64", "float", "double"])
+const numberFormats: ReadonlySet<string> = new Set(["int32", "int64", "float", "double"])
 
 const compiled = new Map<string, Automaton>()
 

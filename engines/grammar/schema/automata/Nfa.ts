@@ -5,7 +5,7 @@ import { maxEdges, maxStates, TooManyStates, trimmed } from "./Automata.ts"
 import { allCodePoints, type Ranges, wordCharacters } from "./CodePointRanges.ts"
 
 /** Where a step without a character is possible. */
-export type Condition = "always" | "start" | "end" | "boundary" | "noBoundary"
+type Condition = "always" | "start" | "end" | "boundary" | "noBoundary"
 
 /** Most states of a pattern before it is made deterministic; counted repeats are copied. */
 const maxNfaStates = 20_000

@@ -12,7 +12,7 @@ export interface Bound {
   readonly exclusive: boolean
 }
 
-export interface NumberLimits {
+interface NumberLimits {
   readonly integer: boolean
   readonly least: Bound | undefined
   readonly most: Bound | undefined

@@ -17,7 +17,7 @@ const ordered = [
 /** Largest count of characters, items or members that rules count to. Larger maxima are the same as this. */
 export const maxCount = 1_000_000
 
-export const typeNames = ["null", "boolean", "integer", "number", "string", "array", "object"] as const
+const typeNames = ["null", "boolean", "integer", "number", "string", "array", "object"] as const
 export type TypeName = (typeof typeNames)[number]
 
 const isTypeName = (value: unknown): value is TypeName => typeNames.some((name) => name === value)

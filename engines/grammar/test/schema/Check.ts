@@ -23,7 +23,7 @@ export const validatorOf = (schema: Json): ((value: unknown) => boolean) => {
   return (value) => validate(value) === true
 }
 
-export type Outcome = "held" | "refused"
+type Outcome = "held" | "refused"
 
 /** Integers of more digits than a double has are printed with other digits. */
 const isExact = (text: string): boolean => !/\d{16}/.test(text.replaceAll(/"(?:[^"\\]|\\.)*"/g, '""'))

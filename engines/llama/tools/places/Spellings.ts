@@ -1,7 +1,7 @@
 // Where a caller's text would become special tokens of the vocabulary if it were tokenized with the template's text.
 
 /** A range of a text, the end excluded. */
-export type Range = readonly [from: number, to: number]
+type Range = readonly [from: number, to: number]
 
 const isWord = /[A-Za-z0-9]/
 const isSpace = /\s/

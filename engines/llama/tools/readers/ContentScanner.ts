@@ -3,7 +3,7 @@
 /** White space in front of a call belongs to the call, up to this many characters. */
 const mostSpace = 64
 
-export interface Scanned {
+interface Scanned {
   /** Text of the answer. */
   readonly content: string
   /** Present if a call began: what follows its opener. */

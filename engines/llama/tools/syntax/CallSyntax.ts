@@ -1,7 +1,6 @@
 // How a family writes calls into a reply, apart from its template.
 import type { JsonObject } from "#domain/wire/Json.ts"
-import type { Rules } from "../../../grammar/Expression.ts"
-import type { ReplyShape } from "../../../grammar/ReplyShape.ts"
+import type { ReplyShape, Rules } from "../../../grammar/Expression.ts"
 import type { Tool, ToolUse } from "../../../protocol/Text.ts"
 import type { CallParser } from "../readers/CallParser.ts"
 

@@ -1,12 +1,11 @@
 // Short names for the expressions that call syntax is made of.
-import type { Automaton, Expression, Rules } from "../../../grammar/Expression.ts"
-import type { ReplyShape } from "../../../grammar/ReplyShape.ts"
+import type { Automaton, Expression, ReplyShape, Rules } from "../../../grammar/Expression.ts"
 import { allExcept } from "../../../grammar/Without.ts"
 
 export const text = (value: string): Expression => ({ kind: "text", text: value })
 export const sequence = (...of: ReadonlyArray<Expression>): Expression => ({ kind: "sequence", of })
 export const choice = (of: ReadonlyArray<Expression>): Expression => ({ kind: "choice", of })
-export const rule = (name: string): Expression => ({ kind: "rule", name })
+const rule = (name: string): Expression => ({ kind: "rule", name })
 export const automaton = (of: Automaton): Expression => ({ kind: "automaton", automaton: of })
 export const optional = (of: Expression): Expression => ({ kind: "repeat", of, least: 0, most: 1 })
 export const any = (of: Expression): Expression => ({ kind: "repeat", of, least: 0, most: undefined })
@@ -14,7 +13,7 @@ export const any = (of: Expression): Expression => ({ kind: "repeat", of, least:
 type Edge = readonly [from: number, to: number, state: number]
 
 /** Any text that does not begin with one of these. Their characters are ASCII. */
-export const notBeginning = (beginnings: ReadonlyArray<string>): Expression => {
+const notBeginning = (beginnings: ReadonlyArray<string>): Expression => {
   const prefixes = [...new Set(beginnings.flatMap((text) => [...text].map((_, at) => text.slice(0, at))))]
   const free = prefixes.length
   const states = prefixes.map((prefix) => {

@@ -14,7 +14,7 @@ import { markedText } from "./MarkedText.ts"
  * A reply with calls: an opener, `head`, a name, `middle`, arguments, `tail`; for each further call `next`, a name and so on;
  * then `close`.
  */
-export interface JsonForm {
+interface JsonForm {
   readonly openers: ReadonlyArray<string>
   /** A call may only be the first thing in a reply. */
   readonly atStart?: boolean

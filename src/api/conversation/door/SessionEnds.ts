@@ -16,7 +16,7 @@ export const longestSeconds = 60 * 60
 /** Interval of looks at what a limited session has used, milliseconds. Nothing is charged beyond the limit in between. A guess. */
 const lookEveryMs = 20
 
-export interface SessionEndTerms {
+interface SessionEndTerms {
   readonly tell: Tell
   readonly accounts: Accounts["Service"]
   readonly drain: Drain["Service"]

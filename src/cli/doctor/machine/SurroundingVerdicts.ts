@@ -12,7 +12,7 @@ export const ok = (name: string, detail: string): Surrounding => ({
   detail,
   advice: null,
 })
-export const warning = (name: string, detail: string, advice: string): Surrounding => ({
+const warning = (name: string, detail: string, advice: string): Surrounding => ({
   name,
   verdict: "warning",
   detail,

@@ -107,7 +107,7 @@ const measure = (measuring: Measuring, entry: ModelEntry) =>
     }
   })
 
-export interface Asked {
+interface Asked {
   readonly node: PrivateNode
   readonly client: LoadClient
   readonly deployment: Deployment

@@ -3,7 +3,7 @@ import type { Deployment } from "#domain/models/Deployment.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 
 /** Entries with the same weights and settings, of which one is measured. */
-export interface Group {
+interface Group {
   readonly measured: Deployment
   /** Ids of the others. */
   readonly same: ReadonlyArray<string>

@@ -7,8 +7,7 @@ import { rounded } from "#harness/report/Figure.ts"
 const number = Schema.NullOr(Schema.Finite)
 const text = Schema.NullOr(Schema.String)
 
-export const Verdict = Schema.Literals(["ok", "warning", "failure"])
-export type Verdict = typeof Verdict.Type
+const Verdict = Schema.Literals(["ok", "warning", "failure"])
 
 /** One item of the environment: a library, the memory, the disk, a timer. */
 export const Surrounding = Schema.Struct({
@@ -138,8 +137,7 @@ export const Library = Schema.Struct({
 })
 export type Library = typeof Library.Type
 
-export const Status = Schema.Literals(["measured", "partial", "failed", "skipped", "same"])
-export type Status = typeof Status.Type
+const Status = Schema.Literals(["measured", "partial", "failed", "skipped", "same"])
 
 export const ModelReport = Schema.Struct({
   id: Schema.String,

@@ -46,7 +46,7 @@ const chatChunk = {
   ),
 }
 
-export const ChatChunk = Schema.Struct({ ...chatChunk, ...last })
+const ChatChunk = Schema.Struct({ ...chatChunk, ...last })
 
 const completionChunk = {
   ...head,
@@ -62,10 +62,10 @@ const completionChunk = {
   ),
 }
 
-export const CompletionChunk = Schema.Struct({ ...completionChunk, ...last })
+const CompletionChunk = Schema.Struct({ ...completionChunk, ...last })
 
 /** The last event of a stream that failed (protocol 3.5). */
-export const StreamFailure = Schema.Struct({
+const StreamFailure = Schema.Struct({
   error: Schema.Struct({
     message: Schema.String,
     type: Schema.Literals(["invalid_request_error", "server_error"]),

@@ -63,7 +63,7 @@ export const JobCancelled = Schema.Struct({
 })
 
 /** The last event of a stream or a live session that failed. */
-export const FailureEvent = Schema.Struct({ type: Schema.Literal("error"), error: Schema.String })
+const FailureEvent = Schema.Struct({ type: Schema.Literal("error"), error: Schema.String })
 
 const done = {
   type: Schema.Literal("transcript.text.done"),

@@ -9,14 +9,14 @@ import { isObject } from "./Fields.ts"
 export const maxPictures = 16
 
 const details = ["low", "high", "auto"] as const
-export type PictureDetail = (typeof details)[number]
+type PictureDetail = (typeof details)[number]
 
 /** Undefined for a value that is none. */
 export const detailOf = (value: unknown): PictureDetail | undefined =>
   value === undefined || value === null ? "auto" : details.find((detail) => detail === value)
 
 /** Where a picture is: an address, or the bytes of a file. */
-export type PictureSource = { readonly url: string } | { readonly bytes: Uint8Array }
+type PictureSource = { readonly url: string } | { readonly bytes: Uint8Array }
 
 /** A picture of a request, not decoded yet. */
 export interface RequestedPicture {

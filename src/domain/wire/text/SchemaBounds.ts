@@ -11,7 +11,7 @@ export const maxSchemaBytesTogether = 512 * 1024
 /** Lists, objects, texts, numbers and so on of all schemas of a request: counting and copying them takes 1 µs each (measured). */
 export const maxSchemaValuesTogether = 16_000
 
-export interface SchemaSize {
+interface SchemaSize {
   /** Of its JSON text. */
   readonly bytes: number
   readonly values: number
@@ -33,7 +33,7 @@ interface Frame {
   readonly parent: Frame | undefined
 }
 
-export interface SchemaProblem {
+interface SchemaProblem {
   /** From the schema's root, like `properties.age.minimum`; empty for the root. */
   readonly path: string
   readonly detail: string

@@ -17,14 +17,14 @@ export const FunctionDefinition = Schema.Struct({
 export type FunctionDefinition = typeof FunctionDefinition.Type
 
 /** A tool of another type than `function` is left out (protocol 7.7). */
-export const ToolDefinition = Schema.Struct({
+const ToolDefinition = Schema.Struct({
   type: Schema.optionalKey(text),
   function: Schema.optionalKey(FunctionDefinition),
 })
 
 const mode = Schema.Literals(["auto", "required"])
 
-export const ToolChoice = Schema.Union([
+const ToolChoice = Schema.Union([
   Schema.Literals(["auto", "none", "required"]),
   Schema.Struct({ type: Schema.Literal("function"), function: Schema.Struct({ name: Schema.String }) }),
   Schema.Struct({
@@ -35,13 +35,11 @@ export const ToolChoice = Schema.Union([
     }),
   }),
 ]).annotate({ message: "must be auto, none, required, a function by its name, or allowed_tools" })
-export type ToolChoice = typeof ToolChoice.Type
 
-export const FunctionChoice = Schema.Union([
+const FunctionChoice = Schema.Union([
   Schema.Literals(["auto", "none"]),
   Schema.Struct({ name: Schema.String }),
 ]).annotate({ message: "must be auto, none, or a function by its name" })
-export type FunctionChoice = typeof FunctionChoice.Type
 
 /** Fields of a chat request. */
 export const toolFields = {

@@ -2,7 +2,7 @@
 import { jsonEvents } from "../../api/Events.js"
 import { Problem } from "../../api/Problems.js"
 import { upload } from "../../api/Upload.js"
-import { cuesOfSegments } from "../../captions/Cues.js"
+import { cuesOfSegments } from "../../voice/captions/Cues.js"
 
 /**
  * @typedef {object} FileRequest

@@ -1,8 +1,8 @@
 // Where live audio comes from: the microphone, or a file at the speed of speech.
 import { Problem } from "../../api/Problems.js"
-import { Microphone } from "../../audio/Microphone.js"
-import { pcmOf } from "../../audio/Pcm.js"
-import { captionRate } from "../../captions/LiveCaptions.js"
+import { Microphone } from "../../voice/audio/Microphone.js"
+import { pcmOf } from "../../voice/audio/Pcm.js"
+import { captionRate } from "../../voice/captions/LiveCaptions.js"
 
 /** Milliseconds of a file that are sent at once. */
 const pieceMs = 100

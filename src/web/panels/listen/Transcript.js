@@ -1,6 +1,6 @@
 // The result card of the panel Listen: text with a firm and a soft part, how it goes, downloads.
-import { srtOf, vttOf } from "../../captions/Cues.js"
 import { byId, offerFile } from "../../page/Elements.js"
+import { srtOf, vttOf } from "../../voice/captions/Cues.js"
 
 /** How a status begins of a transcript that has no end. */
 export const brokenOff = "Broken off"
@@ -75,7 +75,7 @@ export const makeTranscript = (about) => {
     },
     /**
      * @param {string} text
-     * @param {ReadonlyArray<import("../../captions/Cues.js").Cue> | undefined} cues undefined where nothing has times
+     * @param {ReadonlyArray<import("../../voice/captions/Cues.js").Cue> | undefined} cues undefined where nothing has times
      * @param {string} note about the times
      */
     offer(text, cues, note) {

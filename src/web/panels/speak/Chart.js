@@ -14,7 +14,7 @@ const bottom = 26
 const top = 10
 
 /**
- * @param {import("../../audio/JitterBuffer.js").PlayedPiece} piece
+ * @param {import("../../voice/audio/JitterBuffer.js").PlayedPiece} piece
  * @param {number} began
  */
 const atOf = ({ arrived, start }, began) => ({ came: arrived - began, due: start - began })
@@ -23,7 +23,7 @@ const atOf = ({ arrived, start }, began) => ({ came: arrived - began, due: start
 const niceStep = (seconds, most) =>
   [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300].find((step) => seconds / step <= most) ?? 600
 
-/** @typedef {ReadonlyArray<import("../../audio/JitterBuffer.js").PlayedPiece>} Pieces */
+/** @typedef {ReadonlyArray<import("../../voice/audio/JitterBuffer.js").PlayedPiece>} Pieces */
 
 /**
  * @param {HTMLElement} figure

@@ -1,10 +1,9 @@
 // The reference clip of a cloning model: a file, or a recording of the microphone.
-
 import { sentenceOf } from "../../api/Problems.js"
-import { Microphone } from "../../audio/Microphone.js"
-import { joined, pcmOf } from "../../audio/Pcm.js"
-import { wavFile } from "../../audio/Wav.js"
 import { byId } from "../../page/Elements.js"
+import { Microphone } from "../../voice/audio/Microphone.js"
+import { joined, pcmOf } from "../../voice/audio/Pcm.js"
+import { wavFile } from "../../voice/audio/Wav.js"
 
 /** The node takes a JSON body of 8 MB (protocol 17.1), and base64 makes 4 bytes of 3. */
 const mostBytes = 5_900_000

@@ -1,17 +1,16 @@
 // The panel Speak: text to speech, played while it arrives.
-
 import { StreamCut } from "../../api/Events.js"
 import { isAbort, Problem, sentenceOf } from "../../api/Problems.js"
 import { Stopwatch } from "../../api/Receipts.js"
 import { snippetsOf } from "../../api/Snippets.js"
-import { joined } from "../../audio/Pcm.js"
-import { Playback } from "../../audio/Playback.js"
-import { wavFile } from "../../audio/Wav.js"
 import { byId, offerFile, setOptions } from "../../page/Elements.js"
 import { makeModelAbout } from "../../page/ModelAbout.js"
 import { receiptView } from "../../page/ReceiptView.js"
 import { makeRequestView } from "../../page/RequestView.js"
 import { keepFields } from "../../state/Fields.js"
+import { joined } from "../../voice/audio/Pcm.js"
+import { Playback } from "../../voice/audio/Playback.js"
+import { wavFile } from "../../voice/audio/Wav.js"
 import { makeChart } from "./Chart.js"
 import { makeClip } from "./Clip.js"
 

@@ -9,7 +9,7 @@ const right = 62
 const widest = 416
 
 /**
- * @param {import("../../talk/Ledger.js").Ledger} ledger
+ * @param {import("../../voice/talk/Ledger.js").Ledger} ledger
  * @param {{ readonly place: number, readonly longestMs: number }} room the width of the place in pixels, and the longest time of
  *   all answers
  * @returns {HTMLElement}

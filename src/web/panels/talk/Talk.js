@@ -1,20 +1,20 @@
 // The panel Talk: a conversation by voice. The node answers what the microphone hears, and stops when it is spoken over.
 import { insecurePage, isAbort, Problem, sentenceOf } from "../../api/Problems.js"
 import { talkSnippets } from "../../api/TalkSnippets.js"
-import { canRecord, Microphone } from "../../audio/Microphone.js"
-import { pcmOf } from "../../audio/Pcm.js"
-import { Playback, PlaybackBlocked } from "../../audio/Playback.js"
 import { byId, setOptions } from "../../page/Elements.js"
 import { makeModelAbout } from "../../page/ModelAbout.js"
 import { makeRequestView } from "../../page/RequestView.js"
 import { keepFields } from "../../state/Fields.js"
-import { Conversation, conversationRate, TalkFailure } from "../../talk/Conversation.js"
+import { canRecord, Microphone } from "../../voice/audio/Microphone.js"
+import { pcmOf } from "../../voice/audio/Pcm.js"
+import { Playback, PlaybackBlocked } from "../../voice/audio/Playback.js"
+import { Conversation, conversationRate, TalkFailure } from "../../voice/talk/Conversation.js"
 import { makeTurns } from "./TurnsView.js"
 
 /** How often what has been played is shown, milliseconds: about a syllable. */
 const shownEveryMs = 80
 
-/** @type {Record<import("../../talk/Conversation.js").Floor | "off" | "broken", string>} */
+/** @type {Record<import("../../voice/talk/Conversation.js").Floor | "off" | "broken", string>} */
 const floors = {
   off: "Not connected",
   broken: "Broken off",

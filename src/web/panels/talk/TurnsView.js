@@ -12,10 +12,10 @@ const names = { user: "You", node: "Node" }
 export const makeTurns = (log, said) => {
   /** @type {Map<string, { box: HTMLElement, text: HTMLElement, note: HTMLElement, ledger: HTMLElement, drawn: string, isSaid: boolean }>} */
   const boxes = new Map()
-  /** @type {ReadonlyArray<import("../../talk/Conversation.js").Turn>} */
+  /** @type {ReadonlyArray<import("../../voice/talk/Conversation.js").Turn>} */
   let last = []
 
-  /** @param {import("../../talk/Conversation.js").Turn} turn */
+  /** @param {import("../../voice/talk/Conversation.js").Turn} turn */
   const boxOf = (turn) => {
     const known = boxes.get(turn.id)
     if (known !== undefined) return known
@@ -53,7 +53,7 @@ export const makeTurns = (log, said) => {
       said.replaceChildren()
     },
     /**
-     * @param {ReadonlyArray<import("../../talk/Conversation.js").Turn>} turns
+     * @param {ReadonlyArray<import("../../voice/talk/Conversation.js").Turn>} turns
      * @param {boolean} [isBroken] whether the connection ended while they were going on
      */
     show: (turns, isBroken = false) => {

@@ -69,7 +69,7 @@ const tokenizer = {
   },
 }
 
-export interface ToyCohere {
+interface ToyCohere {
   readonly folder: string
   readonly spec: EngineSpec
   readonly table: ReadonlyArray<Float32Array>

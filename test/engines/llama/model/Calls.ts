@@ -1,7 +1,7 @@
 // Puts the deltas of a reply together as a client does.
 import type { TextDelta } from "#engines/protocol/Text.ts"
 
-export interface ReadCall {
+interface ReadCall {
   readonly name: string
   arguments: string
 }

@@ -6,7 +6,7 @@ import { Rows } from "#engines/llama/sampling/Rows.ts"
 import { massesOf, scoreOf } from "#engines/llama/sampling/Scores.ts"
 
 /** Logits of the next token. */
-export type Predict = (tokens: ReadonlyArray<number>) => Float32Array
+type Predict = (tokens: ReadonlyArray<number>) => Float32Array
 
 interface SavedTokens extends SavedState {
   readonly tokens: ReadonlyArray<number>

@@ -58,7 +58,7 @@ export const fewValues: ArgumentsOf = (tool, prefix, marker): Rules => {
   return { root: { kind: "choice", of: [text("[1, 2]"), text('"x"'), text("null")] }, rules: new Map() }
 }
 
-export interface Reply {
+interface Reply {
   readonly content: string
   readonly calls: ReadonlyArray<WrittenCall>
 }

@@ -9,7 +9,7 @@ import type { ArgumentsOf, CallSyntax } from "#engines/llama/tools/syntax/CallSy
 import type { Tool, ToolUse } from "#engines/protocol/Text.ts"
 import { cuts, inPieces, read, syntaxes } from "./Calls.ts"
 
-export const randomTools: ReadonlyArray<Tool> = [
+const randomTools: ReadonlyArray<Tool> = [
   {
     name: "get_weather",
     parameters: {
@@ -51,7 +51,7 @@ export const randomTools: ReadonlyArray<Tool> = [
   { name: "now", parameters: { type: "object", properties: {}, additionalProperties: false }, strict: true },
 ]
 
-export const rulesOfArguments: ArgumentsOf = (tool, prefix, marker) => {
+const rulesOfArguments: ArgumentsOf = (tool, prefix, marker) => {
   const notation: Notation = marker === undefined ? "spaced" : { marker }
   const found = schemaRules(tool.parameters, { strict: tool.strict, notation, prefix })
   if ("problem" in found) throw new Error(`${found.problem.path}: ${found.problem.detail}`)

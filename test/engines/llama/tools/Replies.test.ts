@@ -1,6 +1,6 @@
 // The rules of replies with calls: what may be written, and from where on.
 import { describe, expect, it } from "@effect/vitest"
-import type { ReplyShape } from "#engines/grammar/ReplyShape.ts"
+import type { ReplyShape } from "#engines/grammar/Expression.ts"
 import { schemaRules } from "#engines/grammar/schema/SchemaRules.ts"
 import { ToolNotHeld } from "#engines/llama/tools/syntax/CallSyntax.ts"
 import type { Tool, ToolUse } from "#engines/protocol/Text.ts"

@@ -1,9 +1,11 @@
 // Output samples: level, offset, edges, rounding.
 import { describe, expect, it } from "@effect/vitest"
 import fc from "fast-check"
-import { ceiling, pauseSamples, toPcm } from "#engines/shared/speech/Pcm.ts"
+import { ceiling, pauseSamples, trimmedPcm } from "#engines/shared/speech/Pcm.ts"
 
 const rate = 24_000
+const toPcm = (wave: Float32Array, rateHz: number, speed?: number): Int16Array | undefined =>
+  trimmedPcm(wave, rateHz, speed)?.samples
 const tone = (seconds: number, level: number, offset = 0, hz = 220): Float32Array =>
   Float32Array.from(
     { length: Math.round(seconds * rate) },

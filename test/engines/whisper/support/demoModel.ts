@@ -31,7 +31,7 @@ export const demoSpec = (options: Record<string, unknown> = {}): EngineSpec => (
   threads: 1,
 })
 
-export interface Clip {
+interface Clip {
   readonly file: string
   readonly text: string
   readonly segments: ReadonlyArray<{ readonly text: string; readonly start: number; readonly end: number }>
@@ -59,7 +59,7 @@ export const request = (samples: Float32Array, more: Partial<TranscribeRequest> 
   ...more,
 })
 
-export interface Collector extends Outlet<"transcription"> {
+interface Collector extends Outlet<"transcription"> {
   readonly segments: Array<Segment>
   readonly begun: Array<TranscribeStarted>
 }

@@ -23,7 +23,7 @@ const modelWidth = 3
 const generation = JSON.parse(readFileSync(demoFile("generation_config.json"), "utf8"))
 const layout = { endOfText: 256, timestampBegin: 265, maxInitialTimestamp: 50 }
 
-export interface Toy {
+interface Toy {
   /** The toy's own folder; the maker of the toy removes it. */
   readonly folder: string
   readonly spec: EngineSpec

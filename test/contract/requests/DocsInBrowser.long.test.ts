@@ -3,7 +3,6 @@ import type { Page } from "playwright-core"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { startBrowser } from "../../support/clients/Browser.ts"
 import { needs } from "../../support/groups/Needs.ts"
-import { isLong } from "../../support/groups/Runs.ts"
 import { fakeVoice } from "../../support/nodes/SpeechNode.ts"
 import { fakeModel } from "../../support/nodes/TestCatalog.ts"
 import { startNode, type TestNode } from "../../support/nodes/TestNode.ts"
@@ -39,10 +38,7 @@ const scriptPath = async (): Promise<string> => {
   return `/${/<script src="([^"]+)"/.exec(html)?.[1]}`
 }
 
-/** It opens all sections of the page, which takes 16 s; the test below shows the same page in `npm test`. */
-const inLong = isLong ? it : it.skip
-
-inLong(
+it(
   "shows every operation in a browser, which loads nothing from elsewhere and has nothing to complain about",
   needs("browser"),
   async () => {

@@ -1,7 +1,7 @@
 // The client of a conversation, against a socket that says what the node says: whose words are shown when, and what an interruption
 // sends.
 import { afterEach, beforeEach, expect, it, vi } from "vitest"
-import { Conversation, TalkFailure } from "../../../src/web/talk/Conversation.js"
+import { Conversation, TalkFailure } from "../../talk/Conversation.js"
 
 class FakeSocket {
   static readonly OPEN = 1

@@ -1,6 +1,8 @@
-// Reads the samples of a span, which are in a file of the node.
+// Reads what a request does not carry itself but names in a file of the node: the samples of a span of audio, the pixels of a picture.
 import { closeSync, openSync, readSync } from "node:fs"
+import { readFile } from "node:fs/promises"
 import { type SampleSpan, stretches } from "#domain/audio/SampleRing.ts"
+import type { Picture, PictureFile } from "../../protocol/Text.ts"
 
 /** The samples, f32, a new array of `span.count`. @throws if the file is gone or too short: the request was cancelled. */
 export const readSpan = (span: SampleSpan): Float32Array => {
@@ -18,4 +20,13 @@ export const readSpan = (span: SampleSpan): Float32Array => {
     closeSync(file)
   }
   return samples
+}
+
+/** The picture with its pixels. @throws if the file is gone or has another size: the request was cancelled */
+export const readPixels = async (picture: Picture | PictureFile): Promise<Picture> => {
+  if ("rgb" in picture) return picture
+  const { path, ...facts } = picture
+  const rgb = await readFile(path)
+  if (rgb.length !== facts.width * facts.height * 3) throw new Error("the picture has another size")
+  return { ...facts, rgb }
 }

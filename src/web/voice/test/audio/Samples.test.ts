@@ -2,9 +2,9 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import wavefile from "wavefile"
-import { joined, PcmReader, pcmOf } from "../../../src/web/audio/Pcm.js"
-import { Resampler } from "../../../src/web/audio/Resampler.js"
-import { wavFile } from "../../../src/web/audio/Wav.js"
+import { joined, PcmReader, pcmOf } from "../../audio/Pcm.js"
+import { Resampler } from "../../audio/Resampler.js"
+import { wavFile } from "../../audio/Wav.js"
 
 const piecesOf = <A extends Uint8Array | Float32Array>(
   all: A,

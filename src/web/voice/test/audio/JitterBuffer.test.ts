@@ -2,7 +2,7 @@
 // they come in time.
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { JitterBuffer } from "../../../src/web/audio/JitterBuffer.js"
+import { JitterBuffer } from "../../audio/JitterBuffer.js"
 
 const rate = 24_000
 

@@ -1,8 +1,8 @@
 // Where an answer's time went: first times count, from the end of the user's turn; and bytes in base64, any of them.
 import fc from "fast-check"
 import { expect, it } from "vitest"
-import { base64Of, bytesOf } from "../../../src/web/talk/Base64.js"
-import { Ledger } from "../../../src/web/talk/Ledger.js"
+import { base64Of, bytesOf } from "../../talk/Base64.js"
+import { Ledger } from "../../talk/Ledger.js"
 
 it("has the first time of each step in their order", () => {
   const ledger = new Ledger(1_000)

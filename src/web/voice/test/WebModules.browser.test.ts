@@ -5,18 +5,25 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import type { Browser } from "playwright-core"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { writeWav } from "../support/audio/AudioFiles.ts"
-import { clipSamples, clips, rateHz } from "../support/audio/SpeechClips.ts"
-import { wordErrorRate } from "../support/audio/WordErrorRate.ts"
-import { startBrowser } from "../support/clients/Browser.ts"
-import { has, needs } from "../support/groups/Needs.ts"
-import { builtInModel } from "../support/nodes/BuiltInModels.ts"
-import { startNode, type TestNode, temporaryDir, untilLoaded } from "../support/nodes/TestNode.ts"
+import { writeWav } from "../../../../test/support/audio/AudioFiles.ts"
+import { clipSamples, clips, rateHz } from "../../../../test/support/audio/SpeechClips.ts"
+import { wordErrorRate } from "../../../../test/support/audio/WordErrorRate.ts"
+import { startBrowser } from "../../../../test/support/clients/Browser.ts"
+import { has, needs } from "../../../../test/support/groups/Needs.ts"
+import { inLong } from "../../../../test/support/groups/Runs.ts"
+import { builtInModel } from "../../../../test/support/nodes/BuiltInModels.ts"
+import {
+  startNode,
+  type TestNode,
+  temporaryDir,
+  untilLoaded,
+} from "../../../../test/support/nodes/TestNode.ts"
 
 const withBrowser = needs("browser")
+const longWithBrowser = { ...withBrowser, ...inLong }
 const folder = temporaryDir()
 const clip = clips.find(({ file }) => file.includes("af_"))!
-const guide = readFileSync(fileURLToPath(new URL("../../docs/web-modules.md", import.meta.url)), "utf8")
+const guide = readFileSync(fileURLToPath(new URL("../../../../docs/web-modules.md", import.meta.url)), "utf8")
 const blocks = [...guide.matchAll(/```js\n([\s\S]*?)```/g)].map(([, code = ""]) => code)
 
 let node: TestNode
@@ -57,7 +64,7 @@ const run = async (code: string): Promise<Readonly<Record<string, unknown>>> => 
       addEventListener("error", ({ message }) => { document.title = message })
       addEventListener("unhandledrejection", ({ reason }) => { document.title = String(reason) })`
     // The helpers stand behind the imports and before the rest.
-    const local = code.replaceAll('"./', '"/playground/')
+    const local = code.replaceAll('"./', '"/playground/voice/')
     const imports = local.match(/^import .*$/gm) ?? []
     const rest = local.replaceAll(/^import .*$/gm, "")
     const content = `${imports.join("\n")}\n${start}\n${rest}\ndocument.title = "done"`
@@ -78,14 +85,14 @@ it("plays a stream without a gap", withBrowser, async () => {
   expect(await run(blocks[0]!)).toEqual({ underruns: 0 })
 })
 
-it("records the microphone", withBrowser, async () => {
+it("records the microphone", longWithBrowser, async () => {
   const { bytes, samples } = await run(blocks[1]!)
   // Pieces of 20 ms at the browser's rate give 320 samples, one more or one less.
   expect(bytes).toBeGreaterThan(600)
   expect(samples).toBeGreaterThan(3_200)
 })
 
-it("captions the microphone, and writes subtitles", withBrowser, async () => {
+it("captions the microphone, and writes subtitles", longWithBrowser, async () => {
   const { srt, text } = await run(blocks[2]!)
   expect(wordErrorRate([{ reference: clip.text, heard: String(text) }])).toBeLessThan(0.35)
   expect(srt).toMatch(/^1\n00:00:00,000 --> 00:00:\d\d,\d{3}\n/)

@@ -2,7 +2,7 @@
 // session reaches its limit and the next one begins, whatever pieces the audio comes in.
 import fc from "fast-check"
 import { afterEach, describe, expect, it, vi } from "vitest"
-import { LiveCaptions, LiveFailure } from "../../../src/web/captions/LiveCaptions.js"
+import { LiveCaptions, LiveFailure } from "../../captions/LiveCaptions.js"
 
 /** The node's side: one session, which ends at `limitBytes` as protocol 16.1 says. */
 class FakeSocket {

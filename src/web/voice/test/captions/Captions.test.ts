@@ -1,8 +1,8 @@
 // The caption reducer and subtitles.
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { captionAfter, noCaption, partsOf } from "../../../src/web/captions/Captions.js"
-import { cuesOfHistory, cuesOfSegments, srtOf, vttOf } from "../../../src/web/captions/Cues.js"
+import { captionAfter, noCaption, partsOf } from "../../captions/Captions.js"
+import { cuesOfHistory, cuesOfSegments, srtOf, vttOf } from "../../captions/Cues.js"
 
 const delta = (op: "append" | "replace", text: string, stable: number, audioMs: number) => ({
   type: "transcript.text.delta",

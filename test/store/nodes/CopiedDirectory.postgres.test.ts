@@ -1,0 +1,83 @@
+// A copy of a data directory would run as a second node of the same id on a shared database. It is refused at its start, in one line. A
+// restart, a directory that has moved, and another process on the same directory are not.
+import { copyFileSync } from "node:fs"
+import { join } from "node:path"
+import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
+import { Effect, Exit, Fiber, Layer, Scope } from "effect"
+import { TestClock } from "effect/testing"
+import { storeLayer } from "#store/Store.ts"
+import { needs } from "../../support/groups/Needs.ts"
+import { collectLines } from "../../support/process/LogLines.ts"
+import { type PostgresServer, startPostgres } from "../../support/servers/PostgresServer.ts"
+import { tempDir } from "../TempDir.ts"
+
+describe("two nodes of one id", needs("postgresql"), () => {
+  let server: PostgresServer
+  beforeAll(async () => {
+    server = await startPostgres()
+  })
+  afterAll(() => server?.remove())
+
+  /** Opens a node's store; `said` are its lines about a copy. */
+  const open = Effect.fnUntraced(function* (databaseUrl: string, dataDir: string) {
+    const { layer, lines } = collectLines()
+    yield* Layer.build(Layer.fresh(storeLayer({ dataDir, databaseUrl })).pipe(Layer.provide(layer)))
+    return () =>
+      lines.filter(({ message }) =>
+        JSON.stringify(message).includes("another data directory runs as this node"),
+      )
+  })
+
+  const databaseAnswers = Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 100)))
+  /** A second of each store, as far as the database answers meanwhile. */
+  const second = Effect.andThen(TestClock.adjust("1 second"), databaseAnswers)
+  /** Opens a node's store while the time of all passes. */
+  const opening = Effect.fnUntraced(function* (databaseUrl: string, dataDir: string) {
+    const fiber = yield* Effect.forkScoped(Effect.exit(open(databaseUrl, dataDir)))
+    for (let nth = 0; nth < 12 && fiber.pollUnsafe() === undefined; nth++) yield* second
+    return yield* Fiber.join(fiber)
+  })
+  const copyOf = Effect.fnUntraced(function* (dataDir: string) {
+    const copy = yield* tempDir
+    copyFileSync(join(dataDir, "node-id"), join(copy, "node-id"))
+    return copy
+  })
+
+  it.effect("cannot both run where one directory is a copy of the other", () =>
+    Effect.gen(function* () {
+      const url = yield* Effect.promise(() => server.freshUrl())
+      const one = yield* tempDir
+      const inOne = yield* open(url, one)
+      const copy = yield* copyOf(one)
+      const refused = yield* opening(url, copy)
+      expect(Exit.isFailure(refused) ? String(Exit.findErrorOption(refused)) : "opened").toMatch(
+        /node-id: node_\w+ runs on another data directory, of which this one is a copy; remove this file, or stop that node/,
+      )
+      for (let nth = 0; nth < 4; nth++) yield* second
+      expect(inOne()).toEqual([])
+    }).pipe(Effect.scoped),
+  )
+
+  it.effect("can follow each other: a directory that has moved opens once the other's node is gone", () =>
+    Effect.gen(function* () {
+      const url = yield* Effect.promise(() => server.freshUrl())
+      const one = yield* tempDir
+      const first = yield* Scope.make()
+      yield* Scope.provide(open(url, one), first)
+      const moved = yield* copyOf(one)
+      yield* Scope.close(first, Exit.void)
+      expect(Exit.isSuccess(yield* opening(url, moved))).toBe(true)
+    }).pipe(Effect.scoped),
+  )
+
+  it.effect("are not those that share a directory, nor a node that was started again", () =>
+    Effect.gen(function* () {
+      const url = yield* Effect.promise(() => server.freshUrl())
+      const dataDir = yield* tempDir
+      yield* Effect.scoped(Effect.andThen(open(url, dataDir), second))
+      const [edge, auth] = [yield* open(url, dataDir), yield* open(url, dataDir)]
+      for (let nth = 0; nth < 8; nth++) yield* second
+      expect([...edge(), ...auth()]).toEqual([])
+    }).pipe(Effect.scoped),
+  )
+})
