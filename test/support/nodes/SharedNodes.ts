@@ -18,7 +18,7 @@ export interface NewOrg {
   readonly keyId: string
 }
 
-export interface SharedOptions extends Pick<TestNodeOptions, "beatMs" | "lostAfterMs"> {
+interface SharedOptions extends Pick<TestNodeOptions, "beatMs" | "lostAfterMs"> {
   /** Uploads lie in a folder that both nodes have. */
   readonly sharedUploads?: boolean
   /** How long they go on without the database. Absent: the default. */
