@@ -14,6 +14,7 @@ import { UsageLedger } from "./ledger/UsageLedger.ts"
 import { migrationsLayer } from "./migrations/index.ts"
 import { checkpointerLayer, lastResortPages } from "./sql/Checkpointer.ts"
 import { Compaction, compactionOf } from "./sql/Compaction.ts"
+import { noticeCopy } from "./sql/CopiedStore.ts"
 import { databaseUrlRule, hidePassword, parseDatabaseUrl, shownDatabase } from "./sql/DatabaseUrl.ts"
 import { commandConnections, nodeConnections, postgresLayer } from "./sql/PostgresClient.ts"
 import { sqliteLayer } from "./sql/SqliteClient.ts"
@@ -86,7 +87,7 @@ export const storeLayer = ({
       ? Effect.map(databaseFile(dataDir), (file) =>
           // The checkpoint thread opens first and closes last: it finds a write-ahead log at the start and leaves none
           // at the end.
-          services(file).pipe(
+          Layer.provideMerge(noticeCopy(dataDir, file), services(file)).pipe(
             Layer.provideMerge(Layer.succeed(StoreSync, syncLog(file))),
             Layer.provide(Layer.succeed(DeletionDataDir, dataDir)),
             Layer.provideMerge(checkpointerLayer(file)),

@@ -3,9 +3,10 @@
 // a shared store each node processes the jobs whose uploads lie on its own disk; all nodes can read and cancel any job.
 import { randomBytes } from "node:crypto"
 import { Context, Effect, Layer } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type Statement } from "effect/sql"
 import { isFinished, type JobEvent, type JobStatus, nextJobStatus } from "#domain/wire/JobStatus.ts"
 import { isKept } from "../sql/DeletedIds.ts"
+import { makePadding } from "../sql/Padding.ts"
 import { Retention } from "../sql/Retention.ts"
 import { makeStoreClock, type StoreClock } from "../sql/StoreClock.ts"
 import { databaseNow, StoreNode } from "../sql/StoreNode.ts"
@@ -56,6 +57,15 @@ export interface JobsOf {
   readonly id?: string
 }
 
+export interface JobsDeleted {
+  readonly jobs: number
+  /** Files of jobs of this node that have just ended: their row is gone, and the file perhaps not yet. */
+  readonly uploads: ReadonlyArray<string>
+}
+
+/** A node removes an upload right after it has written the end of its job, within this time. A guess. */
+const uploadGoneMs = 60_000
+
 /**
  * A deleted job whose upload is still on the disk of its node. That node removes it; if no node runs, the program that deleted the job
  * does.
@@ -87,9 +97,9 @@ export class Jobs extends Context.Service<
     readonly remove: (id: string) => Effect.Effect<boolean>
     /**
      * Deletes jobs. The texts of all go at once, and the rows of those that have ended. A job that has not ended is cancelled; its own
-     * node removes its upload and its row. Returns the number of jobs.
+     * node removes its upload and its row.
      */
-    readonly deleteOf: (which: JobsOf) => Effect.Effect<number>
+    readonly deleteOf: (which: JobsOf) => Effect.Effect<JobsDeleted>
     /** Deleted jobs of the organization whose uploads and rows their nodes have not removed yet. */
     readonly toRemoveOf: (orgId: string) => Effect.Effect<ReadonlyArray<JobToRemove>>
     /** False if the job's state does not allow the event. */
@@ -123,6 +133,7 @@ const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const node = yield* StoreNode
   const isShared = node !== ""
+  const padding = makePadding(sql)
   const now = yield* makeStoreClock
   const { jobMs } = yield* Retention
 
@@ -146,6 +157,24 @@ const make = Effect.gen(function* () {
   const acceptAlone = sql.onDialectOrElse({
     pg: () => sql`SELECT pg_advisory_xact_lock(hashtext(${node}))`,
     orElse: () => Effect.void,
+  })
+
+  /** Removes rows, a few in each statement. */
+  const removeAll = Effect.fnUntraced(function* (which: Statement.Fragment, nowMs: number) {
+    const uploads: Array<string> = []
+    for (let jobs = 0; ; ) {
+      const some = yield* sql<Pick<JobRow, "node_id" | "upload_path"> & { readonly finished_at_ms: number }>`
+        DELETE FROM transcription_jobs WHERE id IN (
+          SELECT id FROM transcription_jobs WHERE ${which} LIMIT ${removedAtOnce})
+        RETURNING node_id, upload_path, finished_at_ms`
+      for (const row of some) {
+        const isFresh = Number(row.finished_at_ms) > nowMs - uploadGoneMs
+        if (isFresh && row.node_id === node) uploads.push(row.upload_path)
+      }
+      jobs += some.length
+      if (some.length < removedAtOnce) return { jobs, uploads }
+      yield* Effect.sleep(0)
+    }
   })
 
   /** Moves a job if it is still in `from`. Dies if the database cannot be written. */
@@ -182,8 +211,8 @@ const make = Effect.gen(function* () {
         const [accepted] = yield* sql<{ readonly id: string }>`
           INSERT INTO transcription_jobs (id, org_id, key_id, model, status, options, upload_path, node_id,
                                           not_before_ms, accepted_at_ms)
-          SELECT ${id}, ${job.orgId}, ${job.keyId}, ${job.model}, 'accepted', ${JSON.stringify(job.options)},
-                 ${job.uploadPath}, ${node}, 0, ${nowMs}
+          SELECT ${id}, ${job.orgId}, ${job.keyId}, ${job.model}, 'accepted',
+                 ${padding.json(JSON.stringify(job.options))}, ${job.uploadPath}, ${node}, 0, ${nowMs}
           WHERE ${isKept(sql, [job.orgId, job.keyId])} RETURNING id`
         return accepted?.id
       },
@@ -232,15 +261,8 @@ const make = Effect.gen(function* () {
         UPDATE transcription_jobs
         SET options = ${JSON.stringify(noOptions)}, note = NULL, transcript = NULL, ended_elsewhere = ${toRemove}
         WHERE ended_elsewhere = 1 AND ${chosen} RETURNING id`
-      for (let deleted = left.length + ending.length; ; ) {
-        const some = yield* sql`
-          DELETE FROM transcription_jobs WHERE id IN (
-            SELECT id FROM transcription_jobs WHERE ended_elsewhere = 0 AND ${chosen} LIMIT ${removedAtOnce})
-          RETURNING id`
-        deleted += some.length
-        if (some.length < removedAtOnce) return deleted
-        yield* Effect.sleep(0)
-      }
+      const { jobs, uploads } = yield* removeAll(sql.and([sql`ended_elsewhere = 0`, chosen]), nowMs)
+      return { jobs: left.length + ending.length + jobs, uploads }
     }, Effect.orDie),
     toRemoveOf: (orgId) =>
       sql<{ readonly id: string; readonly node_id: string; readonly upload_path: string }>`
@@ -307,10 +329,8 @@ const make = Effect.gen(function* () {
       Effect.map((rows) => new Set(rows.map((row) => row.upload_path))),
       Effect.orDie,
     ),
-    purge: Effect.flatMap(
-      now,
-      (nowMs) =>
-        sql`DELETE FROM transcription_jobs WHERE finished_at_ms < ${nowMs - jobMs} AND ended_elsewhere <> ${toRemove}`,
+    purge: Effect.flatMap(now, (nowMs) =>
+      removeAll(sql`finished_at_ms < ${nowMs - jobMs} AND ended_elsewhere <> ${toRemove}`, nowMs),
     ).pipe(Effect.asVoid, Effect.orDie),
   })
 })

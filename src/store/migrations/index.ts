@@ -13,6 +13,7 @@ import developmentKey from "./5_development_key.ts"
 import clientSecrets from "./6_client_secrets.ts"
 import clientSecretSpending from "./7_client_secret_spending.ts"
 import deletions from "./8_deletions.ts"
+import padding from "./9_padding.ts"
 
 const migrations = {
   "1_accounts": accounts,
@@ -23,6 +24,7 @@ const migrations = {
   "6_client_secrets": clientSecrets,
   "7_client_secret_spending": clientSecretSpending,
   "8_deletions": deletions,
+  "9_padding": padding,
 }
 
 const run = Migrator.make({})({
