@@ -16,8 +16,8 @@ export interface ChosenDecoder {
   readonly line: string
 }
 
-/** Loading takes 0.2 s; 12 s where qemu emulates the processor. A guess for a machine that is busy. */
-const loadTimeoutMs = 60_000
+/** Loading takes 0.2 s. A guess for a machine that is busy. */
+const loadTimeoutMs = 20_000
 
 /** Fails with the first line of why it cannot be loaded. */
 const loadBinding: Effect.Effect<void, string> = Effect.acquireUseRelease(
