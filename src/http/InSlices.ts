@@ -9,7 +9,7 @@ export const sliceMs = 1
 type Slice<A> = (isOver: () => boolean) => A | undefined
 
 /** A slice of a work; true if it was the last one. */
-export type Turn = () => boolean
+type Turn = () => boolean
 
 /** In the order of their turns. At most one entry for each request, event or connection that is read or written. */
 const waiting: Array<Turn> = []

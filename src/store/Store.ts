@@ -2,6 +2,7 @@
 // services that read and write it. The server and the commands use this layer only.
 import { Config, Effect, Layer } from "effect"
 import type { SqlClient } from "effect/sql"
+import { accountChanges } from "./accounts/AccountChanges.ts"
 import { Accounts } from "./accounts/Accounts.ts"
 import { ClientSecrets } from "./accounts/ClientSecrets.ts"
 import { DeletionDataDir, Deletions } from "./deletion/Deletions.ts"
@@ -10,15 +11,24 @@ import { StoreSync, syncLog } from "./files/Durable.ts"
 import { StoreUnavailable } from "./files/StoreErrors.ts"
 import { IdempotencyStore } from "./idempotency/IdempotencyStore.ts"
 import { Jobs } from "./ledger/Jobs.ts"
+import { SpoolOptions } from "./ledger/ReceiptSpool.ts"
 import { UsageLedger } from "./ledger/UsageLedger.ts"
 import { migrationsLayer } from "./migrations/index.ts"
 import { presence } from "./nodes/Presence.ts"
 import { checkpointerLayer, lastResortPages } from "./sql/Checkpointer.ts"
 import { Compaction, compactionOf } from "./sql/Compaction.ts"
-import { databaseUrlRule, hidePassword, parseDatabaseUrl, shownDatabase } from "./sql/DatabaseUrl.ts"
+import {
+  DatabaseHosts,
+  databaseUrlRule,
+  hidePassword,
+  parseDatabaseUrl,
+  shownDatabase,
+} from "./sql/DatabaseUrl.ts"
 import { commandConnections, nodeConnections, postgresLayer } from "./sql/PostgresClient.ts"
 import { sqliteLayer } from "./sql/SqliteClient.ts"
+import { storeCalls } from "./sql/StoreCalls.ts"
 import { nodeIdOf, StoreNode } from "./sql/StoreNode.ts"
+import { DatabasePresence } from "./sql/StorePresence.ts"
 
 export type Store =
   | Accounts
@@ -55,15 +65,25 @@ export const postgresStoreLayer = (url: string): Layer.Layer<Store, StoreUnavail
 const postgresNodeLayer = (
   url: string,
   node: string,
-  dataDir: string,
-): Layer.Layer<Store, StoreUnavailable> =>
-  all.pipe(
+  { dataDir, databaseGraceMs = 0 }: StoreOptions,
+): Layer.Layer<Store, StoreUnavailable> => {
+  const hosts = new DatabaseHosts(url)
+  return all.pipe(
+    Layer.provideMerge(accountChanges),
     // The node is listed in the database before it accepts jobs or claims requests.
     Layer.provideMerge(presence(node, dataDir)),
     Layer.provideMerge(migrationsLayer(shownDatabase(url))),
-    Layer.provideMerge(postgresLayer(url, nodeConnections)),
-    Layer.provide(Layer.mergeAll(Layer.succeed(StoreNode, node), Layer.succeed(DeletionDataDir, dataDir))),
+    Layer.provideMerge(postgresLayer(url, nodeConnections, new DatabasePresence(databaseGraceMs), hosts)),
+    Layer.provide(storeCalls(hosts)),
+    Layer.provide(
+      Layer.mergeAll(
+        Layer.succeed(StoreNode, node),
+        Layer.succeed(DeletionDataDir, dataDir),
+        Layer.succeed(SpoolOptions, { dataDir, isUsed: databaseGraceMs > 0 }),
+      ),
+    ),
   )
+}
 
 interface StoreOptions {
   readonly dataDir: string
@@ -72,17 +92,17 @@ interface StoreOptions {
    * directory.
    */
   readonly databaseUrl?: string
+  /** How long a node goes on while the shared database does not answer. Default: 0. */
+  readonly databaseGraceMs?: number
 }
 
 /**
  * A node's store. Creates the data directory if it is missing. With SQLite, checkpoints run on a thread of their own.
  * With a shared database, the node is identified by the id that its data directory keeps.
  */
-export const storeLayer = ({
-  dataDir,
-  databaseUrl = "",
-}: StoreOptions): Layer.Layer<Store, StoreUnavailable> =>
-  Layer.unwrap(
+export const storeLayer = (options: StoreOptions): Layer.Layer<Store, StoreUnavailable> => {
+  const { dataDir, databaseUrl = "" } = options
+  return Layer.unwrap(
     databaseUrl === ""
       ? Effect.map(databaseFile(dataDir), (file) =>
           // The checkpoint thread opens first and closes last: it finds a write-ahead log at the start and leaves none
@@ -95,9 +115,10 @@ export const storeLayer = ({
           ),
         )
       : Effect.map(Effect.flatMap(dataDirectory(dataDir), nodeIdOf), (node) =>
-          postgresNodeLayer(databaseUrl, node, dataDir),
+          postgresNodeLayer(databaseUrl, node, options),
         ),
   )
+}
 
 const settings = Config.all({
   dataDir: Config.NonEmptyString("EDGEWISE_DATA_DIR").pipe(Config.withDefault(".edgewise")),

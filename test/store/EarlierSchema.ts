@@ -10,6 +10,16 @@ export const beforeDeletions = Effect.gen(function* () {
     yield* sql`ALTER TABLE transcription_jobs DROP COLUMN ${sql(column)}`
   }
   for (const column of ["beat", "offer"]) yield* sql`ALTER TABLE nodes DROP COLUMN ${sql(column)}`
+  yield* sql.onDialectOrElse({
+    pg: () =>
+      Effect.andThen(
+        sql`DROP FUNCTION note_key_change, note_org_change CASCADE`,
+        sql`DROP TABLE account_changes`,
+      ),
+    orElse: () => Effect.void,
+  })
+  yield* sql`DROP TABLE leases`
+  yield* sql`ALTER TABLE orgs DROP COLUMN leased_micro_dollars`
   yield* sql`DROP TABLE deletions`
   yield* sql`DROP TABLE usage_sums`
   yield* sql`ALTER TABLE answers DROP COLUMN user_id`

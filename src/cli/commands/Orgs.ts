@@ -5,6 +5,7 @@ import { formatUsd, parseUsd } from "#domain/models/Money.ts"
 import { type ModelUsage, totalMicroDollars } from "#domain/models/Usage.ts"
 import { accountNameRule, isAccountName } from "#store/accounts/AccountName.ts"
 import { Accounts, type Org } from "#store/accounts/Accounts.ts"
+import type { NodeLease } from "#store/ledger/LeaseRows.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { storeLayerFromEnvironment } from "#store/Store.ts"
 import { isoTime, jsonFlag, printJson } from "../shared/Output.ts"
@@ -69,20 +70,34 @@ const credit = Command.make(
   }, Effect.provide(storeLayerFromEnvironment)),
 ).pipe(Command.withDescription("Add credits to an organization"))
 
-const details = (org: Org, usage: ReadonlyArray<ModelUsage>): string =>
-  `${orgLine(org)}\n${usageTable(usage)}\ntotal ${formatUsd(totalMicroDollars(usage))} USD`
+/** Only on a store that several nodes share has anything been leased. */
+const leaseLines = (leases: ReadonlyArray<NodeLease>): ReadonlyArray<string> =>
+  leases.map(({ microDollars, nodeId }) => `${formatUsd(microDollars)} USD of it leased to ${nodeId}`)
+
+const leaseDocument = (leases: ReadonlyArray<NodeLease>) =>
+  leases.map(({ microDollars, nodeId }) => ({ node: nodeId, usd: formatUsd(microDollars) }))
+
+const details = (org: Org, leases: ReadonlyArray<NodeLease>, usage: ReadonlyArray<ModelUsage>): string =>
+  [
+    orgLine(org),
+    ...leaseLines(leases),
+    usageTable(usage),
+    `total ${formatUsd(totalMicroDollars(usage))} USD`,
+  ].join("\n")
 
 const show = Command.make(
   "show",
   { name: nameArgument, json: jsonFlag },
   Effect.fn(function* ({ name, json }) {
     const org = yield* (yield* Accounts).showOrg(name)
-    const usage = yield* (yield* UsageLedger).usage(org.id, 0)
-    if (!json) return yield* Console.log(details(org, usage))
+    const ledger = yield* UsageLedger
+    const leases = yield* ledger.leases(org.id)
+    const usage = yield* ledger.usage(org.id, 0)
+    if (!json) return yield* Console.log(details(org, leases, usage))
     const used = { usage: usageDocument(usage), total_usd: formatUsd(totalMicroDollars(usage)) }
-    yield* printJson({ ...orgDocument(org), ...used })
+    yield* printJson({ ...orgDocument(org), leased: leaseDocument(leases), ...used })
   }, Effect.provide(storeLayerFromEnvironment)),
-).pipe(Command.withDescription("Show balance and usage of an organization"))
+).pipe(Command.withDescription("Show balance, leases of nodes and usage of an organization"))
 
 export const orgs = Command.make("orgs").pipe(
   Command.withDescription("Organizations and their credits"),

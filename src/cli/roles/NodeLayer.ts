@@ -125,11 +125,11 @@ const edge = (config: Config, settings: Partial<TransportSettings>, observer: No
 export type NodeStore = Layer.Layer<Store | SigningKeys, StoreUnavailable>
 
 export const nodeStore = (config: Config): NodeStore => {
-  const { databaseUrl, dataDir, roles, signingKeyDays } = config
+  const { databaseGraceSeconds, databaseUrl, dataDir, roles, signingKeyDays } = config
   const keys = { makesKeys: roles.includes("auth"), rotateEveryMs: signingKeyDays * 24 * 60 * 60 * 1000 }
   const signing = databaseUrl === "" ? SigningKeys.layer({ dataDir, ...keys }) : SigningKeys.sharedLayer(keys)
   const store = signing.pipe(
-    Layer.provideMerge(storeLayer({ dataDir, databaseUrl })),
+    Layer.provideMerge(storeLayer({ dataDir, databaseUrl, databaseGraceMs: databaseGraceSeconds * 1000 })),
     Layer.provideMerge(Layer.succeed(Retention, retentionOf(config))),
   )
   return part("store", Specifications.part("the store goes on without it", "store"), store)

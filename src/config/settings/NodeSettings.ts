@@ -2,7 +2,7 @@
 import { fileURLToPath } from "node:url"
 import { nodeRegions } from "#domain/regions/Regions.ts"
 import { databaseUrlRule, hidePassword, parseDatabaseUrl } from "#store/sql/DatabaseUrl.ts"
-import { nonEmpty, oneOf, parseBoolean, type Setting } from "./Setting.ts"
+import { integer, nonEmpty, oneOf, parseBoolean, type Setting } from "./Setting.ts"
 
 /** The catalog that comes with the product. */
 export const builtInCatalog = fileURLToPath(new URL("../../../models/catalog.json", import.meta.url))
@@ -27,6 +27,16 @@ export const nodeSettings = {
     fallbackText: "none",
     parse: parseDatabaseUrl,
     shown: hidePassword,
+  },
+  databaseGraceSeconds: {
+    variable: "EDGEWISE_DATABASE_GRACE_SECONDS",
+    flag: "database-grace-seconds",
+    value: "SECONDS",
+    help: "how long requests go on while the shared database does not answer, with keys that were read and money that is leased; 0: not at all",
+    allowed: "an integer from 0 to 120",
+    // Patroni takes up to 30 s until another server is the primary.
+    fallback: 30,
+    parse: integer(0, 120),
   },
   uploads: {
     variable: "EDGEWISE_UPLOADS",

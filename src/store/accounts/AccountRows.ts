@@ -258,7 +258,10 @@ export const makeAccountRows = Effect.gen(function* () {
     const ofKeys = userId === undefined ? sql`org_id = ${orgId}` : sql`user_id = ${userId}`
     const keys = yield* sql`DELETE FROM api_keys WHERE ${ofKeys} RETURNING id`
     const users = yield* sql`DELETE FROM users WHERE ${ofUsers} RETURNING id`
-    if (userId === undefined) yield* sql`DELETE FROM orgs WHERE id = ${orgId}`
+    if (userId === undefined) {
+      yield* sql`DELETE FROM orgs WHERE id = ${orgId}`
+      yield* sql`DELETE FROM leases WHERE org_id = ${orgId}`
+    }
     return { keys: keys.length, users: users.length }
   })
 

@@ -19,6 +19,8 @@ import {
   OrgNotFound,
   type StoreUnavailable,
 } from "../files/StoreErrors.ts"
+import { StorePresence, whileRequestWaits } from "../sql/StorePresence.ts"
+import { CurrentAccountChanges } from "./AccountChanges.ts"
 import { accountName } from "./AccountName.ts"
 import { type KeyInfo, makeAccountRows, type Org, type Principal, type Scope } from "./AccountRows.ts"
 import { makeRevocations } from "./RevocationWatch.ts"
@@ -35,7 +37,10 @@ interface NewKey {
   readonly scope: Scope
 }
 
-/** Longest age of a cached lookup. Protocol 2.6 allows 5 s until a change is noticed. */
+/**
+ * Longest age of a cached lookup, unless changes are noticed (AccountChanges). Protocol 2.6 allows 5 s until a change is
+ * noticed.
+ */
 const credentialLifeMs = 2000
 /**
  * Cached credentials, about 0.5 KB each, and cached unknown ones, so that repeated wrong keys need no query. Guesses.
@@ -102,6 +107,12 @@ export class Accounts extends Context.Service<
   )
 }
 
+/** `isExact`: no change was noticed while it was read, so that it stays true until one is. */
+interface Known {
+  readonly principal: Principal
+  readonly isExact: boolean
+}
+
 const orUnavailable = <A, E>(effect: Effect.Effect<A, E>) =>
   Effect.mapError(effect, (error) =>
     error instanceof SqlError ? notWorking(error) : (error as Exclude<E, SqlError>),
@@ -110,9 +121,17 @@ const orUnavailable = <A, E>(effect: Effect.Effect<A, E>) =>
 const make = Effect.gen(function* () {
   const rows = yield* makeAccountRows
   const secret = yield* orUnavailable(rows.hmacSecret)
-  const known = new RowCache<Principal>({ capacity: knownCapacity, lifeMs: credentialLifeMs })
+  const known = new RowCache<Known>({ capacity: knownCapacity, lifeMs: credentialLifeMs })
   const unknown = new RowCache<true>({ capacity: unknownCapacity, lifeMs: credentialLifeMs })
-  const revocations = yield* makeRevocations(rows.revokedAmong)
+  const presence = yield* StorePresence
+  const changes = yield* CurrentAccountChanges
+  const revocations = yield* makeRevocations(rows.revokedAmong, changes)
+  const stopListening = changes.listen((change) => {
+    if (change === undefined) return known.clear()
+    known.delete(change.keyId)
+    known.delete(change.digest)
+  })
+  yield* Effect.addFinalizer(() => Effect.sync(stopListening))
   const invalidKey = Effect.fail(new Unauthorized({ reason: "invalid-key" }))
 
   // Digests and key ids share the caches. They cannot collide: a digest is 64 hex digits, an id starts with `key_`.
@@ -122,18 +141,35 @@ const make = Effect.gen(function* () {
   ): Effect.Effect<Principal, Unauthorized> =>
     Effect.withFiber((fiber) => {
       const nowMs = monotonicMsOf(fiber.getRef(Clock.Clock))
-      const principal = known.get(credential, nowMs)
-      if (principal !== undefined) return Effect.succeed(principal)
+      const found = known.get(credential, nowMs)
+      if (found !== undefined) return Effect.succeed(found.principal)
+      const old = known.evenOld(credential)
+      if (old?.isExact === true && changes.isCurrent(nowMs)) return Effect.succeed(old.principal)
       if (unknown.get(credential, nowMs)) return invalidKey
-      return Effect.flatMap(Effect.orDie(read(credential)), (found) => {
-        if (found === undefined) {
-          known.delete(credential)
-          unknown.set(credential, true, nowMs)
-          return invalidKey
-        }
-        known.set(credential, found, nowMs)
-        return Effect.succeed(found)
-      })
+      // Operators' keys have no grace: what they do needs the database.
+      const inGrace = () =>
+        old !== undefined && old.principal.scope !== "superadmin" && presence.isInGrace()
+          ? old.principal
+          : undefined
+      const withoutReading = inGrace()
+      if (withoutReading !== undefined) return Effect.succeed(withoutReading)
+      const looks = changes.looks()
+      return read(credential).pipe(
+        whileRequestWaits,
+        Effect.flatMap((principal) => {
+          if (principal === undefined) {
+            known.delete(credential)
+            unknown.set(credential, true, nowMs)
+            return invalidKey
+          }
+          known.set(credential, { principal, isExact: looks === changes.looks() }, nowMs)
+          return Effect.succeed(principal)
+        }),
+        Effect.catchTag("SqlError", (error) => {
+          const principal = inGrace()
+          return principal === undefined ? Effect.die(error) : Effect.succeed(principal)
+        }),
+      )
     })
 
   const insertKey = (

@@ -28,6 +28,15 @@ export class RowCache<Value> {
     return entry !== undefined && nowMs < entry.untilMs ? entry.value : undefined
   }
 
+  /** The value however old it is. */
+  evenOld(key: string): Value | undefined {
+    return this.#entries.peek(key)?.value
+  }
+
+  clear(): void {
+    this.#entries.clear()
+  }
+
   /** `knownAtMs` is when the value was read, which is before it arrived here. */
   set(key: string, value: Value, knownAtMs: number): void {
     this.#entries.set(key, { value, untilMs: knownAtMs + this.#lifeMs })

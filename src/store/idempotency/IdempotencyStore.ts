@@ -7,6 +7,7 @@ import { Context, Effect, Layer, Semaphore } from "effect"
 import type { SqlClient } from "effect/sql"
 import { Retention } from "../sql/Retention.ts"
 import { makeStoreClock } from "../sql/StoreClock.ts"
+import { whileRequestWaits } from "../sql/StorePresence.ts"
 import { makeIdempotencyLocks } from "./IdempotencyLocks.ts"
 import { type AnswerSize, makeAnswerRows, type StoredAnswer } from "./IdempotencyRows.ts"
 
@@ -148,9 +149,11 @@ const make = Effect.gen(function* () {
   const since = Effect.map(now, (nowMs) => nowMs - answerMs)
 
   return IdempotencyStore.of({
-    has: ({ id }) => Effect.orDie(Effect.flatMap(since, (sinceMs) => rows.has(id, sinceMs))),
+    has: ({ id }) =>
+      Effect.orDie(whileRequestWaits(Effect.flatMap(since, (sinceMs) => rows.has(id, sinceMs)))),
 
-    find: ({ id }) => Effect.orDie(Effect.flatMap(since, (sinceMs) => rows.find(id, sinceMs))),
+    find: ({ id }) =>
+      Effect.orDie(whileRequestWaits(Effect.flatMap(since, (sinceMs) => rows.find(id, sinceMs)))),
 
     keep: Effect.fnUntraced(function* (answerId: AnswerId, answer: StoredAnswer) {
       const { body } = answer
@@ -168,7 +171,7 @@ const make = Effect.gen(function* () {
       yield* tidying.withPermit(dropOldest(counted, answerId.orgId))
     }, Effect.orDie),
 
-    claim: ({ id }, digest) => claim(id, digest),
+    claim: ({ id }, digest) => whileRequestWaits(claim(id, digest)),
     release: ({ id }) => release(id),
 
     removeOf: (orgId, userId) =>

@@ -2,7 +2,10 @@
 // so two requests can never spend the same money.
 export interface Balance {
   readonly orgId: string
-  /** Credits as last read from the database, micro-dollars. */
+  /**
+   * Credits as last read from the database, micro-dollars. On a store that nodes share: the part that is leased to this node
+   * (see Lease).
+   */
   credits: number
   /** The organization is invoiced and therefore never refused. */
   paymentMethod: boolean

@@ -1,10 +1,12 @@
-// The usage ledger in SQL: writes a batch of receipts and the balances that they change in one transaction, and sums
+// The usage ledger in SQL: writes a batch of receipts and the balances and leases that they change in one transaction, and sums
 // receipts. Receipts that are deleted leave sums by day and model, so that what was used and charged stays known.
 import { Array as Arr, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql/SqlError"
 import type { ModelKind } from "#domain/models/ModelEntry.ts"
 import type { ModelUsage, Usage, UsageReceipt } from "#domain/models/Usage.ts"
+import type { Demand, LeaseAnswer } from "./Lease.ts"
+import { makeLeaseRows } from "./LeaseRows.ts"
 
 export interface Receipt {
   readonly receiptId: string
@@ -137,6 +139,7 @@ export const chargesByOrg = (receipts: Iterable<Receipt>): Map<string, number> =
 
 export const makeLedgerRows = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
+  const leases = yield* makeLeaseRows
 
   const mark = sql.onDialectOrElse({ pg: () => (nth: number) => `$${nth}`, orElse: () => () => "?" })
   /** INSERT statements by number of rows, at most `rowsPerInsert`: building one costs more than running it. */
@@ -163,42 +166,49 @@ export const makeLedgerRows = Effect.gen(function* () {
       UPDATE orgs SET credits_micro_dollars = credits_micro_dollars - ${microDollars}
       WHERE id = ${orgId} RETURNING id, credits_micro_dollars, payment_method`
 
-  /** Several nodes write at once. The rows are locked in one order, which prevents deadlocks. */
-  const chargeTogether = Effect.fnUntraced(function* (charges: ReadonlyMap<string, number>) {
-    const ids = [...charges.keys()]
-    yield* sql`SELECT id FROM orgs WHERE ${sql.in("id", ids)} ORDER BY id FOR NO KEY UPDATE`
-    const list = JSON.stringify([...charges].map(([id, amount]) => ({ id, amount })))
-    return yield* sql<BalanceRow>`
-      UPDATE orgs SET credits_micro_dollars = orgs.credits_micro_dollars - charged.amount
-      FROM jsonb_to_recordset(${list}::text::jsonb) AS charged (id TEXT, amount BIGINT)
-      WHERE orgs.id = charged.id RETURNING orgs.id, orgs.credits_micro_dollars, orgs.payment_method`
-  })
-
-  const chargeOneByOne = Effect.fnUntraced(function* (charges: ReadonlyMap<string, number>) {
+  const chargeAll = Effect.fnUntraced(function* (charges: ReadonlyMap<string, number>) {
     const rows: Array<BalanceRow> = []
     for (const [orgId, microDollars] of charges) rows.push(...(yield* charge(orgId, microDollars)))
     return rows
   })
 
-  /** Over a network, round trips count; in the process, one statement per organization is faster. */
-  const chargeAll = sql.onDialectOrElse({ pg: () => chargeTogether, orElse: () => chargeOneByOne })
-
-  const writeAll = Effect.fnUntraced(function* (receipts: ReadonlyArray<Receipt>) {
+  /** Inserts receipts and returns what the new ones cost. An organization whose receipts all existed is charged 0. */
+  const insertAll = Effect.fnUntraced(function* (receipts: ReadonlyArray<Receipt>) {
     const fresh = new Set<unknown>()
     for (const some of Arr.chunksOf(receipts, rowsPerInsert)) {
       for (const id of yield* insert(some)) fresh.add(id)
     }
     // `delete` returns true once per id: a receipt that occurs twice in a batch is charged once.
     const charges = chargesByOrg(receipts.filter((receipt) => fresh.delete(receipt.receiptId)))
-    // An organization whose receipts all existed is charged 0, and its balance is returned.
-    const orgIds = [...chargesByOrg(receipts).keys()]
-    const rows = yield* chargeAll(new Map(orgIds.map((orgId) => [orgId, charges.get(orgId) ?? 0])))
-    return rows.map(balanceOf)
+    for (const { orgId } of receipts) if (!charges.has(orgId)) charges.set(orgId, 0)
+    return charges
   })
 
+  const writeAll = (receipts: ReadonlyArray<Receipt>) =>
+    Effect.map(Effect.flatMap(insertAll(receipts), chargeAll), (rows) => rows.map(balanceOf))
+
+  const exchangeAll = (receipts: ReadonlyArray<Receipt>, demands: ReadonlyMap<string, Demand>) =>
+    Effect.flatMap(insertAll(receipts), (charges) => leases.exchange(charges, demands))
+
   return {
+    leases,
+
     /** Writes and charges a batch, all or nothing. Returns the new balances of all its organizations. */
-    write: (receipts: ReadonlyArray<Receipt>) => sql.withTransaction(writeAll(receipts)),
+    write: (receipts: ReadonlyArray<Receipt>): Effect.Effect<ReadonlyArray<OrgBalance>, SqlError> =>
+      sql.withTransaction(writeAll(receipts)),
+
+    /** The same on a store that nodes share: charges this node's leases too, and carries out its demands. */
+    exchange: (
+      receipts: ReadonlyArray<Receipt>,
+      demands: ReadonlyMap<string, Demand>,
+    ): Effect.Effect<ReadonlyMap<string, LeaseAnswer>, SqlError> =>
+      sql.withTransaction(exchangeAll(receipts, demands)),
+
+    /** `writeIf` on such a store. */
+    exchangeIf: (receipt: Receipt, change: Effect.Effect<boolean, SqlError>) =>
+      sql.withTransaction(
+        Effect.flatMap(change, (changed) => (changed ? exchangeAll([receipt], new Map()) : Effect.undefined)),
+      ),
 
     /**
      * Writes and charges one receipt together with `change`, all or nothing. If `change` gives false, nothing is written and the result
@@ -322,3 +332,5 @@ export const makeLedgerRows = Effect.gen(function* () {
     }),
   }
 })
+
+export type LedgerRows = Effect.Success<typeof makeLedgerRows>

@@ -1,19 +1,26 @@
 // The usage ledger: money is set aside before work, charged after it, and written to the database in batches.
 //
 // A reservation and a settlement are synchronous changes of a Balance in memory. The database follows within 20 ms, one
-// batch per transaction. A crash loses only the batch that was not yet written.
+// batch per transaction. A crash loses only the batch that was not yet written. On a store that several nodes share, a prepaid
+// organization's requests are paid from what is leased to this node (Lease); the transaction of the batch also asks for leases and
+// gives them back.
 import { randomBytes } from "node:crypto"
-import { Clock, Context, Duration, Effect, Latch, Layer, Scope, Semaphore } from "effect"
+import { Array as Arr, Clock, Context, Duration, Effect, Exit, Latch, Layer, Scope, Semaphore } from "effect"
 import type { SqlClient } from "effect/sql"
-import { freshIds } from "#domain/access/FreshIds.ts"
 import type { SqlError } from "effect/sql/SqlError"
+import { freshIds } from "#domain/access/FreshIds.ts"
 import type { ModelUsage, Usage, UsageReceipt } from "#domain/models/Usage.ts"
-import { monotonicMs } from "#domain/queues/Monotonic.ts"
-import { PaymentRequired } from "#domain/wire/Errors.ts"
+import type { PaymentRequired } from "#domain/wire/Errors.ts"
 import type { Principal } from "../accounts/AccountRows.ts"
-import { notWorking, type StoreUnavailable } from "../files/StoreErrors.ts"
-import { type Balance, isIdle, newBalance, readBack, release, tryReserve } from "./Balance.ts"
-import { chargesByOrg, makeLedgerRows, type OrgBalance, type Receipt, type ReceiptsOf } from "./LedgerRows.ts"
+import { notWorking, StoreUnavailable } from "../files/StoreErrors.ts"
+import { StoreNode } from "../sql/StoreNode.ts"
+import { StorePresence } from "../sql/StorePresence.ts"
+import { type Balance, release } from "./Balance.ts"
+import { leasedBalances } from "./LeasedBalances.ts"
+import type { NodeLease } from "./LeaseRows.ts"
+import { makeLedgerRows, type OrgBalance, type Receipt, type ReceiptsOf } from "./LedgerRows.ts"
+import { openSpool, type ReceiptSpool, SpoolOptions } from "./ReceiptSpool.ts"
+import { wholeBalances } from "./WholeBalances.ts"
 
 const newId = freshIds(randomBytes)
 
@@ -25,11 +32,6 @@ const flushRetry = Duration.seconds(1)
  * Unwritten receipts at most, and the size of a batch: 128 hold the event loop for 1.4 ms (median, busy test machine).
  */
 const maxUnflushed = 128
-/** Longest age of a cached balance. Protocol 5.2 allows 5 s until new credit is noticed. */
-const balanceLifeMs = 2000
-/** Cached balances that are not in use. A guess: 10,000 take about 2 MB. */
-const maxBalances = 10_000
-
 /** Money set aside for one request. It is settled or cancelled once; a second call does nothing. */
 export interface Reservation {
   readonly principal: Principal
@@ -60,6 +62,17 @@ export interface Settlement {
   /** For work that may be repeated after a crash (e.g. a job's id): such a receipt is written and charged only once. */
   readonly receiptId?: string
 }
+
+const spoolIsFull = new StoreUnavailable({
+  place: "store",
+  problem: "the file for receipts is full, and the database does not answer",
+})
+
+/** A spool that is not emptied now is emptied at the next start, after its receipts were found to be written. */
+const emptied = (spool: ReceiptSpool) =>
+  Effect.catch(spool.clear, (error) =>
+    Effect.logWarning("the file of receipts was not emptied", error.message),
+  )
 
 export class UsageLedger extends Context.Service<
   UsageLedger,
@@ -101,6 +114,8 @@ export class UsageLedger extends Context.Service<
     readonly summarize: (which: ReceiptsOf) => Effect.Effect<number, StoreUnavailable>
     /** An organization's balance in the database, after all receipts so far were written. */
     readonly balance: (orgId: string) => Effect.Effect<Omit<OrgBalance, "orgId">, StoreUnavailable>
+    /** What nodes on a shared store hold of an organization's balance, the largest part first. */
+    readonly leases: (orgId: string) => Effect.Effect<ReadonlyArray<NodeLease>, StoreUnavailable>
     /** The receipt of that id, if it is the organization's: none or one. */
     readonly receipt: (
       orgId: string,
@@ -114,7 +129,7 @@ export class UsageLedger extends Context.Service<
     ) => Effect.Effect<ReadonlyArray<UsageReceipt>, StoreUnavailable>
   }
 >()("edgewise/store/UsageLedger") {
-  static readonly layer: Layer.Layer<UsageLedger, never, SqlClient.SqlClient> = Layer.effect(
+  static readonly layer: Layer.Layer<UsageLedger, StoreUnavailable, SqlClient.SqlClient> = Layer.effect(
     UsageLedger,
     Effect.suspend(() => make),
   )
@@ -122,25 +137,36 @@ export class UsageLedger extends Context.Service<
 
 const make = Effect.gen(function* () {
   const rows = yield* makeLedgerRows
-  const balances = new Map<string, Balance>()
   const settled = new Map<string, { -readonly [K in keyof Usage]: Usage[K] }>()
   let unflushed: Array<Receipt> = []
-  /** Reads and writes of balances are serialized, so that no read sees half a batch. */
+  /** Batches are written one after another. */
   const database = yield* Semaphore.make(1)
   const waiting = yield* Latch.make(false)
-
-  const balanceFor = (orgId: string): Balance => {
-    const known = balances.get(orgId)
-    if (known !== undefined) return known
-    for (const [id, balance] of balances) {
-      if (balances.size < maxBalances) break
-      // The map is in insertion order, oldest first. A balance in use is skipped until it is idle.
-      if (isIdle(balance)) balances.delete(id)
-    }
-    const fresh = newBalance(orgId)
-    balances.set(orgId, fresh)
-    return fresh
+  /** Open while leased balances have something to ask that cannot wait for the next batch. */
+  const urgent = yield* Latch.make(false)
+  const presence = yield* StorePresence
+  const options = yield* SpoolOptions
+  const opened = options === undefined ? undefined : yield* openSpool(options)
+  if (opened !== undefined && opened.left.length > 0) {
+    // Before the leases of that start end: these receipts were paid from them.
+    yield* Effect.mapError(
+      Effect.forEach(Arr.chunksOf(opened.left, maxUnflushed), (some) => rows.exchange(some, new Map()), {
+        discard: true,
+      }),
+      notWorking,
+    )
+    yield* Effect.logInfo("receipts of an outage are written").pipe(
+      Effect.annotateLogs({ receipts: opened.left.length }),
+    )
   }
+  if (opened !== undefined) yield* opened.clear
+  const spool = options?.isUsed === true ? opened : undefined
+  /** How many of `unflushed`, from its front, are in the spool. */
+  let spooled = 0
+  const balances =
+    (yield* StoreNode) === ""
+      ? wholeBalances(rows, database)
+      : yield* leasedBalances(rows, () => void urgent.openUnsafe())
 
   const count = (model: string, usage: Usage): void => {
     const sum = settled.get(model)
@@ -150,30 +176,59 @@ const make = Effect.gen(function* () {
     sum.audioMs += usage.audioMs
   }
 
-  const isFresh = (balance: Balance, nowMs: number) => nowMs - balance.readAtMs < balanceLifeMs
-
   /** All or nothing: a batch that could not be written goes back to the front. */
-  const flushOnce = Effect.gen(function* () {
-    if (unflushed.length === 0) return
-    const batch = unflushed
-    unflushed = []
-    const charges = chargesByOrg(batch)
-    const written = yield* Effect.onError(rows.write(batch), () =>
+  const flushBatch = Effect.suspend(() => {
+    const batch = unflushed.slice(0, maxUnflushed)
+    unflushed = unflushed.slice(maxUnflushed)
+    return balances.write(batch).pipe(
+      Effect.onError(() =>
+        Effect.sync(() => {
+          unflushed = [...batch, ...unflushed]
+        }),
+      ),
+      Effect.andThen(
+        Effect.suspend(() => {
+          if (spooled === 0) return Effect.void
+          spooled = Math.max(0, spooled - batch.length)
+          return spooled === 0 && spool !== undefined ? emptied(spool) : Effect.void
+        }),
+      ),
+    )
+  })
+  const flushOnce = Effect.suspend(() => {
+    let left = unflushed.length - maxUnflushed
+    const rest: Effect.Effect<void, SqlError> = Effect.suspend(() => {
+      if (left <= 0) return Effect.void
+      left -= maxUnflushed
+      return Effect.andThen(flushBatch, rest)
+    })
+    return Effect.andThen(flushBatch, rest)
+  }).pipe(Effect.uninterruptible, (flush) => database.withPermit(flush))
+
+  /** Puts receipts that the database did not take into the spool. Runs with the permit of `database`. */
+  const putAside = Effect.suspend(() => {
+    if (spool === undefined || spooled >= unflushed.length || spool.isOver()) return Effect.void
+    const some = unflushed.slice(spooled)
+    return Effect.andThen(
+      spool.add(some),
       Effect.sync(() => {
-        unflushed = [...batch, ...unflushed]
+        spooled += some.length
       }),
     )
-    const nowMs = yield* monotonicMs
-    for (const [orgId, charge] of charges) {
-      const row = written.find((balance) => balance.orgId === orgId)
-      readBack(balanceFor(orgId), row, charge, nowMs)
-    }
-  }).pipe(Effect.uninterruptible, (flush) => database.withPermit(flush))
+  }).pipe(
+    Effect.catch((error) => Effect.logError("receipts could not be put aside", error.message)),
+    Effect.uninterruptible,
+    (work) => database.withPermit(work),
+  )
 
   /** Queues a receipt for the database. False if the receipt is lost to the store. */
   const putOnItsWay = Effect.fnUntraced(function* (receipt: Receipt) {
-    if (unflushed.length >= maxUnflushed) yield* Effect.ignore(flushOnce)
-    if (unflushed.length >= maxUnflushed) {
+    let isWritten = true
+    // As often as others fill the queue again while a batch is written.
+    while (unflushed.length >= maxUnflushed && isWritten && !presence.isAway()) {
+      isWritten = Exit.isSuccess(yield* Effect.exit(flushOnce))
+    }
+    if (unflushed.length >= maxUnflushed && (spool === undefined || spool.isOver())) {
       // The database cannot be written and the queue is full: the log line is the only record of this receipt.
       yield* Effect.logError("usage receipt could not be written", { ...receipt, ...receipt.usage })
       return false
@@ -185,49 +240,55 @@ const make = Effect.gen(function* () {
 
   yield* Effect.addFinalizer(() =>
     Effect.catch(flushOnce, (error) =>
-      Effect.logError("usage receipts were lost at the end", {
-        receipts: unflushed.length,
-        error: error.message,
-      }),
+      Effect.andThen(
+        putAside,
+        Effect.suspend(() =>
+          unflushed.length === spooled
+            ? Effect.logWarning("usage receipts are put aside until the next start", error.message)
+            : Effect.logError("usage receipts were lost at the end", {
+                receipts: unflushed.length - spooled,
+                error: error.message,
+              }),
+        ),
+      ),
     ),
+  )
+  /** When a batch failed last, `performance.now()`. */
+  let failedAtMs = Number.NEGATIVE_INFINITY
+  const flushOrPutAside = Effect.suspend(() =>
+    spool !== undefined && presence.isAway() && performance.now() - failedAtMs < Duration.toMillis(flushRetry)
+      ? Effect.andThen(putAside, waiting.open)
+      : flushOnce,
   )
   yield* waiting.await.pipe(
     Effect.andThen(Effect.sleep(flushEvery)),
     Effect.andThen(waiting.close),
-    Effect.andThen(flushOnce),
+    Effect.andThen(flushOrPutAside),
     Effect.catch((error) =>
       Effect.logError("usage receipts could not be written; will try again", {
         receipts: unflushed.length,
         error: error.message,
-      }).pipe(Effect.andThen(Effect.sleep(flushRetry)), Effect.andThen(waiting.open)),
+      }).pipe(
+        Effect.andThen(
+          Effect.suspend(() => {
+            failedAtMs = performance.now()
+            return spool === undefined ? Effect.sleep(flushRetry) : putAside
+          }),
+        ),
+        Effect.andThen(waiting.open),
+      ),
     ),
     Effect.forever,
     Effect.forkScoped,
   )
 
-  const decide = (principal: Principal, microDollars: number, balance: Balance) =>
-    tryReserve(balance, microDollars)
-      ? Effect.succeed(new OpenReservation(principal, microDollars, balance))
-      : Effect.fail(new PaymentRequired())
-
-  /**
-   * Reads the balance if it is too old, then decides. Applying the read and deciding are one synchronous step, because
-   * the balance could leave the cache in between.
-   */
-  const readAndDecide = (principal: Principal, microDollars: number) =>
-    database.withPermit(
-      Effect.flatMap(monotonicMs, (nowMs) => {
-        const { orgId } = principal
-        // Another request of this organization may have read it while this one waited.
-        const known = balanceFor(orgId)
-        if (isFresh(known, nowMs)) return decide(principal, microDollars, known)
-        return Effect.flatMap(Effect.orDie(rows.balance(orgId)), (row) => {
-          const balance = balanceFor(orgId)
-          readBack(balance, row, 0, nowMs)
-          return decide(principal, microDollars, balance)
-        })
-      }),
-    )
+  // A failure has been reported to those that asked; receipts of the batch are tried again by the loop above.
+  yield* urgent.await.pipe(
+    Effect.andThen(urgent.close),
+    Effect.andThen(Effect.ignore(flushOnce)),
+    Effect.forever,
+    Effect.forkScoped,
+  )
 
   const close = (reservation: Reservation, state: "settled" | "cancelled"): Balance | undefined => {
     if (!(reservation instanceof OpenReservation) || reservation.state !== "open") return undefined
@@ -247,7 +308,11 @@ const make = Effect.gen(function* () {
       microDollars: settlement.microDollars,
     }))
 
-  const cancel = (reservation: Reservation) => Effect.sync(() => void close(reservation, "cancelled"))
+  const cancel = (reservation: Reservation) =>
+    Effect.sync(() => {
+      const balance = close(reservation, "cancelled")
+      if (balance !== undefined) balances.released(balance)
+    })
 
   return UsageLedger.of({
     reserve: (principal, estimateMicroDollars) =>
@@ -255,12 +320,12 @@ const make = Effect.gen(function* () {
       Effect.uninterruptible(
         Effect.flatMap(Effect.scope, (scope) =>
           Effect.tap(
-            Effect.flatMap(monotonicMs, (nowMs) => {
-              const balance = balanceFor(principal.orgId)
-              return isFresh(balance, nowMs)
-                ? decide(principal, estimateMicroDollars, balance)
-                : readAndDecide(principal, estimateMicroDollars)
-            }),
+            spool?.isFull() === true
+              ? Effect.die(spoolIsFull)
+              : Effect.map(
+                  balances.reserve(principal.orgId, estimateMicroDollars),
+                  (balance) => new OpenReservation(principal, estimateMicroDollars, balance),
+                ),
             (reservation) => Scope.addFinalizer(scope, cancel(reservation)),
           ),
         ),
@@ -273,6 +338,7 @@ const make = Effect.gen(function* () {
           const balance = close(reservation, "settled")
           if (balance === undefined) return Effect.succeed(receiptId)
           balance.unflushed += microDollars
+          balances.released(balance)
           count(settlement.model, settlement.usage)
           return Effect.map(putOnItsWay(receipt), (isKept) => {
             // The receipt will never reach the database, so it must not stay in `unflushed`.
@@ -285,13 +351,11 @@ const make = Effect.gen(function* () {
     settleIf: (reservation, settlement, change) =>
       Effect.gen(function* () {
         const receipt = yield* receiptOf(reservation, settlement)
-        const written = yield* rows.writeIf(receipt, change)
-        if (written === undefined) return false
-        if (close(reservation, "settled") === undefined) return true
+        if (!(yield* balances.writeIf(receipt, change))) return false
+        const balance = close(reservation, "settled")
+        if (balance === undefined) return true
+        balances.released(balance)
         count(settlement.model, settlement.usage)
-        const { orgId } = reservation.principal
-        const row = written.find((balance) => balance.orgId === orgId)
-        readBack(balanceFor(orgId), row, 0, yield* monotonicMs)
         return true
       }).pipe(Effect.orDie, Effect.uninterruptible, (settling) => database.withPermit(settling)),
 
@@ -318,6 +382,8 @@ const make = Effect.gen(function* () {
         ),
         notWorking,
       ),
+
+    leases: (orgId) => Effect.mapError(rows.leases.of(orgId), notWorking),
 
     receipt: (orgId, receiptId) =>
       Effect.mapError(Effect.andThen(flushOnce, rows.receipt(orgId, receiptId)), notWorking),

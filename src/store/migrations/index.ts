@@ -14,6 +14,8 @@ import clientSecrets from "./6_client_secrets.ts"
 import clientSecretSpending from "./7_client_secret_spending.ts"
 import deletions from "./8_deletions.ts"
 import presence from "./9_presence.ts"
+import leases from "./10_leases.ts"
+import accountChanges from "./11_account_changes.ts"
 import sharedJobs from "./12_shared_jobs.ts"
 
 const migrations = {
@@ -26,6 +28,8 @@ const migrations = {
   "7_client_secret_spending": clientSecretSpending,
   "8_deletions": deletions,
   "9_presence": presence,
+  "10_leases": leases,
+  "11_account_changes": accountChanges,
   "12_shared_jobs": sharedJobs,
 }
 

@@ -6,10 +6,11 @@ import * as Client from "effect/sql/SqlClient"
 import type { Connection } from "effect/sql/SqlConnection"
 import type { SqlError } from "effect/sql/SqlError"
 import * as Statement from "effect/sql/Statement"
-import { shownDatabase } from "./DatabaseUrl.ts"
+import { DatabaseHosts, shownDatabase } from "./DatabaseUrl.ts"
 import type { PostgresConnection } from "./PostgresConnection.ts"
 import { postgresError } from "./PostgresError.ts"
 import { makePool } from "./PostgresPool.ts"
+import { DatabasePresence, StorePresence } from "./StorePresence.ts"
 
 /** Postgres grants 100 connections by default: enough for eight nodes and some commands. A guess. */
 export const nodeConnections = 10
@@ -26,8 +27,13 @@ const commit = (connection: Connection): Effect.Effect<void, SqlError> =>
       : Effect.void,
   )
 
-const make = Effect.fnUntraced(function* (url: string, connections: number) {
-  const pool = yield* makePool(url, shownDatabase(url), connections)
+const make = Effect.fnUntraced(function* (
+  url: string,
+  connections: number,
+  presence: DatabasePresence,
+  hosts: DatabaseHosts,
+) {
+  const pool = yield* makePool(hosts, shownDatabase(url), connections, presence)
   return yield* Client.make({
     acquirer: pool.acquirer,
     borrower: pool.borrower,
@@ -48,5 +54,13 @@ const make = Effect.fnUntraced(function* (url: string, connections: number) {
 })
 
 /** Connects with the first statement, which fails if the database is not there. */
-export const postgresLayer = (url: string, connections: number): Layer.Layer<Client.SqlClient> =>
-  Layer.effect(Client.SqlClient)(make(url, connections)).pipe(Layer.provide(Reactivity.layer))
+export const postgresLayer = (
+  url: string,
+  connections: number,
+  presence = new DatabasePresence(0),
+  hosts = new DatabaseHosts(url),
+): Layer.Layer<Client.SqlClient> =>
+  Layer.effect(Client.SqlClient)(make(url, connections, presence, hosts)).pipe(
+    Layer.provide(Reactivity.layer),
+    Layer.merge(Layer.succeed(StorePresence, presence)),
+  )

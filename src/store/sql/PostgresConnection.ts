@@ -1,11 +1,12 @@
 // One connection to Postgres as an Effect SqlConnection. One borrower uses it at a time, and it is never repaired. It
 // wraps a client of the `postgres` package with a single connection. The wrapper is discarded as soon as that
 // connection breaks, because the package would silently open another one, in the middle of a transaction.
-import { Effect, Stream } from "effect"
+import { Context, Effect, Stream } from "effect"
 import type { Connection } from "effect/sql/SqlConnection"
 import type { SqlError } from "effect/sql/SqlError"
 import postgres from "postgres"
 import { connectionLost, endsConnection, postgresError } from "./PostgresError.ts"
+import { StatementDeadline } from "./StorePresence.ts"
 
 /** A guess: far above any network's delay, below what a caller waits. */
 const connectTimeoutSeconds = 5
@@ -15,7 +16,7 @@ const connectTimeoutSeconds = 5
  */
 const statementTimeoutMs = 10_000
 /** If not even the server's time-out arrives in this time, the network is down. */
-const deadlineMs = statementTimeoutMs + 2_000
+const longestMs = statementTimeoutMs + 2_000
 /** The server ends a transaction that is idle for this long, so that a stopped node does not keep its locks. */
 const idleInTransactionMs = 15_000
 
@@ -63,6 +64,8 @@ export interface PostgresConnection extends Connection {
   readonly isBroken: () => boolean
   /** True if the server has answered at least once. */
   readonly hasWorked: () => boolean
+  /** True if it was given up because a statement had no answer in time. */
+  readonly isSilent: () => boolean
   readonly madeAtMs: number
   /** Sends Terminate if the socket is writable, otherwise destroys it. */
   readonly end: Effect.Effect<void>
@@ -78,6 +81,7 @@ type Shape = "rows" | "values" | "control"
 export const openConnection = (url: string, onEnd: () => void): PostgresConnection => {
   let broken = false
   let worked = false
+  let silent = false
   /** Statements without an answer. A lost connection fails them. */
   const unanswered = new Set<() => void>()
   const client = clientOf(url, () => breakUp())
@@ -102,8 +106,9 @@ export const openConnection = (url: string, onEnd: () => void): PostgresConnecti
 
   /** Not interruptible: the connection must not be reused before its answer has arrived, which takes milliseconds. */
   const run = (sql: string, params: ReadonlyArray<unknown>, shape: Shape) =>
-    Effect.uninterruptible(
-      Effect.callback<Answer, SqlError>((resume) => {
+    Effect.withFiber<Answer, SqlError>((fiber) => {
+      const deadlineMs = Context.get(fiber.context, StatementDeadline) ?? longestMs
+      return Effect.callback<Answer, SqlError>((resume) => {
         if (broken) return resume(Effect.fail(connectionLost("the connection to the database is lost")))
         // The resumed fiber may use the connection again at once, so it must be marked as broken before.
         const settle = (outcome: Effect.Effect<Answer, SqlError>, ends: boolean) => {
@@ -114,11 +119,13 @@ export const openConnection = (url: string, onEnd: () => void): PostgresConnecti
         }
         const lost = () =>
           settle(Effect.fail(connectionLost("the connection to the database was lost")), true)
-        const timer = setTimeout(
-          () =>
-            settle(Effect.fail(connectionLost(`the database did not answer within ${deadlineMs} ms`)), true),
-          deadlineMs,
-        )
+        const giveUp = () => {
+          if (!unanswered.has(lost)) return
+          silent = true
+          settle(Effect.fail(connectionLost(`the database did not answer within ${deadlineMs} ms`)), true)
+        }
+        // An event loop that is late reads first what has come.
+        const timer = setTimeout(() => setImmediate(() => setImmediate(giveUp)), deadlineMs)
         unanswered.add(lost)
         send(sql, params, shape).then(
           (rows) => {
@@ -131,8 +138,8 @@ export const openConnection = (url: string, onEnd: () => void): PostgresConnecti
             settle(Effect.fail(postgresError(cause)), ends)
           },
         )
-      }),
-    )
+      })
+    }).pipe(Effect.uninterruptible)
 
   const rows: Connection["execute"] = (sql, params, transform) =>
     Effect.map(run(sql, params, "rows"), (found) => {
@@ -157,6 +164,7 @@ export const openConnection = (url: string, onEnd: () => void): PostgresConnecti
       Stream.unwrap(Effect.map(rows(sql, params, transform), (found) => Stream.fromIterable(found))),
     isBroken: () => broken,
     hasWorked: () => worked,
+    isSilent: () => silent,
     madeAtMs: performance.now(),
     end: Effect.promise(async () => {
       if (broken) return

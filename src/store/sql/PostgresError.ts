@@ -26,12 +26,15 @@ const textOf = (cause: unknown, name: "code" | "constraint_name" | "severity"): 
 const isFromServer = (code: string): boolean => /^[0-9A-Z]{5}$/.test(code) && /[0-9]/.test(code)
 
 /**
- * True if the connection cannot be used any more: the error did not come from the server, or the server calls it fatal.
+ * True if the connection cannot be used any more: the error did not come from the server, the server calls it fatal, or it
+ * takes no writes any more (25006).
  */
 export const endsConnection = (cause: unknown): boolean => {
   const code = textOf(cause, "code")
   return (
-    !isFromServer(code) || /^(08|57P0|25P03)/.test(code) || /^(FATAL|PANIC)$/.test(textOf(cause, "severity"))
+    !isFromServer(code) ||
+    /^(08|57P0|25P03|25006)/.test(code) ||
+    /^(FATAL|PANIC)$/.test(textOf(cause, "severity"))
   )
 }
 
@@ -48,7 +51,7 @@ const reasonOf = (cause: unknown): SqlErrorReason => {
   // The server's answer could not be decoded (see PostgresConnection). The connection is closed, although it is not at
   // fault.
   if (cause instanceof RangeError) return new UnknownError(props)
-  if (!isFromServer(code) || /^(08|53|57P0|25P03)/.test(code)) return new ConnectionError(props)
+  if (!isFromServer(code) || /^(08|53|57P0|25P03|25006)/.test(code)) return new ConnectionError(props)
   switch (code) {
     case "23505":
       return new UniqueViolation({ ...props, constraint: textOf(cause, "constraint_name") || "unknown" })

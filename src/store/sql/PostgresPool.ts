@@ -5,11 +5,15 @@
 import { Effect, type Scope, Semaphore } from "effect"
 import type { Borrower } from "effect/sql/SqlConnection"
 import type { SqlError } from "effect/sql/SqlError"
+import type { DatabaseHosts } from "./DatabaseUrl.ts"
 import { openConnection, type PostgresConnection } from "./PostgresConnection.ts"
 import { connectionLost } from "./PostgresError.ts"
+import type { DatabasePresence } from "./StorePresence.ts"
 
 /** Delay after a connection could not be opened before the next is tried. A guess. */
 const retryMs = 500
+/** If no connection has been answered for so long when a statement is given up, the database is away. A guess. */
+const silentMs = 1_500
 /** Age at which a connection is replaced, which frees the server's memory of our prepared statements. A guess. */
 const maxAgeMs = 30 * 60_000
 
@@ -18,17 +22,19 @@ interface PostgresPool {
   readonly borrower: Borrower
 }
 
-/** `place` names the database in logs. */
+/** `place` names the database in logs. Of several hosts, one that takes writes is used. */
 export const makePool = Effect.fnUntraced(function* (
-  url: string,
+  hosts: DatabaseHosts,
   place: string,
   size: number,
+  presence: DatabasePresence,
 ): Effect.fn.Return<PostgresPool, never, Scope.Scope> {
   const permits = yield* Semaphore.make(size)
   const all = new Set<PostgresConnection>()
   /** Used as a stack: the last used is the next to be used. */
   let idle: Array<PostgresConnection> = []
   let down: { retryAtMs: number } | undefined
+  let answeredAtMs = Number.NEGATIVE_INFINITY
   let closed = false
   /**
    * Before the first successful connection, errors are returned to the caller that opens the store and are not logged
@@ -37,13 +43,43 @@ export const makePool = Effect.fnUntraced(function* (
   let everWorked = false
 
   const open = (): PostgresConnection => {
-    const connection: PostgresConnection = openConnection(url, () => {
+    const connection: PostgresConnection = openConnection(hosts.url, () => {
       all.delete(connection)
       idle = idle.filter((one) => one !== connection)
     })
     all.add(connection)
     return connection
   }
+
+  /** The database was found not to answer. */
+  const isGone = Effect.suspend(() => {
+    const isNews = everWorked && down === undefined
+    down = { retryAtMs: performance.now() + retryMs }
+    presence.failed()
+    return isNews
+      ? Effect.logError("the database does not answer").pipe(Effect.annotateLogs({ place }))
+      : Effect.void
+  })
+
+  /** A connection to the first host that takes writes, of those that are left to be tried. */
+  const openFirst = (left: number): Effect.Effect<PostgresConnection, SqlError> =>
+    Effect.suspend(() => {
+      const { url } = hosts
+      const connection = open()
+      return Effect.flatMap(connection.executeValues("SHOW transaction_read_only", []), ([row]) =>
+        row?.[0] === "off"
+          ? Effect.succeed(connection)
+          : Effect.fail(connectionLost("the server takes no writes")),
+      ).pipe(
+        Effect.catch((error) => {
+          hosts.leave(url)
+          return Effect.andThen(
+            connection.end,
+            left > 1 ? openFirst(left - 1) : Effect.andThen(isGone, Effect.fail(error)),
+          )
+        }),
+      )
+    })
 
   const pick: Effect.Effect<PostgresConnection, SqlError> = Effect.suspend(() => {
     if (closed) return Effect.fail(connectionLost("the store is closed"))
@@ -55,30 +91,30 @@ export const makePool = Effect.fnUntraced(function* (
       // This caller tries to connect; the others are refused until it knows.
       down.retryAtMs = nowMs + retryMs
     }
-    return Effect.succeed(open())
+    return hosts.count === 1 ? Effect.succeed(open()) : openFirst(hosts.count)
   })
 
   const giveBack = (connection: PostgresConnection): Effect.Effect<void> =>
     Effect.suspend(() => {
-      if (connection.hasWorked()) {
-        const wasDown = down !== undefined
+      if (connection.hasWorked() && !connection.isSilent()) {
         everWorked = true
+        // Lost, perhaps with the whole database: the next caller finds out.
+        if (connection.isBroken()) return Effect.void
+        answeredAtMs = performance.now()
+        presence.answered()
+        const wasDown = down !== undefined
         down = undefined
-        if (!connection.isBroken()) {
-          if (closed || performance.now() - connection.madeAtMs > maxAgeMs) return connection.end
-          idle.push(connection)
-        }
+        if (closed || answeredAtMs - connection.madeAtMs > maxAgeMs) return connection.end
+        idle.push(connection)
         return wasDown
           ? Effect.logInfo("the database answers again").pipe(Effect.annotateLogs({ place }))
           : Effect.void
       }
-      // The connection was never used, or it could not be opened.
+      // One statement was too slow, e.g. because it waited for a lock. Others are answered.
+      if (connection.isSilent() && performance.now() - answeredAtMs < silentMs) return Effect.void
+      // The connection was never used, or it could not be opened, or the server says nothing any more.
       if (!connection.isBroken()) return connection.end
-      const isNews = everWorked && down === undefined
-      down = { retryAtMs: performance.now() + retryMs }
-      return isNews
-        ? Effect.logError("the database does not answer").pipe(Effect.annotateLogs({ place }))
-        : Effect.void
+      return isGone
     })
 
   yield* Effect.addFinalizer(() =>

@@ -127,6 +127,7 @@ describe("on an empty data directory", () => {
       credits_usd: "5.000001",
       payment_method: false,
       created_at: isoTime,
+      leased: [],
       usage: [],
       total_usd: "0.00",
     })
@@ -233,7 +234,7 @@ describe("what goes wrong", () => {
       stdout: "",
       stderr:
         'EDGEWISE_DATABASE_URL: "mysql://…@db/edgewise" is not allowed; allowed is ' +
-        "postgres://USER:PASSWORD@HOST:PORT/DATABASE, with ?sslmode=require for TLS\n",
+        "postgres://USER:PASSWORD@HOST:PORT/DATABASE, with ?sslmode=require for TLS; several hosts as HOST:PORT,HOST:PORT\n",
     })
     // Port 1 of this machine: nothing listens there.
     expect(await url("postgres://me:secret@127.0.0.1:1/edgewise")).toEqual({

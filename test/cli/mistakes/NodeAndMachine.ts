@@ -200,7 +200,7 @@ export const databases: ReadonlyArray<Omit<OperatorMistake, "category">> = [
     mistake: "another database's address",
     make: env({ EDGEWISE_DATABASE_URL: "mysql://me:secret@db/edgewise" }),
     status: 2,
-    line: 'EDGEWISE_DATABASE_URL: "mysql://…@db/edgewise" is not allowed; allowed is postgres://USER:PASSWORD@HOST:PORT/DATABASE, with ?sslmode=require for TLS',
+    line: 'EDGEWISE_DATABASE_URL: "mysql://…@db/edgewise" is not allowed; allowed is postgres://USER:PASSWORD@HOST:PORT/DATABASE, with ?sslmode=require for TLS; several hosts as HOST:PORT,HOST:PORT',
   },
   {
     mistake: "a database server that does not run",

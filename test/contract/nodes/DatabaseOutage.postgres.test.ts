@@ -1,4 +1,4 @@
-// Outage of a database that nodes share: under running nodes, at a start, and for the command line.
+// Outage of a database that nodes share, without a grace: under running nodes, at a start, and for the command line.
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { listener, noise, wavOf } from "../../support/clients/LiveClient.ts"
 import { poll, transcribe, untilDone } from "../../support/clients/TranscriptionClient.ts"
@@ -15,7 +15,7 @@ const slow = listener({ callMs: 700, pieceSeconds: 30 }, { id: "slow-listener" }
 describe("a shared database", needs("postgresql"), () => {
   let shared: SharedNodes
   beforeAll(async () => {
-    shared = await SharedNodes.start([fakeModel, slow])
+    shared = await SharedNodes.start([fakeModel, slow], { graceSeconds: 0 })
     // A server, two nodes and their engines: a long timeout for a busy machine.
   })
   afterAll(() => shared?.stop())

@@ -290,6 +290,35 @@ it.effect("loses what was on its way in a crash, and nothing else", () =>
   }).pipe(Effect.scoped),
 )
 
+it.effect("loses no receipt where the queue is filled again while a full one is written", () =>
+  Effect.gen(function* () {
+    const ledger = yield* UsageLedger
+    const sql = yield* SqlClient.SqlClient
+    const user = yield* member("acme", { creditsMicroDollars: 1_000 })
+    const full = 128
+    const held = yield* Effect.forEach(Array.from({ length: 2 * full + 1 }), () => ledger.reserve(user, 1))
+    const settle = (from: number, to: number) =>
+      Effect.forkChild(
+        Effect.forEach(held.slice(from, to), (one) => ledger.settle(one, textWork(1)), {
+          concurrency: "unbounded",
+        }),
+        { startImmediately: true },
+      )
+    const release = yield* Deferred.make<void>()
+    const holdsTheDatabase = yield* Effect.forkChild(sql.withTransaction(Deferred.await(release)), {
+      startImmediately: true,
+    })
+    // The last one of these writes the full queue, which the others fill again.
+    const first = yield* settle(0, full + 1)
+    const second = yield* settle(full + 1, 2 * full + 1)
+    yield* Deferred.succeed(release, undefined)
+    yield* Fiber.join(holdsTheDatabase)
+    for (const fiber of [first, second]) yield* Fiber.join(fiber)
+    yield* ledger.flush
+    expect(yield* receipts).toEqual({ n: 2 * full + 1, sum: 2 * full + 1 })
+  }).pipe(Effect.scoped, Effect.provide(memory)),
+)
+
 it.effect("counts what is settled while a batch is being written", () =>
   Effect.gen(function* () {
     const ledger = yield* UsageLedger

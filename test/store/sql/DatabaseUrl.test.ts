@@ -6,6 +6,10 @@ it("takes what names a host, and shows host and database alone", () => {
     ["postgres://me:secret@db.internal:5432/edgewise", "postgres://db.internal:5432/edgewise"],
     ["postgresql://me:se%40cret@[::1]/edgewise?sslmode=require", "postgres://[::1]/edgewise"],
     ["postgres://db", "postgres://db"],
+    [
+      "postgres://me:secret@db-1:5432,db-2:5433/edgewise?sslmode=require",
+      "postgres://db-1:5432,db-2:5433/edgewise",
+    ],
   ] as const) {
     expect(parseDatabaseUrl(url)).toBe(url)
     expect(shownDatabase(url)).toBe(shown)
@@ -20,6 +24,8 @@ it("refuses the rest, and repeats nothing secret of it", () => {
     "postgres:///edgewise",
     "postgres://me:secret@db:port/edgewise",
     "postgres://me:secret@db/a/b",
+    "postgres://me:secret@db-1:5432,db-2:port/edgewise",
+    "postgres://me:secret@db-1:5432,/edgewise",
     "postgres://me:secret%@db/edgewise",
     "postgres:/me:secret@db/edgewise",
     "postgres://me:se@secret@db:x/edgewise",

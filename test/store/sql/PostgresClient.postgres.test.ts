@@ -1,8 +1,10 @@
 // The SqlClient over Postgres, against a real server: values, errors, transactions, and an outage of the
 // server.
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
-import { Cause, Effect, Layer, Logger, References } from "effect"
+import { Cause, Effect, Layer, Logger, References, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
+import postgres from "postgres"
+import { shownDatabase } from "#store/sql/DatabaseUrl.ts"
 import { postgresLayer } from "#store/sql/PostgresClient.ts"
 import { needs } from "../../support/groups/Needs.ts"
 import { databasePassword, type PostgresServer, startPostgres } from "../../support/servers/PostgresServer.ts"
@@ -67,6 +69,43 @@ describe("Postgres", needs("postgresql"), () => {
       expect((yield* Effect.flip(hidden)).message).toContain("rolled back")
       expect(yield* value).toBe(1)
     }).pipe(Effect.provide(fresh())),
+  )
+
+  it.live("uses the one of several hosts that takes writes, and finds the next one", () =>
+    Effect.gen(function* () {
+      const other = yield* Effect.acquireRelease(Effect.promise(startPostgres), (one) =>
+        Effect.promise(() => one.remove()),
+      )
+      const [first, second] = [yield* Effect.promise(server.freshUrl), yield* Effect.promise(other.freshUrl)]
+      const on = (url: string, statement: string) =>
+        Effect.promise(async () => {
+          const sql = postgres(url, { max: 1 })
+          await sql.unsafe(statement)
+          await sql.unsafe("SELECT pg_reload_conf()")
+          await sql.end()
+        })
+      const standby = "ALTER SYSTEM SET default_transaction_read_only = on"
+      const primary = "ALTER SYSTEM RESET default_transaction_read_only"
+      const plain = first.replace(/\?.*$/, "")
+      yield* on(second, standby)
+      // The first host is a port on which nothing listens, the second one is read-only.
+      const url = plain.replace(`:${server.port}/`, `:1,127.0.0.1:${other.port},127.0.0.1:${server.port}/`)
+      expect(shownDatabase(url)).toBe(
+        `postgres://127.0.0.1:1,127.0.0.1:${other.port},127.0.0.1:${server.port}/postgres`,
+      )
+      yield* Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const port = Effect.map(sql<{ readonly port: string }>`SHOW port`, ([row]) => Number(row?.port))
+        expect(yield* port).toBe(server.port)
+        yield* on(first, standby)
+        yield* on(second, primary)
+        // The server has become a standby: what it refuses to write ends the connection, the next statement goes to the other.
+        const write = sql`CREATE TABLE IF NOT EXISTS written (n BIGINT)`
+        yield* Effect.retry(write, { times: 50, schedule: Schedule.spaced("50 millis") })
+        expect(yield* port).toBe(other.port)
+        yield* on(first, primary)
+      }).pipe(Effect.provide(Layer.fresh(postgresLayer(url, 2))))
+    }).pipe(Effect.scoped),
   )
 
   it.live("lends its connections to more than it has", () =>

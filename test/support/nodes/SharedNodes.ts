@@ -6,24 +6,29 @@ import { Accounts } from "#store/accounts/Accounts.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { postgresStoreLayer, type Store } from "#store/Store.ts"
 import { type PostgresServer, startPostgres } from "../servers/PostgresServer.ts"
+import { type Relay, startRelay } from "../servers/Relay.ts"
 import { script } from "./FakeNode.ts"
 import type { TestModel } from "./TestCatalog.ts"
 import { startNode, type TestNode, type TestNodeOptions, temporaryDir, untilLoaded } from "./TestNode.ts"
 
-interface NewOrg {
+export interface NewOrg {
   readonly org: string
   readonly orgId: string
   readonly key: string
   readonly keyId: string
 }
 
-export interface SharedOptions extends Pick<TestNodeOptions, "beatMs" | "lostAfterMs"> {
+interface SharedOptions extends Pick<TestNodeOptions, "beatMs" | "lostAfterMs"> {
   /** Uploads lie in a folder that both nodes have. */
   readonly sharedUploads?: boolean
+  /** How long they go on without the database. Absent: the default. */
+  readonly graceSeconds?: number
 }
 
 export class SharedNodes {
   readonly server: PostgresServer
+  /** Between the nodes and the database. */
+  readonly relay: Relay
   readonly databaseUrl: string
   readonly #models: ReadonlyArray<TestModel>
   readonly #options: SharedOptions
@@ -34,11 +39,13 @@ export class SharedNodes {
 
   private constructor(
     server: PostgresServer,
+    relay: Relay,
     databaseUrl: string,
     models: ReadonlyArray<TestModel>,
     options: SharedOptions,
   ) {
     this.server = server
+    this.relay = relay
     this.databaseUrl = databaseUrl
     this.#models = models
     this.#options = options
@@ -46,7 +53,9 @@ export class SharedNodes {
 
   static async start(models: ReadonlyArray<TestModel>, options: SharedOptions = {}): Promise<SharedNodes> {
     const server = await startPostgres()
-    const shared = new SharedNodes(server, await server.freshUrl(), models, options)
+    const relay = await startRelay(server.port)
+    const url = (await server.freshUrl()).replace(`:${server.port}/`, `:${relay.port}/`)
+    const shared = new SharedNodes(server, relay, url, models, options)
     await Promise.all([shared.startNode(0), shared.startNode(1)])
     return shared
   }
@@ -70,8 +79,12 @@ export class SharedNodes {
 
   /** Starts a node on its own directory, also for the second time. */
   async startNode(index: 0 | 1): Promise<void> {
-    const { sharedUploads = false, ...times } = this.#options
-    const settings = { databaseUrl: this.databaseUrl, ...(sharedUploads ? { uploads: this.uploads } : {}) }
+    const { graceSeconds, sharedUploads = false, ...times } = this.#options
+    const settings = {
+      databaseUrl: this.databaseUrl,
+      ...(graceSeconds === undefined ? {} : { databaseGraceSeconds: String(graceSeconds) }),
+      ...(sharedUploads ? { uploads: this.uploads } : {}),
+    }
     const node = await startNode({ models: this.#models, settings, dataDir: this.dataDir(index), ...times })
     this.#nodes[index] = node
     await untilLoaded(node, ...this.#models.map(({ id }) => id))
@@ -79,6 +92,7 @@ export class SharedNodes {
 
   async stop(): Promise<void> {
     await Promise.all(this.#nodes.map((node) => node.stop()))
+    this.relay.stop()
     await this.server.remove()
     for (const dir of [...this.#dirs, this.#uploads]) dir.remove()
   }

@@ -1,10 +1,15 @@
-// A TCP relay to a port of this machine that counts its connections.
+// A TCP relay to a port of this machine that counts its connections, and that can hold back all bytes, as a network that drops every
+// packet does.
 import net from "node:net"
 
-interface Relay {
+export interface Relay {
   readonly port: number
   /** Connections so far. */
   readonly opened: () => number
+  /** Holds back all bytes, of new connections too. */
+  readonly freeze: () => void
+  /** Passes them on, with those that were held back. */
+  readonly thaw: () => void
   readonly stop: () => void
 }
 
@@ -12,6 +17,7 @@ interface Relay {
 export const startRelay = (port: number): Promise<Relay> =>
   new Promise((resolve, reject) => {
     let opened = 0
+    let frozen = false
     const sockets = new Set<net.Socket>()
     const server = net.createServer((near) => {
       opened += 1
@@ -27,7 +33,16 @@ export const startRelay = (port: number): Promise<Relay> =>
         })
       }
       near.pipe(far).pipe(near)
+      if (frozen) for (const socket of [near, far]) socket.pause()
     })
+    const freeze = (): void => {
+      frozen = true
+      for (const socket of sockets) socket.pause()
+    }
+    const thaw = (): void => {
+      frozen = false
+      for (const socket of sockets) socket.resume()
+    }
     const stop = (): void => {
       server.close()
       for (const socket of sockets) socket.destroy()
@@ -35,6 +50,6 @@ export const startRelay = (port: number): Promise<Relay> =>
     server.once("error", reject).listen(0, "127.0.0.1", () => {
       const address = server.address()
       if (address === null || typeof address === "string") return reject(new Error("no port"))
-      resolve({ port: address.port, opened: () => opened, stop })
+      resolve({ port: address.port, opened: () => opened, freeze, thaw, stop })
     })
   })
