@@ -55,7 +55,7 @@ class Happened extends Message<void> {
   }
 }
 
-/** Messages of the engine and of what is under way: the mailbox has room for them beside all that wait. A guess: there are two or three. */
+/** Places in the mailbox that are kept for messages of the engine and of what is under way. A guess: there are two or three. */
 const ownMessages = 64
 
 const unavailable: Answer = { is: "refused", because: "unavailable" }
@@ -105,7 +105,7 @@ export class Model<K extends EngineKind> {
       model.#ref = yield* spawn<undefined, Happened>({
         name: `model ${engine.entry.id}`,
         terms: Specifications.model,
-        capacity: Limits.modelMailbox + ownMessages,
+        capacity: Limits.modelMailbox,
         initial: () => model.#begin,
         handle: {
           Happened: (state, message) => Effect.as(model.#happened(message), { state, reply: undefined }),
@@ -216,7 +216,7 @@ export class Model<K extends EngineKind> {
 
   #ask(event: (ask: Ask) => Event): Effect.Effect<Answer> {
     return Effect.suspend(() => {
-      if (this.#ref === undefined || this.#answers.size >= Limits.modelMailbox)
+      if (this.#ref === undefined || this.#answers.size >= Limits.modelMailbox - ownMessages)
         return Effect.succeed(unavailable)
       const ask = ++this.#asks
       const answer = Deferred.makeUnsafe<Answer>()
