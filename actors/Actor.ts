@@ -15,9 +15,6 @@ class MailboxFull extends Schema.TaggedError<MailboxFull>()("MailboxFull", { act
 /** The actor itself could not be reached; not one of the failures that its messages name. */
 type NoReply = ActorStopped | MailboxFull
 
-export const isNoReply = <E>(error: E | NoReply): error is NoReply =>
-  error instanceof ActorStopped || error instanceof MailboxFull
-
 /** A message class carries the types of its reply and of its expected failure. */
 export abstract class Message<out A, out E = never> {
   declare readonly "~reply": A
@@ -25,8 +22,8 @@ export abstract class Message<out A, out E = never> {
   abstract readonly _tag: string
 }
 type AnyMessage = Message<unknown, unknown>
-export type ReplyOf<M> = M extends { readonly "~reply": infer A } ? A : never
-export type FailureOf<M> = M extends { readonly "~failure": infer E } ? E : never
+type ReplyOf<M> = M extends { readonly "~reply": infer A } ? A : never
+type FailureOf<M> = M extends { readonly "~failure": infer E } ? E : never
 
 /** What a handler makes of one message: the next state and the reply, and with `end` the last words of the actor. */
 export interface Next<S, Reply, End> {

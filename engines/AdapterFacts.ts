@@ -14,6 +14,7 @@ import { SpeechOptions } from "./kokoro/Options.ts"
 import { EmbeddingOptions } from "./llama/embedding/Options.ts"
 import { LlamaOptions, pictureCacheBytes, projectors } from "./llama/Options.ts"
 import type { EngineKind } from "./protocol/Engine.ts"
+import { keptStreamBytes, TransducerOptions } from "./transducer/Options.ts"
 import { WhisperOptions } from "./whisper/Options.ts"
 
 /** A role of `files`: `file` and `folder` must be named, `optional` is a file that may be absent. */
@@ -137,6 +138,21 @@ const table = {
     options: CloneOptions,
     files: { model: "file", tokenizer: "file", styleEncoder: "file", defaultVoice: "file" },
     frontEnd: { english: "phonemizer", others: "@echogarden/espeak-ng-emscripten" },
+  },
+  "transducer-onnx": {
+    kind: "transcription",
+    format: "onnx",
+    threads: onnx,
+    options: TransducerOptions,
+    files: {
+      encoder: "file",
+      decoder: "file",
+      joiner: "optional",
+      vocabulary: "file",
+      config: "optional",
+      processor: "optional",
+    },
+    cacheBytes: ({ options }) => keptStreamBytes(options),
   },
   "whisper-hf-onnx": {
     kind: "transcription",

@@ -42,6 +42,12 @@ const withSamples = ({ samples, ...rest }: TranscribeCall): Effect.Effect<Transc
         catch: () => new EngineError({ reason: "Failed", field: "", detail: "the audio could not be read" }),
       })
 
+const noTranslation = new EngineError({
+  reason: "InvalidInput",
+  field: "model",
+  detail: "this model does not translate",
+})
+
 const noPicture = new EngineError({ reason: "Failed", field: "", detail: "a picture could not be read" })
 
 const hasNoPictures = (request: GenerateCall): request is GenerateRequest => request.pictures === undefined
@@ -85,6 +91,8 @@ export const calls: { readonly [K in EngineKind]: Call<K> } = {
   text: (engine, request, out) => Effect.flatMap(withPixels(request), (input) => engine.generate(input, out)),
   speech: (engine, request, out) => engine.synthesize(request, out),
   transcription: (engine, request, out) =>
-    Effect.flatMap(withSamples(request), (input) => engine.transcribe(input, out)),
+    request.translate === true && engine.facts.translates !== true
+      ? Effect.fail(noTranslation)
+      : Effect.flatMap(withSamples(request), (input) => engine.transcribe(input, out)),
   embedding: (engine, request, out) => engine.embed(request, out),
 }

@@ -16,6 +16,7 @@ const table: { readonly [N in AdapterName]: () => Promise<EngineDescriptor<KindO
     import("./llama/embedding/LlamaEmbedding.ts").then((module) => module.llamaEmbedding),
   "llama-gguf": () => import("./llama/model/LlamaGguf.ts").then((module) => module.llamaGguf),
   "style-clone-onnx": () => import("./clone/CloneOnnx.ts").then((module) => module.cloneOnnx),
+  "transducer-onnx": () => import("./transducer/TransducerEngine.ts").then((module) => module.transducerOnnx),
   "whisper-hf-onnx": () => import("./whisper/WhisperEngine.ts").then((module) => module.whisperHfOnnx),
 }
 

@@ -22,6 +22,10 @@ export interface TranscribeOptions {
   readonly temperature: number
   readonly punctuation: boolean | undefined
   readonly words: boolean
+  /** Whether segments have the probabilities of their tokens. Absent: false. */
+  readonly logprobs?: boolean
+  /** The text is wanted in English. Absent: false. */
+  readonly translate?: boolean
 }
 
 /** A file's samples, 16 kHz mono, counted from its beginning. The implementation decides where they are stored. */
@@ -143,6 +147,8 @@ export const transcribeFile = <E>(
         temperature: job.options.temperature,
         punctuation: job.options.punctuation,
         words: job.options.words,
+        ...(job.options.logprobs === true ? { logprobs: true } : {}),
+        ...(job.options.translate === true ? { translate: true } : {}),
         last: ended && waiting <= count,
         ...(longestSamples > windowSamples ? { together: true } : {}),
       }

@@ -6,9 +6,12 @@
 // they come from there and may be inexact (LiveCaptions). Otherwise the open rest is transcribed anew for every
 // caption, with the tokens of the last one as a draft that the engine checks. The final pass takes no draft. Knows no
 // clock, no socket and no speakers' turns.
+//
+// The text of some engines only grows (`grows` of their facts). Their captions are final as far as they go, and a piece is closed as soon as
+// a caption has found its end.
 import { Effect } from "effect"
 import { listenRateHz, samplesToMs } from "#domain/audio/Audio.ts"
-import { hypothesisOf, type LiveHypothesis } from "#domain/audio/LiveTranscript.ts"
+import { growingHypothesis, hypothesisOf, type LiveHypothesis } from "#domain/audio/LiveTranscript.ts"
 import {
   nothingPunctuated,
   type Punctuating,
@@ -68,6 +71,8 @@ export class IncrementalTranscriber<E> {
   readonly #transcribe: Transcribe<E>
   readonly #windowSamples: number
   readonly #closedSamples: number
+  /** Whether the text of captions only grows. */
+  readonly grows: boolean
   readonly #captions: LiveCaptions<E> | undefined
   readonly #start: Place
   #closed: Place
@@ -87,6 +92,7 @@ export class IncrementalTranscriber<E> {
     this.#transcribe = transcribe
     this.#windowSamples = Math.floor(facts.windowSeconds * listenRateHz)
     this.#closedSamples = Math.ceil((facts.closedSeconds ?? facts.windowSeconds) * listenRateHz)
+    this.grows = facts.grows === true && captioner === undefined && !options.fromScratch
     this.#start = {
       position: 0,
       text: "",
@@ -137,12 +143,16 @@ export class IncrementalTranscriber<E> {
           draft: [],
           call: "closing",
         })
-        this.#closed = place
-        this.#drafts = this.#drafts.slice(1)
-        // A running caption may still read what is closed now.
-        if (this.#captions === undefined) this.#audio.forgetBefore(place.position)
+        this.#close(place)
       }
     })
+  }
+
+  #close(place: Place): void {
+    this.#closed = place
+    this.#drafts = this.#drafts.slice(1)
+    // A running caption may still read what is closed now.
+    if (this.#captions === undefined) this.#audio.forgetBefore(place.position)
   }
 
   /** The text of the first `until` samples. */
@@ -159,9 +169,14 @@ export class IncrementalTranscriber<E> {
         const step = yield* this.#step(place, samples, { last: to === until, draft, call })
         drafts.push(step.tokens)
         place = step.place
+        // The engine has found the end of a piece.
+        if (this.grows && place.position < to) this.#close(place)
       }
       this.#drafts = drafts
       const audioMs = Math.floor(samplesToMs(until, listenRateHz))
+      // Added or removed marks depend on what follows.
+      if (this.grows && !final && this.#options.punctuation === undefined)
+        return growingHypothesis(place.text, { language: place.language, audioMs })
       return hypothesisOf(closed.text, place.text.slice(closed.text.length), {
         language: place.language,
         audioMs,
@@ -175,6 +190,7 @@ export class IncrementalTranscriber<E> {
     how: { readonly last: boolean; readonly draft: ReadonlyArray<number>; readonly call: LiveCall },
   ): Effect.Effect<Step, E> {
     return Effect.suspend(() => {
+      const growing = this.grows && how.call === "caption"
       const request: TranscribeRequest = {
         samples,
         language: from.language,
@@ -183,7 +199,8 @@ export class IncrementalTranscriber<E> {
         temperature: 0,
         punctuation: this.#options.punctuation,
         words: false,
-        last: how.last,
+        last: how.last && !growing,
+        ...(growing ? { caption: true } : {}),
         ...(this.#options.fromScratch ? {} : { stream: this.#firstStream + from.position }),
         ...(how.draft.length === 0 ? {} : { draft: how.draft }),
       }

@@ -275,7 +275,8 @@ export class LiveSession<E> implements ListeningFacts {
 
   #show(as: "caption" | "preview" | "final", transcript: LiveHypothesis): void {
     const nowMs = monotonicMsOf(Context.get(this.#services, Clock.Clock))
-    this.#newest = transcript
+    // What a preview says of the rest of the audio may change where speech goes on, and captions that only grow must not show it.
+    if (as !== "preview" || !this.#transcriber.grows) this.#newest = transcript
     this.#report.windowDone(nowMs, this.#transcriber.takeCalls(), nowMs - this.#coveredAtMs, as === "final")
     if (as === "caption") this.#news.set()
     if (as !== "preview") return

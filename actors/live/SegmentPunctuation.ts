@@ -11,14 +11,24 @@ import { interpolatedWords } from "#engines/shared/listening/Words.ts"
 
 const isBlank = (text: string): boolean => text.trim() === ""
 
-/** Word times are interpolated from the text, so they follow it. */
+type Words = NonNullable<TranscriptSegment["words"]>
+
+/** The words of the new text: each keeps its times where there are as many words as before, and else they are interpolated. */
+const retimed = (words: Words, text: string, { end, start }: TranscriptSegment, language: string): Words => {
+  const interpolated = interpolatedWords(text, start, end, language)
+  return interpolated.length === words.length
+    ? words.map((word, at) => ({ ...word, word: interpolated[at]!.word }))
+    : interpolated
+}
+
 const withText = (segment: TranscriptSegment, text: string, language: string): TranscriptSegment => {
   if (text === segment.text) return segment
-  const words =
-    segment.words === undefined
-      ? {}
-      : { words: interpolatedWords(text, segment.start, segment.end, language) }
-  return { ...segment, text, ...words }
+  const { words } = segment
+  return {
+    ...segment,
+    text,
+    ...(words === undefined ? {} : { words: retimed(words, text, segment, language) }),
+  }
 }
 
 export class SegmentPunctuation {

@@ -6,10 +6,18 @@ import { placementOf } from "#domain/models/Placement.ts"
 import { InsufficientMemory } from "#domain/wire/Errors.ts"
 import { adapterFacts } from "#engines/AdapterFacts.ts"
 import type { Claim, Device, Grant } from "../device/Device.ts"
-import type { DeviceLost } from "../device/DeviceActor.ts"
+import type { DeviceExhausted, DeviceLost } from "../device/DeviceActor.ts"
 import * as Limits from "../Limits.ts"
 import { lackOf } from "./DeploymentChange.ts"
-import type { ModelOptions } from "./ModelState.ts"
+
+/** Frees enough memory of a device for a claim that did not fit; false if it could not. */
+export type EvictUntilFits = (forModel: string, exhausted: DeviceExhausted) => Effect.Effect<boolean>
+
+export interface ClaimOptions {
+  /** Memory of its process besides the weights, bytes. */
+  readonly processBytes: number
+  readonly evictUntilFits?: EvictUntilFits
+}
 
 /** What a process costs beside its weights: Node, the native library, buffers. A guess from one reading (110 MB). */
 export const processBytes = 150 * 1024 * 1024
@@ -65,7 +73,7 @@ export const problemAtStart = (
 export const claimMemory = (
   device: Device["Service"],
   deployment: Deployment,
-  { evictUntilFits, processBytes: ofProcess }: ModelOptions,
+  { evictUntilFits, processBytes: ofProcess }: ClaimOptions,
 ): Effect.Effect<Grant, DeviceLost | InsufficientMemory, Scope.Scope> => {
   const { entry } = deployment
   const claiming =

@@ -10,7 +10,7 @@ import { ownResidentBytes, privateBytesOf, residentBytesOf } from "../device/Res
 import * as Limits from "../Limits.ts"
 import * as Specifications from "../Specifications.ts"
 import { ModelRegistry } from "./ModelRegistry.ts"
-import type { ModelSnapshot } from "./ModelState.ts"
+import type { ModelSnapshot } from "./ModelSnapshot.ts"
 import { Redeployment } from "./Redeployment.ts"
 
 interface MemoryWatchOptions {

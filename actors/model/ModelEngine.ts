@@ -1,35 +1,55 @@
-// What a model has in memory: brings its engine in and takes it out again, and follows what happens to the engine meanwhile. It is
-// the state of the Model actor, which alone calls `load`, `release` and `discard`, one at a time.
-import { Cause, Deferred, Effect, Exit, Scope } from "effect"
+// What a model has in memory: brings its engine in and takes it out again. The state of the model is not here but in ModelState, which
+// decides when either is done, and never both at a time; Model calls it.
+import { Effect, Exit, Schema, Scope } from "effect"
 import { CrashSuspects } from "#domain/models/CrashSuspects.ts"
 import type { Deployment } from "#domain/models/Deployment.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import type { OperatorLine } from "#domain/process/OperatorLog.ts"
-import { exceptionReason } from "#domain/process/PlainLine.ts"
 import { mostOf } from "#domain/threads/ThreadChoice.ts"
-import { type ModelUnavailable, UnloadFailed } from "#domain/wire/Errors.ts"
-import type { EngineKind, Facts } from "#engines/protocol/Verbs.ts"
+import type { InsufficientMemory, ModelUnavailable } from "#domain/wire/Errors.ts"
+import type { EngineKind } from "#engines/protocol/Verbs.ts"
 import type { Device, Grant } from "../device/Device.ts"
 import { EngineHost } from "../engine/EngineHost.ts"
-import type { HostEvent } from "../engine/HostOptions.ts"
+import type { EngineOutput } from "../engine/EngineOutput.ts"
 import { ModelMeters } from "../engine/ModelMeters.ts"
 import type { ThreadResults } from "../threads/KeptThreads.ts"
 import { lackOf } from "./DeploymentChange.ts"
-import { claimMemory, claimSecond, heldOnGpu } from "./MemoryClaim.ts"
-import type { LoadError, Unloaded } from "./ModelMessages.ts"
+import { type ClaimOptions, claimMemory, claimSecond, heldOnGpu } from "./MemoryClaim.ts"
 import { ModelNews } from "./ModelNews.ts"
-import { type ModelOptions, ModelState } from "./ModelState.ts"
+import type { Event, Unloaded } from "./ModelState.ts"
 import { threadTerms, wantsSecond } from "./ThreadTerms.ts"
 
-const nothingUnloaded: Unloaded = { was: false, freedBytes: 0, tookMs: 0 }
+/** What a model is made with. */
+export interface ModelOptions extends ClaimOptions {
+  readonly deployment: Deployment
+  /** Finds the weights of an entry as they are now; called before each load. Absent: they stay where they were. */
+  readonly relocate?: (entry: ModelEntry) => Effect.Effect<Deployment>
+  /** Counters of the model that this one replaces, which go on counting. */
+  readonly meters?: ModelMeters
+  /** Output of the model that this one replaces, which goes on in the same way. */
+  readonly output?: EngineOutput
+  /** True where the model that this one replaces was unloaded by an operator. */
+  readonly held?: boolean
+  /** Without a request for this long it is unloaded; 0 never. */
+  readonly idleUnloadMs?: number
+  /** Whether background work has to wait at present. */
+  readonly holdsBackground?: () => boolean
+}
+
+/** No engine could be started, or none that could load. */
+export class NotBroughtIn extends Schema.TaggedError<NotBroughtIn>()("NotBroughtIn", {
+  reason: Schema.String,
+  /** See NotLoaded. */
+  again: Schema.Boolean,
+}) {}
 
 interface Parts {
   readonly options: ModelOptions
   readonly device: Device["Service"]
   readonly keptThreads: ThreadResults
   readonly say: (line: OperatorLine) => void
-  /** The engine was given up: what is left of it has to be discarded. */
-  readonly onGivenUp: () => void
+  /** What happens to the engine while it is brought in or there. */
+  readonly tell: (event: Event & { readonly is: "placed" | "engine" }) => void
 }
 
 export class ModelEngine<K extends EngineKind> {
@@ -38,21 +58,16 @@ export class ModelEngine<K extends EngineKind> {
   readonly #options: ModelOptions
   readonly #device: Device["Service"]
   readonly meters: ModelMeters
-  readonly standing: ModelState
   readonly news: ModelNews
   deployed: Deployment
   host: EngineHost<K> | undefined
-  /** Where its weights are looked for again before a load; false once another model, or none, answers under its id. */
-  relocates = true
+  /** True once another model, or none, answers under its id: its weights are where they were. */
+  isLeaving = false
   /** Of what is in memory, if anything is. */
   #scope: Scope.Closeable | undefined
   /** The last claim; it counts until its process has ended. */
   #claim: Grant | undefined
   #suspects = new CrashSuspects()
-  /** When the load or restart under way began. */
-  #beganMs = 0
-  /** Ends the load under way, if one is. */
-  #abandonLoad: Deferred.Deferred<never, ModelUnavailable> | undefined
 
   constructor(kind: K, parts: Parts) {
     const { options } = parts
@@ -63,7 +78,6 @@ export class ModelEngine<K extends EngineKind> {
     this.deployed = options.deployment
     this.news = new ModelNews(this.entry, parts.say, options.output)
     this.meters = options.meters ?? new ModelMeters()
-    this.standing = new ModelState(this.entry.id, this.meters, options.onStatus)
   }
 
   get entry(): ModelEntry {
@@ -81,214 +95,112 @@ export class ModelEngine<K extends EngineKind> {
     return gauges !== undefined && gauges.open === 0 && gauges.waiting === 0
   }
 
-  /** Ends a load that is under way, and forgets which users were there at crashes. */
-  abandon(): void {
+  /** Forgets which users had requests in engines that crashed. */
+  forgetCrashes(): void {
     this.#suspects = new CrashSuspects()
-    if (this.#abandonLoad !== undefined)
-      Deferred.doneUnsafe(this.#abandonLoad, Effect.fail(this.standing.unavailable()))
   }
 
-  /** Brings the model into memory, in place of what is there. */
-  load(): Effect.Effect<Facts<K>, LoadError> {
-    // A process that an unload could not end is replaced as well.
-    return Effect.andThen(Effect.ignore(this.release()), this.#bringIn())
-  }
-
-  readonly #bringIn = Effect.fnUntraced({ self: this }, function* (this: ModelEngine<K>) {
-    this.#beganMs = performance.now()
-    const scope = yield* Scope.make()
-    const abandon = Deferred.makeUnsafe<never, ModelUnavailable>()
-    // Before the first pause: an unload that arrives now has to find it.
-    this.#abandonLoad = abandon
-    const exit = yield* Effect.gen({ self: this }, function* () {
-      yield* this.#findWeights(Deferred.await(abandon))
-      const { entry, files, parts } = this.deployed
-      // This may take minutes: it waits for the memory of models that a reload has removed or replaced.
-      const claiming = claimMemory(this.#device, this.deployed, this.#options).pipe(
-        Effect.tap((granted) =>
-          Effect.sync(() => {
-            this.#claim = granted
-          }),
-        ),
-      )
-      const grant = yield* Effect.raceFirst(claiming, Deferred.await(abandon))
+  /** Starts an engine and waits until it has loaded. However it ends, `takeOut` takes out what there is of it. */
+  bringIn(): Effect.Effect<void, InsufficientMemory | ModelUnavailable | NotBroughtIn> {
+    return Effect.gen({ self: this }, function* () {
+      const scope = yield* Scope.make()
       this.#scope = scope
-      this.standing.move("load")
-      this.news.placed(grant)
-      const { machine } = this.#device.threads
-      const narrows = wantsSecond(this.deployed, machine) && (yield* claimSecond(this.#device, this.deployed))
-      const terms = threadTerms(this.deployed, machine, this.#parts.keptThreads, narrows)
-      if (terms.problem !== undefined) this.news.threadsLimited(terms.problem)
-      const member = yield* Effect.acquireRelease(
-        Effect.sync(() => this.#device.threads.join((threads) => this.host?.limitThreads(threads))),
-        ({ leave }) => Effect.sync(leave),
-      )
-      this.news.loading()
-      const host = yield* EngineHost.make({
-        kind: this.kind,
-        entry,
-        spec: {
-          modelId: entry.id,
-          adapter: entry.adapter,
-          files,
-          options: entry.options,
-          ...terms.spec,
-        },
-        ...(parts === undefined ? {} : { parts }),
-        environment: grant.environment,
-        onWork: member.works,
-        onThreads: (choice) => {
-          member.wants(mostOf(choice))
-          if (terms.key !== undefined && choice.source === "measured")
-            this.#parts.keptThreads.keep(terms.key, choice)
-        },
-        holdsBackground: this.#options.holdsBackground ?? (() => false),
-        meters: this.meters,
-        output: this.news.output,
-        suspects: this.#suspects,
-        onEvent: (event) => {
-          // Events of an engine that is being ended do not concern the one that follows it.
-          if (this.host === host) this.#onHostEvent(event)
-        },
-      })
-      this.host = host
-      const facts = yield* Effect.raceFirst(host.loaded, Deferred.await(abandon))
-      const { pid, residentBytes } = host.gauges()
-      yield* grant.settle(pid, residentBytes)
-      return facts
-    }).pipe(
-      Scope.provide(scope),
-      // The model may go away while it loads; `this.scope` is not set before the claim is granted.
-      Effect.onInterrupt(() => Scope.close(scope, Exit.void)),
-      Effect.exit,
-    )
-    this.#abandonLoad = undefined
-    if (Exit.isSuccess(exit)) {
-      this.standing.loaded(performance.now() - this.#beganMs)
-      return exit.value
-    }
-    const refusal = exit.cause.reasons.find(Cause.isFailReason)?.error
-    if (refusal?._tag === "InsufficientMemory") {
-      yield* Scope.close(scope, Exit.void)
-      this.news.refused(refusal)
-      this.standing.lastFailure = `${Math.ceil(refusal.wantedBytes / 1024 ** 2)} MB do not fit on ${refusal.device}`
-      return yield* refusal
-    }
-    if (refusal?._tag === "DeviceLost") {
-      yield* Scope.close(scope, Exit.void)
-      const why = `no memory can be claimed of ${refusal.deviceName}: its part of the node has crashed or given up (edgewise tree)`
-      this.standing.lack(why, false)
-      this.news.loadFailed(why)
-      return yield* this.standing.unavailable()
-    }
-    if (Deferred.isDoneUnsafe(abandon)) {
-      // Abandoned before the claim was seen: it may have been granted all the same.
-      if (this.#scope === undefined) yield* Scope.close(scope, Exit.void)
-      yield* Effect.ignore(this.release())
-      return yield* this.standing.unavailable()
-    }
-    if (this.standing.status !== "failed") {
-      const reason = exceptionReason(Cause.squash(exit.cause))
-      this.standing.fail(reason)
-      this.news.loadFailed(reason)
-    }
-    yield* Scope.close(scope, Exit.void)
-    this.#scope = undefined
-    this.host = undefined
-    return yield* this.standing.unavailable()
-  })
+      yield* this.#findWeights
+      yield* Scope.provide(this.#startEngine(), scope)
+    })
+  }
 
   /**
    * Weights may have been pulled, mended, moved or replaced since the last load. The entry stays the one that is deployed.
    * What is wrong with them fails the load like an engine that refuses them.
    */
-  readonly #findWeights = Effect.fnUntraced(
-    { self: this },
-    function* (this: ModelEngine<K>, abandoned: Effect.Effect<never, ModelUnavailable>) {
-      const { relocate } = this.#options
-      if (relocate !== undefined && this.relocates) {
-        const located = yield* Effect.raceFirst(relocate(this.entry), abandoned)
-        this.deployed = { ...located, entry: this.entry }
-      }
-      const why = lackOf(this.deployed)
-      if (why === undefined) return
+  get #findWeights(): Effect.Effect<void, NotBroughtIn> {
+    const { relocate } = this.#options
+    const finding: Effect.Effect<Pick<Deployment, "files" | "sizeBytes">> =
+      relocate === undefined || this.isLeaving ? Effect.succeed(this.deployed) : relocate(this.entry)
+    return Effect.flatMap(finding, (located) => {
+      this.deployed = { ...located, entry: this.entry }
+      const reason = lackOf(this.deployed)
       // Finding that nothing was pulled yet costs nothing; finding that a file is wrong may mean reading all of it.
       const again = this.deployed.problem === undefined
-      // Each request to a model that is not pulled checks again; it is logged once.
-      if (!again || this.standing.lastFailure !== why) this.news.loadFailed(why)
-      this.standing.lack(why, again)
-      return yield* this.standing.unavailable()
-    },
-  )
-
-  /** Ends the process and checks that its memory is free. */
-  release(): Effect.Effect<Unloaded, UnloadFailed> {
-    return Effect.suspend(() => {
-      const claim = this.#claim
-      const scope = this.#scope
-      const { host } = this
-      const beganMs = performance.now()
-      const beforeBytes = host?.heldBytes() ?? 0
-      const pid = host?.gauges().pid
-      this.#scope = undefined
-      this.host = undefined
-      if (scope === undefined) {
-        this.standing.move("unloaded")
-        return Effect.succeed(nothingUnloaded)
-      }
-      return Effect.gen({ self: this }, function* () {
-        yield* Scope.close(scope, Exit.void)
-        const heldBytes = (host?.heldBytes() ?? 0) + (yield* heldOnGpu(this.#device, claim, pid))
-        if (heldBytes > 0) {
-          this.standing.stick(heldBytes)
-          this.news.notUnloaded(heldBytes)
-          return yield* new UnloadFailed({ model: this.entry.id, heldBytes })
-        }
-        const tookMs = performance.now() - beganMs
-        this.standing.unloaded(tookMs, beforeBytes)
-        return { was: true, freedBytes: beforeBytes, tookMs }
-      })
+      return reason === undefined ? Effect.void : Effect.fail(new NotBroughtIn({ reason, again }))
     })
   }
 
-  /** Gives back what is still claimed for an engine that was given up. */
-  discard(): Effect.Effect<void> {
-    return Effect.suspend(() => {
-      const scope = this.#scope
-      if (this.standing.status !== "failed" || scope === undefined) return Effect.void
-      this.#scope = undefined
-      this.host = undefined
-      return Scope.close(scope, Exit.void)
+  readonly #startEngine = Effect.fnUntraced({ self: this }, function* (this: ModelEngine<K>) {
+    const { entry, files, parts } = this.deployed
+    // This may take minutes: it waits for the memory of models that a reload has removed or replaced.
+    const grant = yield* Effect.catchTag(
+      claimMemory(this.#device, this.deployed, this.#options),
+      "DeviceLost",
+      ({ deviceName }) =>
+        Effect.fail(
+          new NotBroughtIn({
+            reason: `no memory can be claimed of ${deviceName}: its part of the node has crashed or given up (edgewise tree)`,
+            again: false,
+          }),
+        ),
+    )
+    this.#claim = grant
+    this.news.placed(grant)
+    this.#parts.tell({ is: "placed" })
+    const { machine } = this.#device.threads
+    const narrows = wantsSecond(this.deployed, machine) && (yield* claimSecond(this.#device, this.deployed))
+    const terms = threadTerms(this.deployed, machine, this.#parts.keptThreads, narrows)
+    if (terms.problem !== undefined) this.news.threadsLimited(terms.problem)
+    const member = yield* Effect.acquireRelease(
+      Effect.sync(() => this.#device.threads.join((threads) => this.host?.limitThreads(threads))),
+      ({ leave }) => Effect.sync(leave),
+    )
+    const host = yield* EngineHost.make({
+      kind: this.kind,
+      entry,
+      spec: {
+        modelId: entry.id,
+        adapter: entry.adapter,
+        files,
+        options: entry.options,
+        ...terms.spec,
+      },
+      ...(parts === undefined ? {} : { parts }),
+      environment: grant.environment,
+      onWork: member.works,
+      onThreads: (choice) => {
+        member.wants(mostOf(choice))
+        if (terms.key !== undefined && choice.source === "measured")
+          this.#parts.keptThreads.keep(terms.key, choice)
+      },
+      holdsBackground: this.#options.holdsBackground ?? (() => false),
+      meters: this.meters,
+      output: this.news.output,
+      suspects: this.#suspects,
+      onEvent: ({ detail, event }) => {
+        // Events of an engine that is being ended do not concern the one that follows it.
+        if (this.host !== host) return
+        const isDeath = event === "crashed" || event === "hung"
+        this.#parts.tell({ is: "engine", event, detail: isDeath ? this.news.withCause(detail) : detail })
+      },
     })
-  }
+    this.host = host
+    yield* host.loaded
+    const { pid, residentBytes } = host.gauges()
+    yield* grant.settle(pid, residentBytes)
+  })
 
-  #onHostEvent({ detail, event }: HostEvent): void {
-    switch (event) {
-      case "ready": {
-        this.standing.lastFailure = ""
-        this.standing.move("ready")
-        const { residentBytes = 0, restarts = 0 } = this.host?.gauges() ?? {}
-        const tookMs = performance.now() - this.#beganMs
-        return this.news.ready(detail, tookMs, residentBytes, restarts, this.host?.threads)
-      }
-      case "crashed":
-      case "hung":
-        this.#beganMs = performance.now()
-        this.standing.lastFailure = this.news.withCause(detail)
-        return this.news.engine({ event, detail: this.standing.lastFailure })
-      case "restarting":
-        this.standing.move("crashed")
-        return this.news.engine({ event, detail })
-      case "gave-up": {
-        const why = `${detail}; the last time: ${this.standing.lastFailure}`
-        this.standing.fail(why)
-        this.news.engine({ event, detail: why })
-        return this.#parts.onGivenUp()
-      }
-      case "refused":
-        this.standing.fail(detail)
-        this.news.engine({ event, detail })
-        return this.#parts.onGivenUp()
-    }
+  /** Ends the process and checks that its memory is free. From this call on, no request finds the engine. */
+  takeOut(): Effect.Effect<Unloaded & { readonly heldBytes: number }> {
+    const claim = this.#claim
+    const scope = this.#scope
+    const { host } = this
+    const beganMs = performance.now()
+    const freedBytes = host?.heldBytes() ?? 0
+    const pid = host?.gauges().pid
+    this.#scope = undefined
+    this.host = undefined
+    return Effect.gen({ self: this }, function* () {
+      if (scope !== undefined) yield* Scope.close(scope, Exit.void)
+      const heldBytes = (host?.heldBytes() ?? 0) + (yield* heldOnGpu(this.#device, claim, pid))
+      return { was: host !== undefined, freedBytes, heldBytes, tookMs: performance.now() - beganMs }
+    })
   }
 }

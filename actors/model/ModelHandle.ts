@@ -4,8 +4,7 @@ import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { InvalidRequest, type ModelNotLoaded } from "#domain/wire/Errors.ts"
 import type { EngineKind, Facts } from "#engines/protocol/Verbs.ts"
 import type { Run, RunError, RunOptions } from "../engine/EngineRequest.ts"
-import type { AnyModel, Model } from "./Model.ts"
-import type { LoadError } from "./ModelMessages.ts"
+import type { AnyModel, LoadError, Model } from "./Model.ts"
 
 /** Options of a request besides those of the engine. */
 export interface ModelRunOptions<K extends EngineKind> extends RunOptions {

@@ -5,11 +5,11 @@ import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { placementOf } from "#domain/models/Placement.ts"
 import type { OperatorLine } from "#domain/process/OperatorLog.ts"
 import { logEvents } from "#domain/process/OperatorLog.ts"
-import { describeThreads, type ThreadChoice } from "#domain/threads/ThreadChoice.ts"
-import type { InsufficientMemory } from "#domain/wire/Errors.ts"
+import { describeThreads } from "#domain/threads/ThreadChoice.ts"
 import { type Grant, hostId } from "../device/Device.ts"
 import { EngineOutput } from "../engine/EngineOutput.ts"
-import type { HostEvent } from "../engine/HostOptions.ts"
+import type { HostView } from "./ModelSnapshot.ts"
+import type { News } from "./ModelState.ts"
 
 /** Lines of an engine that are logged a second; the ring keeps more. A guess: a crash's first lines say why. */
 const outputLinesASecond = 10
@@ -64,23 +64,6 @@ export class ModelNews {
     this.#tell({ event: "model cannot be loaded", reason, action: this.#mend(reason) })
   }
 
-  loading(): void {
-    this.#tell({ event: "model loading" })
-  }
-
-  loadFailed(reason: string): void {
-    this.#tell({ event: "model load failed", reason, action: this.#mend(reason) })
-  }
-
-  refused({ device, freeBytes, wantedBytes }: InsufficientMemory): void {
-    this.#tell({
-      event: "model refused for memory",
-      reason: `needs ${megabytes(wantedBytes)} MB, ${megabytes(freeBytes)} MB are free on ${device}`,
-      action:
-        "unload another model, raise EDGEWISE_MEMORY_MB, or let idle models go with EDGEWISE_EVICT_IDLE=true",
-    })
-  }
-
   threadsLimited(reason: string): void {
     this.#tell({
       event: "model threads limited",
@@ -89,62 +72,68 @@ export class ModelNews {
     })
   }
 
-  ready(
-    summary: string,
-    tookMs: number,
-    residentBytes: number,
-    restarts: number,
-    threads: ThreadChoice | undefined,
-  ): void {
-    const facts = {
-      summary,
-      took_ms: Math.round(tookMs),
-      resident_mb: megabytes(residentBytes),
-      restarts,
-      ...(threads === undefined ? {} : { threads: describeThreads(threads), threads_from: threads.source }),
-    }
-    this.#tell({ event: "model ready", facts })
-  }
-
-  evicted(forModel: string): void {
-    this.#tell({ event: "model evicted", reason: `to make memory free for ${forModel}` })
-  }
-
-  unloaded(why: "operator" | "idle", freedBytes: number, tookMs: number): void {
-    const facts = { freed_mb: megabytes(freedBytes), took_ms: Math.round(tookMs) }
-    this.#tell({ event: why === "idle" ? "model unloaded while idle" : "model unloaded", facts })
-  }
-
-  notUnloaded(heldBytes: number): void {
-    this.#tell({
-      event: "model not unloaded",
-      reason: `its process has not ended and still holds ${megabytes(heldBytes)} MB`,
-      action: "look for a driver that does not let the process go; a load starts a new process beside it",
-    })
-  }
-
-  /** What its host says of its engine, but for its being ready. */
-  engine({ detail, event }: HostEvent): void {
-    switch (event) {
+  /** `host`: its engine, if there is one. */
+  report(news: News, host: HostView | undefined): void {
+    switch (news.of) {
+      case "loading":
+        return this.#tell({ event: "model loading" })
+      case "load failed":
+        return this.#tell({
+          event: "model load failed",
+          reason: news.reason,
+          action: this.#mend(news.reason),
+        })
+      case "refused": {
+        const { device, freeBytes, wantedBytes } = news.refusal
+        return this.#tell({
+          event: "model refused for memory",
+          reason: `needs ${megabytes(wantedBytes)} MB, ${megabytes(freeBytes)} MB are free on ${device}`,
+          action:
+            "unload another model, raise EDGEWISE_MEMORY_MB, or let idle models go with EDGEWISE_EVICT_IDLE=true",
+        })
+      }
+      case "ready": {
+        const { residentBytes = 0, restarts = 0 } = host?.gauges() ?? {}
+        const threads = host?.threads
+        const facts = {
+          summary: news.summary,
+          took_ms: Math.round(news.tookMs),
+          resident_mb: megabytes(residentBytes),
+          restarts,
+          ...(threads === undefined
+            ? {}
+            : { threads: describeThreads(threads), threads_from: threads.source }),
+        }
+        return this.#tell({ event: "model ready", facts })
+      }
       case "crashed":
       case "hung":
         return this.#tell({
-          event: event === "hung" ? "engine hung" : "engine crashed",
-          reason: detail,
+          event: news.of === "hung" ? "engine hung" : "engine crashed",
+          reason: news.detail,
           action: this.#readLogs(),
         })
       case "restarting":
-        return this.#tell({ event: "engine restarting", reason: detail })
-      case "gave-up":
+        return this.#tell({ event: "engine restarting", reason: news.detail })
+      case "given up":
         return this.#tell({
           event: "engine given up",
-          reason: detail,
+          reason: news.detail,
           action: `${this.#readLogs()}; edgewise models load ${this.#entry.id} tries again at once`,
         })
-      case "refused":
-        return this.loadFailed(detail)
-      case "ready":
-        return
+      case "unloaded": {
+        const { freedBytes, tookMs, why } = news
+        if (typeof why === "object")
+          return this.#tell({ event: "model evicted", reason: `to make memory free for ${why.for}` })
+        const facts = { freed_mb: megabytes(freedBytes), took_ms: Math.round(tookMs) }
+        return this.#tell({ event: why === "idle" ? "model unloaded while idle" : "model unloaded", facts })
+      }
+      case "not unloaded":
+        return this.#tell({
+          event: "model not unloaded",
+          reason: `its process has not ended and still holds ${megabytes(news.heldBytes)} MB`,
+          action: "look for a driver that does not let the process go; a load starts a new process beside it",
+        })
     }
   }
 

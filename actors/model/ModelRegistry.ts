@@ -9,10 +9,9 @@ import type { End, EngineKind, Facts, Request } from "#engines/protocol/Verbs.ts
 import { Device } from "../device/Device.ts"
 import type { RequestReader, RunError } from "../engine/EngineRequest.ts"
 import * as Limits from "../Limits.ts"
-import type { AnyModel, Model } from "./Model.ts"
+import type { AnyModel, LoadError, Model } from "./Model.ts"
 import { type ModelHandle, type ModelRunOptions, ofKind, wrongKind } from "./ModelHandle.ts"
-import type { LoadError } from "./ModelMessages.ts"
-import type { ModelSnapshot } from "./ModelState.ts"
+import type { ModelSnapshot } from "./ModelSnapshot.ts"
 import { makeRedeployment, Redeployment, type RedeploymentOptions } from "./Redeployment.ts"
 
 export class ModelRegistry extends Context.Service<

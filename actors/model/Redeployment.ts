@@ -9,11 +9,12 @@ import { Device } from "../device/Device.ts"
 import type { DeviceExhausted } from "../device/DeviceActor.ts"
 import * as Limits from "../Limits.ts"
 import { changeOf } from "./DeploymentChange.ts"
-import { problemAtStart, processBytes } from "./MemoryClaim.ts"
+import { type EvictUntilFits, problemAtStart, processBytes } from "./MemoryClaim.ts"
 import { type AnyModel, Model } from "./Model.ts"
-import type { EvictUntilFits, ModelOptions, ModelSnapshot, StatusChange } from "./ModelState.ts"
+import type { ModelOptions } from "./ModelEngine.ts"
+import type { ModelSnapshot } from "./ModelSnapshot.ts"
 
-/** What the node does with models that are not used (nothing, by default), and a listener for changes. */
+/** What the node does with models that are not used; nothing, by default. */
 export interface RedeploymentOptions {
   /** For models whose catalog entry does not set it, milliseconds; 0 keeps them loaded. */
   readonly idleUnloadMs?: number
@@ -23,8 +24,6 @@ export interface RedeploymentOptions {
   readonly relocate?: (entry: ModelEntry) => Effect.Effect<Deployment>
   /** How long a removed or replaced model may go on with what it has begun, milliseconds. */
   readonly leaveAfterMs?: number
-  /** Sees every change of a model's status as it happens. */
-  readonly onStatus?: (id: string, change: StatusChange) => void
 }
 
 /** What one application of a catalog did, by model id. */
@@ -86,7 +85,7 @@ export const makeRedeployment = Effect.fnUntraced(function* (
   options: RedeploymentOptions,
   holdsBackground: () => boolean,
 ) {
-  const { evicts = false, idleUnloadMs = 0, leaveAfterMs = Limits.leaveAfterMs, onStatus, relocate } = options
+  const { evicts = false, idleUnloadMs = 0, leaveAfterMs = Limits.leaveAfterMs, relocate } = options
   const parent = yield* Effect.scope
   const device = yield* Device
   /** Models are started in it, also at a reload: what surrounds that request or signal is not theirs. */
@@ -139,7 +138,6 @@ export const makeRedeployment = Effect.fnUntraced(function* (
         ? {}
         : { meters: viewBefore.meters, output: viewBefore.output, held: before.isHeld }),
       ...(relocate === undefined ? {} : { relocate }),
-      ...(onStatus === undefined ? {} : { onStatus }),
     }).pipe(Scope.provide(scope), Effect.provideService(Device, device))
     const canLoad = !model.isHeld && model.view().status !== "failed"
     if (canLoad && (runtime.load === "start" || viewBefore?.host !== undefined)) {

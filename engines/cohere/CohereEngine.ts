@@ -55,6 +55,7 @@ const decode = Effect.fnUntraced(function* (
   const prompt = model.prompt(request.language ?? "en", request.punctuation ?? true)
   const random = seededRandom(seed)
   const tokens: Array<number> = []
+  const logprobs: Array<number> = []
   let sum = 0
   let output = yield* decoder.feed(prompt, decoder.initial, hidden)
   for (;;) {
@@ -62,6 +63,7 @@ const decode = Effect.fnUntraced(function* (
     sum += logprob
     if (token === model.endOfText) break
     tokens.push(token)
+    logprobs.push(logprob)
     const repeated = repeatedTail(tokens)
     if (repeated > 0) {
       tokens.splice(-repeated)
@@ -72,7 +74,7 @@ const decode = Effect.fnUntraced(function* (
     output = yield* decoder.feed([token], state, hidden)
     decoder.release(state)
   }
-  return { tokens, avgLogprob: sum / (tokens.length + 1) }
+  return { tokens, logprobs, avgLogprob: sum / (tokens.length + 1) }
 })
 
 const checkLanguage = (language: string | undefined): Effect.Effect<string, EngineError> => {
@@ -100,7 +102,11 @@ const transcribe = Effect.fnUntraced(function* (
   const end: TranscribeEnd = { language, consumedSamples, previousTokens: [] }
   // Less than one frame has no features.
   if (consumedSamples < model.features.hopSamples) return end
-  const { tokens, avgLogprob } = yield* decode(loaded, request, request.samples.subarray(0, consumedSamples))
+  const { tokens, logprobs, avgLogprob } = yield* decode(
+    loaded,
+    request,
+    request.samples.subarray(0, consumedSamples),
+  )
   const texts = new SegmentTexts(model.bytesOf, language, request.previousTokens)
   const text = texts.next(tokens).replace(strayStart, isUnspaced(language) ? "" : " ")
   const ended = { ...end, previousTokens: heldTokens(model.bytesOf, [...request.previousTokens, ...tokens]) }
@@ -117,6 +123,14 @@ const transcribe = Effect.fnUntraced(function* (
     compressionRatio: compressionRatio(text.trim()),
     noSpeechProb: 0,
     ...(request.words ? { words: interpolatedWords(text, 0, seconds, language) } : {}),
+    ...(request.logprobs === true
+      ? {
+          logprobs: tokens.map((token, i) => ({
+            bytes: [...model.bytesOf([token])],
+            logprob: logprobs[i]!,
+          })),
+        }
+      : {}),
   })
   return ended
 })

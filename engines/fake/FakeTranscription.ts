@@ -38,10 +38,8 @@ export const fakeTranscription: EngineDescriptor<"transcription"> = {
   adapter: "fake-transcription",
   kind: "transcription",
   acquire: Effect.fnUntraced(function* (spec) {
-    const { callMs, captions, languages, pieceSeconds, scripted, slots, words } = yield* decodeOptions(
-      FakeTranscriptionOptions,
-      spec,
-    )
+    const { callMs, captions, languages, pieceSeconds, scripted, slots, translates, words } =
+      yield* decodeOptions(FakeTranscriptionOptions, spec)
     const gate = Semaphore.makeUnsafe(1)
     const transcribe = Effect.fnUntraced(function* (
       request: TranscribeRequest,
@@ -59,7 +57,7 @@ export const fakeTranscription: EngineDescriptor<"transcription"> = {
       const transcript = fakeTranscript({ ...request, language }, pieceSeconds, words)
       for (const segment of transcript.segments) {
         if (out.paused()) yield* out.resumed
-        out.push(segment)
+        out.push(request.translate === true ? { ...segment, text: segment.text.toUpperCase() } : segment)
       }
       return transcript.end
     })
@@ -70,6 +68,7 @@ export const fakeTranscription: EngineDescriptor<"transcription"> = {
         windowSeconds: windowSeconds,
         closedSeconds: closedSeconds(pieceSeconds),
         languages,
+        ...(translates ? { translates } : {}),
         ...(captions === undefined
           ? {}
           : { captions: { seconds: captions.seconds, captionMs: captions.callMs, windowMs: callMs } }),

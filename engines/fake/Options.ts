@@ -67,6 +67,8 @@ export const FakeTranscriptionOptions = Schema.Struct({
   languages: Schema.Array(Schema.String).pipe(Schema.withDecodingDefaultKey(Effect.succeed(["en", "fr"]))),
   /** True if certain sample values cause a crash, a hang or a failure. */
   scripted: Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(true))),
+  /** Translates by writing capitals. */
+  translates: Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(false))),
   /** Transcribed instead of made-up words. */
   words: Schema.optionalKey(Schema.NonEmptyArray(Schema.NonEmptyString)),
 })

@@ -20,6 +20,10 @@ export interface TranscribeRequest {
   readonly punctuation: boolean | undefined
   /** Whether times of single words are wanted. */
   readonly words: boolean
+  /** Whether the probability of each token is wanted. Absent: false. */
+  readonly logprobs?: boolean
+  /** True: the text is wanted in English, whatever is spoken. Only sent to engines whose facts say `translates`. Absent: false. */
+  readonly translate?: boolean
   /** True if no audio follows this window. */
   readonly last: boolean
   /**
@@ -45,7 +49,8 @@ export interface TranscribeRequest {
   readonly together?: boolean
   /**
    * The text is a caption that will be replaced, so it may be inexact where that is cheaper. Read by engines whose facts have
-   * `captions`, for audio up to `captions.seconds`; others transcribe as always.
+   * `captions`, for audio up to `captions.seconds`. Engines whose facts say `grows` transcribe as much of it as later audio cannot change.
+   * Others transcribe as always.
    */
   readonly caption?: boolean
 }
@@ -57,6 +62,14 @@ export interface TranscribeCall extends Omit<TranscribeRequest, "samples"> {
 
 export interface TranscribeStarted {
   readonly language: string
+}
+
+/** A token of a segment's text. */
+export interface SegmentToken {
+  /** Its text as UTF-8, which may be part of a character. */
+  readonly bytes: ReadonlyArray<number>
+  /** Natural log-probability with which it was chosen. */
+  readonly logprob: number
 }
 
 /** Times are seconds from the start of the window. */
@@ -73,8 +86,10 @@ export interface Segment {
   readonly avgLogprob: number
   readonly compressionRatio: number
   readonly noSpeechProb: number
-  /** Approximate: interpolated inside the segment by length, and again if punctuation was added to the text or removed. */
+  /** Exact to the encoder's frame for transducers. Others interpolate inside the segment by length. */
   readonly words?: ReadonlyArray<{ readonly word: string; readonly start: number; readonly end: number }>
+  /** Where they were asked for: of the text as the model wrote it, without added or removed marks. */
+  readonly logprobs?: ReadonlyArray<SegmentToken>
   /** For several windows in one request: the sample at which the window of this segment begins. Absent: the first window. */
   readonly windowAt?: number
   /** On the last segment of a window that others follow in the same request: samples that are not needed again. */
@@ -112,8 +127,15 @@ export interface TranscriptionFacts {
   readonly closedSeconds?: number
   /** Most audio of a request with `together`, seconds. Absent: one window a request. */
   readonly togetherSeconds?: number
+  /**
+   * The text of a request with `caption` is the beginning of every later text of the same audio, and costs only the audio that is new
+   * (`stream`). A piece ends where it has been heard to end: less is consumed than was given, and that is final. Absent: false.
+   */
+  readonly grows?: boolean
   /** Present if a request with `caption` costs less than one without. */
   readonly captions?: CaptionFacts
   readonly languages: ReadonlyArray<string>
+  /** Whether it can write in English what is spoken in another language. Absent: false. */
+  readonly translates?: boolean
   readonly summary: string
 }

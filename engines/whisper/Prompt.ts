@@ -15,6 +15,8 @@ interface PromptRequest {
   readonly languageToken: number | undefined
   readonly conditioning: ReadonlyArray<number>
   readonly timestamps: boolean
+  /** The text is wanted in English. Absent: false. */
+  readonly translate?: boolean
   /** Seconds of audio in the window, without padding. */
   readonly seconds: number
   /** See TranscribeRequest: a caption gets a shorter context and a lower token limit. */
@@ -44,10 +46,11 @@ const sampleTokens = (model: WhisperModel, { caption, seconds }: PromptRequest):
 }
 
 export const promptOf = (model: WhisperModel, request: PromptRequest): Prompt => {
+  const task = request.translate === true ? model.translate : model.transcribe
   const start = [
     model.startOfTranscript,
     ...(request.languageToken === undefined ? [] : [request.languageToken]),
-    ...(request.languageToken === undefined || model.transcribe === undefined ? [] : [model.transcribe]),
+    ...(request.languageToken === undefined || task === undefined ? [] : [task]),
     ...(request.timestamps ? [] : [model.noTimestamps]),
   ]
   const earlier = conditioningTail(model, request, start.length)

@@ -64,7 +64,7 @@ const decodeWindow = Effect.fnUntraced(function* (
       noSpeechProb: read.noSpeechProb,
     }
     if (!Fallback.needsRetry(measures) || temperature === ladder.at(-1)) {
-      return { tokens: result.tokens, temperature, measures }
+      return { tokens: result.tokens, logprobs: result.logprobs, temperature, measures }
     }
   }
   return yield* Effect.die(new Error("the temperature ladder is empty"))
@@ -106,7 +106,7 @@ const promptFor = (
   language: string,
   { samples }: Pick<Piece, "samples">,
   conditioning: ReadonlyArray<number>,
-  how: { readonly timestamps: boolean; readonly caption: boolean },
+  how: { readonly timestamps: boolean; readonly caption: boolean; readonly translate: boolean },
 ) =>
   promptOf(model, {
     languageToken: model.languages.get(language) ?? firstOf(model.languages.values()),
@@ -148,7 +148,11 @@ const piecesOf = Effect.fnUntraced(function* (
     loaded.model,
     loaded.decoder,
     pieces.map(({ hidden }) => hidden),
-    promptFor(loaded, language, longest, [], { timestamps: true, caption: false }),
+    promptFor(loaded, language, longest, [], {
+      timestamps: true,
+      caption: false,
+      translate: request.translate === true,
+    }),
   )
   return pieces.map((piece, i) => ({ ...piece, expected: drafts[i]! }))
 })
@@ -172,20 +176,27 @@ const transcribePiece = Effect.fnUntraced(function* (
   const conditioning = previousTokens.length > 0 ? previousTokens : encodeHint(model, request.prompt)
   const timestamps = request.timestamps ?? true
   const caption = request.caption === true
-  const prompt = promptFor(loaded, language, piece, conditioning, { timestamps, caption })
+  const translate = request.translate === true
+  const prompt = promptFor(loaded, language, piece, conditioning, { timestamps, caption, translate })
+  const written = translate ? "en" : language
   const { expected } = piece
   const draft = request.draft ?? []
   const read = yield* readPrompt(model, loaded.decoder, piece.hidden, prompt, { timestamps, draft, expected })
-  const { tokens, temperature, measures } = yield* decodeWindow(loaded, read, request)
+  const { logprobs, tokens, temperature, measures } = yield* decodeWindow(loaded, read, request)
   loaded.decoder.end(read.output)
   if (Fallback.isSilence(measures)) {
     return { consumedSamples: consumedOf(loaded, request, piece, seconds), previousTokens, tokens: [] }
   }
   const decoded = segmentsOf(tokens, model.layout, seconds)
   const consumedSamples = consumedOf(loaded, request, piece, decoded.consumedSeconds)
-  const texts = new SegmentTexts(model.bytesOf, language, previousTokens)
+  const texts = new SegmentTexts(model.bytesOf, written, previousTokens)
+  // Segments have the text tokens in their order, without the times between them.
+  const ofText = logprobs.filter((_, i) => tokens[i]! < model.layout.endOfText)
+  let taken = 0
   const segments = decoded.segments.flatMap((segment): ReadonlyArray<Segment> => {
     const text = texts.next(segment.tokens)
+    const first = taken
+    taken += segment.tokens.length
     if (text === "") return []
     const { end, start } = segment
     return [
@@ -196,7 +207,15 @@ const transcribePiece = Effect.fnUntraced(function* (
         tokens: segment.tokens,
         temperature,
         ...measures,
-        ...(request.words ? { words: interpolatedWords(text, start, end, language) } : {}),
+        ...(request.words ? { words: interpolatedWords(text, start, end, written) } : {}),
+        ...(request.logprobs === true
+          ? {
+              logprobs: segment.tokens.map((token, i) => ({
+                bytes: [...model.bytesOf([token])],
+                logprob: ofText[first + i]!,
+              })),
+            }
+          : {}),
         ...(piece.at === 0 ? {} : { windowAt: piece.at }),
       },
     ]

@@ -106,6 +106,7 @@ const acquire = Effect.fnUntraced(function* (
       ...(drafts ? { togetherSeconds: mostPiecesTogether * pieceSeconds! } : {}),
       ...(captions === undefined ? {} : { captions }),
       languages,
+      ...(model.translate === undefined ? {} : { translates: true }),
       summary: `whisper, width ${model.width}, ${decoder.layers} decoder layers, ${own.length} language${own.length === 1 ? "" : "s"}`,
     },
     transcribe: (request, out) => transcribe(loaded, request, out),

@@ -53,6 +53,8 @@ export interface WhisperModel {
   readonly startOfPrevious: number | undefined
   readonly noSpeech: number | undefined
   readonly transcribe: number | undefined
+  /** Undefined for models that know one language. */
+  readonly translate: number | undefined
   /** ISO-639-1 (or the model's own code) → language token; empty for a single-language model. */
   readonly languages: ReadonlyMap<string, number>
   readonly suppressed: ReadonlyArray<number>
@@ -127,6 +129,7 @@ export const readModel = Effect.fnUntraced(function* (spec: EngineSpec) {
     noSpeech: idOf("<|nospeech|>", "<|nocaptions|>"),
     transcribe: generation.task_to_id?.transcribe ?? idOf("<|transcribe|>"),
     languages: new Map(languages),
+    translate: languages.length < 2 ? undefined : (generation.task_to_id?.translate ?? idOf("<|translate|>")),
     suppressed: [
       ...listed.filter((id) => id >= 0 && id !== endOfText),
       ...(listed.includes(-1) ? nonSpeechTokens(encode) : []),

@@ -33,6 +33,8 @@ export interface ReadPrompt {
 interface Attempt {
   /** Text and timestamp tokens, without the end-of-text token. */
   readonly tokens: ReadonlyArray<number>
+  /** Of each of the tokens. */
+  readonly logprobs: ReadonlyArray<number>
   readonly avgLogprob: number
 }
 
@@ -81,12 +83,16 @@ export const attempt = Effect.fnUntraced(function* (
   const { prompt, hidden, draft, output } = read
   const random = seededRandom(seed + Math.round(temperature * 1000))
   const tokens: Array<number> = []
+  const logprobs: Array<number> = []
   let sum = 0
   const take = (row: Float32Array): number => {
     restrict(model, row, tokens, read.timestamps)
     const { token, logprob } = choose(row, temperature, random)
     sum += logprob
-    if (token !== model.layout.endOfText) tokens.push(token)
+    if (token !== model.layout.endOfText) {
+      tokens.push(token)
+      logprobs.push(logprob)
+    }
     return token
   }
   const last = prompt.tokens.length - 1
@@ -123,5 +129,5 @@ export const attempt = Effect.fnUntraced(function* (
     if (state !== next.state) graph.release(next.state)
   }
   if (state !== shared) graph.release(state)
-  return { tokens, avgLogprob: sum / (tokens.length + 1) }
+  return { tokens, logprobs, avgLogprob: sum / (tokens.length + 1) }
 })

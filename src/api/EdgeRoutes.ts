@@ -46,7 +46,12 @@ import { admitLargeBody, chatLimitBytes } from "./text/ChatBody.ts"
 import { chatCompletions } from "./text/ChatCompletions.ts"
 import { completions } from "./text/Completions.ts"
 import { completionsSocket } from "./text/CompletionsSocket.ts"
-import { cancelTranscription, pollTranscription, transcribe } from "./transcription/Transcriptions.ts"
+import {
+  cancelTranscription,
+  pollTranscription,
+  transcribe,
+  translate,
+} from "./transcription/Transcriptions.ts"
 
 /** Paths and their methods, for 405, preflights and metrics. */
 export const knownPaths = knownPathsOf(EdgeApi)
@@ -103,6 +108,7 @@ const Transcription = HttpApiBuilder.group(BuiltApi, "Transcription", (handlers)
   handlers
     // Raw: the upload goes to disk as it arrives, and replies have one of five formats.
     .handleRaw("transcribe", ({ request }) => answered(transcribe(request)))
+    .handleRaw("translate", ({ request }) => answered(translate(request)))
     .handle("pollTranscription", ({ query }) => answered(pollTranscription(query)))
     .handle("cancelTranscription", ({ query, request }) =>
       answered(withoutBody(request)(cancelTranscription(query))),

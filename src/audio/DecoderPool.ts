@@ -163,18 +163,19 @@ export const makePool = Effect.fnUntraced(function* (options: PoolOptions) {
     pump()
   }
 
-  const release = (one: Held): Effect.Effect<void> =>
-    Effect.suspend(() => {
-      // The process was withdrawn and has ended.
-      if (one.over) return Effect.void
-      const { process } = one
-      process.detach()
-      const kept = process.reusable && scope.state._tag !== "Closed"
-      return Effect.andThen(
-        kept ? keep(process) : Effect.sync(() => process.kill()),
-        Effect.sync(() => giveBack(one)),
-      )
-    })
+  /** Completes when the process has the decode's files no more. */
+  const release = Effect.fnUntraced(function* (one: Held) {
+    const { process } = one
+    process.detach()
+    const isIdleNow = () => process.reusable && scope.state._tag !== "Closed"
+    if (!isIdleNow()) process.kill()
+    yield* Effect.promise(() => process.takeBack())
+    // The process was withdrawn and killed.
+    if (one.over) return
+    if (isIdleNow()) yield* keep(process)
+    else process.kill()
+    giveBack(one)
+  })
 
   /**
    * Gives a process to one decode, until the scope closes or the process is withdrawn. Fails with `Busy` if the queue

@@ -121,6 +121,8 @@ export class DecoderProcess {
   #decodes = 0
   #busy = false
   #dead = false
+  /** The hand-over of the files of the last decode. Never rejects. */
+  #handedOver: Promise<void> = Promise.resolve()
   readonly #onDeath: () => void
 
   /** @param spawn starts the process, given its own folder */
@@ -190,7 +192,7 @@ export class DecoderProcess {
     this.#busy = true
     this.#listener = listener
     if (this.#dead) listener({ t: "died", detail: "it had ended before" })
-    else void this.#ask(handOver)
+    else this.#handedOver = this.#ask(handOver)
   }
 
   /** Hands over the files first, because the process can open no others. */
@@ -213,6 +215,15 @@ export class DecoderProcess {
   /** Allows the process to write the samples before this one to the ring. */
   allowUntil(until: number): void {
     this.#send({ t: "allow", until })
+  }
+
+  /**
+   * Removes the files of its decode from its folder: an upload that is deleted is in no folder then, even if the process still
+   * runs. Not while another decode may begin.
+   */
+  async takeBack(): Promise<void> {
+    await this.#handedOver
+    await this.#folder.takeBack()
   }
 
   /** Ignores its further messages. */

@@ -55,6 +55,7 @@ export class ConfinedFolder {
   readonly path: string
   readonly #links: boolean
   #given: Array<string> = []
+  #takenBack: Promise<unknown> = Promise.resolve()
   #count = 0
 
   constructor(home: ProcessHome | undefined) {
@@ -85,12 +86,13 @@ export class ConfinedFolder {
     return this.#links ? shared : file
   }
 
-  /** Removes all files that were handed over. */
+  /** Removes all files that were handed over. Completes when none of them is in the folder any more. */
   async takeBack(): Promise<void> {
     const given = this.#given
     this.#given = []
     // Files that are already missing were removed with the folder.
-    await Promise.all(given.map((path) => unlink(path).catch(() => {})))
+    this.#takenBack = Promise.all([this.#takenBack, ...given.map((path) => unlink(path).catch(() => {}))])
+    await this.#takenBack
   }
 
   /** What cannot be removed now is removed when a node starts. */

@@ -1,7 +1,7 @@
 // Why an answer failed, as a text for the operator; ErrorBody makes the text for callers. Pure. The text may name
 // files, signals and devices, and never holds a caller's text.
 import { Cause } from "effect"
-import type { ModelSnapshot } from "#actors/model/ModelState.ts"
+import type { ModelSnapshot } from "#actors/model/ModelSnapshot.ts"
 import { exceptionReason } from "#domain/process/PlainLine.ts"
 import { type EdgeError, isEdgeError, isRefusal } from "#domain/wire/Failures.ts"
 import { detailOf } from "#http/ErrorBody.ts"

@@ -29,6 +29,15 @@ export const checkLanguage = (
     return Effect.fail(new InvalidRequest({ field: "language", problem }))
   })
 
+/** Refuses a model that does not translate. Before it has loaded, the engine itself refuses the first window. */
+export const checkTranslates = (model: ModelHandle<"transcription">): Effect.Effect<void, InvalidRequest> =>
+  Effect.suspend(() => {
+    const facts = model.facts()
+    if (facts === undefined || facts.translates === true) return Effect.void
+    const problem = `${model.entry.id} does not translate; a Whisper model of many languages does`
+    return Effect.fail(new InvalidRequest({ field: "model", problem }))
+  })
+
 /** Refuses punctuation that cannot be added in the language, as far as that is known. */
 export const checkPunctuation = (
   { transcription }: ModelEntry,

@@ -17,6 +17,7 @@ import { migrationsLayer } from "./migrations/index.ts"
 import { presence } from "./nodes/Presence.ts"
 import { checkpointerLayer, lastResortPages } from "./sql/Checkpointer.ts"
 import { Compaction, compactionOf } from "./sql/Compaction.ts"
+import { noticeCopy } from "./sql/CopiedStore.ts"
 import {
   DatabaseHosts,
   databaseUrlRule,
@@ -107,7 +108,7 @@ export const storeLayer = (options: StoreOptions): Layer.Layer<Store, StoreUnava
       ? Effect.map(databaseFile(dataDir), (file) =>
           // The checkpoint thread opens first and closes last: it finds a write-ahead log at the start and leaves none
           // at the end.
-          services(file).pipe(
+          Layer.provideMerge(noticeCopy(dataDir, file), services(file)).pipe(
             Layer.provideMerge(Layer.succeed(StoreSync, syncLog(file))),
             Layer.provide(Layer.succeed(DeletionDataDir, dataDir)),
             Layer.provideMerge(checkpointerLayer(file)),

@@ -1,3 +1,5 @@
+import { mkdtempSync, readdirSync } from "node:fs"
+import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
@@ -5,7 +7,8 @@ import type { AudioRejected, DecoderFailed } from "#audio/AudioErrors.ts"
 import { makeDecoder } from "#audio/Decoder.ts"
 import { binding, DecoderProcess } from "#audio/DecoderProcess.ts"
 import { chunkSamples, windowChunks } from "#audio/decoder/DecoderWire.ts"
-import { avTargets, writeWav, writeWithAv } from "../support/audio/AudioFiles.ts"
+import { CurrentProcessHome } from "#domain/process/ProcessHome.ts"
+import { avTargets, chirp, writeWav, writeWithAv } from "../support/audio/AudioFiles.ts"
 import { needs } from "../support/groups/Needs.ts"
 import { childrenRunning, isRunning } from "../support/process/ChildProcesses.ts"
 import { reason } from "../support/process/Reason.ts"
@@ -14,6 +17,7 @@ import {
   eachDecoder,
   ffmpeg,
   fileOf,
+  folder,
   fresh,
   impostor,
   seconds,
@@ -190,6 +194,29 @@ eachDecoder("the decoder", ({ withDecoder, watched }) => {
       { startProcess: flood },
     )
   })
+
+  it.live("has no file of a decode that was broken off in the folder of its process", () =>
+    Effect.gen(function* () {
+      const home = { folder: mkdtempSync(join(folder, "home-")), links: true, rings: undefined, closed: [] }
+      const path = fresh()
+      writeWav(path, chirp(60 * 16_000, 16_000), 16_000)
+      const files = () =>
+        readdirSync(home.folder, { recursive: true, encoding: "utf8" }).filter((name) =>
+          name.includes("file-"),
+        )
+      const decoder = yield* makeDecoder().pipe(Effect.provideService(CurrentProcessHome, home))
+      for (let nth = 0; nth < 3; nth++) {
+        // Nothing takes its samples, so it waits in the middle of the file.
+        yield* Effect.scoped(
+          Effect.andThen(
+            decoder.decode(path),
+            Effect.sync(() => expect(files()).toHaveLength(1)),
+          ),
+        )
+        expect(files()).toEqual([])
+      }
+    }).pipe(Effect.scoped),
+  )
 
   it.live("kills its processes when it is stopped", () => {
     let ended = 0

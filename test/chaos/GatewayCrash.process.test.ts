@@ -27,7 +27,7 @@ beforeAll(async () => {
       NODE_OPTIONS: `--max-old-space-size=192 --import=data:text/javascript,${encodeURIComponent(defects)}`,
     },
   })
-}, 60_000)
+})
 afterAll(() => node.dispose())
 
 const gateway = (): number | undefined => childrenRunning("src/main.", node.pid)[0]

@@ -1,13 +1,24 @@
-// Parts of a node that crash until they give up: engines of each kind that die at every start, the actor of the host, the dispatcher of jobs. What callers
-// get, and what the tree, /health and the log say.
+// Parts of a node that crash until they give up: engines of each kind that die at every start, the actors of the host and of a model, the
+// dispatcher of jobs. What callers get, and what the tree, /health and the log say.
 import { Effect, Layer, Logger, References } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Device } from "#actors/device/Device.ts"
+import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
+import { Redeployment } from "#actors/model/Redeployment.ts"
 import type { NodeTreeRecord, TreeRecord } from "#api/operations/NodeTree.ts"
 import { drawTree } from "#cli/commands/Tree.ts"
+import type { Deployment } from "#domain/models/Deployment.ts"
+import { Jobs } from "#store/ledger/Jobs.ts"
 import { listener, liveAddress, noise, openLive, wavOf } from "../support/clients/LiveClient.ts"
 import { SocketClient } from "../support/clients/SocketClient.ts"
-import { post as transcribe } from "../support/clients/TranscriptionClient.ts"
+import {
+  metered,
+  poll,
+  submit,
+  targetOf,
+  post as transcribe,
+  untilDone,
+} from "../support/clients/TranscriptionClient.ts"
 import { script } from "../support/nodes/FakeNode.ts"
 import { operatorKey } from "../support/nodes/Reloading.ts"
 import { fakeVoice } from "../support/nodes/SpeechNode.ts"
@@ -28,14 +39,16 @@ const models = [
   listener({}, { runtime: { load: "start" } }),
 ]
 
-const startLogged = async () => {
+/** `refuses`: whether the log fails at a line. */
+const startLogged = async (refuses: (message: string) => boolean = () => false, more = models) => {
   const lines: Array<Line> = []
   const log = Logger.layer([
     Logger.make(({ fiber, logLevel, message }) => {
+      if (refuses(String(message))) throw new Error("the log is full")
       lines.push({ level: logLevel, message, annotations: fiber.getRef(References.CurrentLogAnnotations) })
     }),
   ])
-  const node = await startNode({ models, log: Layer.mergeAll(log) })
+  const node = await startNode({ models: more, log: Layer.mergeAll(log) })
   await untilLoaded(node, "fake", "fake-voice", "listener")
   const operator = await operatorKey(node)
   const read = async (path: string) =>
@@ -305,6 +318,156 @@ describe("the actor of the host", () => {
         await node.post("/v1/models/unload", { model_name: model }, { key: operator })
       expect((await health()).status).toEqual([503, "unhealthy"])
       expect((await callers(node)).chat).toBe(404)
+    } finally {
+      await node.stop()
+    }
+  })
+})
+
+/** Raises in the model's actor, which asks before each message whether the model is pinned. */
+const raising = (deployment: Deployment): Deployment => ({
+  ...deployment,
+  entry: {
+    ...deployment.entry,
+    runtime: {
+      ...deployment.entry.runtime,
+      get pinned(): boolean {
+        throw new Error("injected")
+      },
+    },
+  },
+})
+
+describe("the actor of a model", () => {
+  it("takes its engine with it in a crash; given up, its model has failed, others serve, the node says so, and a reload replaces it", async () => {
+    const { health, lines, node, operator, tree } = await startLogged()
+    try {
+      const model = await node.run(Effect.map(ModelRegistry, (registry) => registry.model("fake")!))
+      const good = model.deployment
+      const crash = () => node.run(Effect.exit(model.retire()))
+      const shown = async () => childOf(childOf(await tree(), "models"), "model fake")
+
+      const stream = await node.post("/v1/chat/completions", {
+        model: "fake",
+        stream: true,
+        messages: [{ role: "user", content: script({ tokens: 1_000_000, tokenMs: 5 }) }],
+      })
+      const text = textUntilCut(stream)
+      await eventually(() => node.gauges("fake").open > 0, "the chat runs")
+      model.amend(raising(good))
+      expect((await crash())._tag).toBe("Failure")
+      model.amend(good)
+      expect(await text).toMatch(/data: \{"error":\{[^\n]*\}\}\n\n$/)
+      // The next request loads it again.
+      await eventually(async () => (await chat(node, "fake")).status === 200, "it serves again")
+      expect(await shown()).toMatchObject({ state: "loaded", restarts: 1 })
+      expect((await health()).status).toEqual([200, "healthy"])
+
+      model.amend(raising(good))
+      await eventually(async () => {
+        await crash()
+        return (await shown()).state === "gave up"
+      }, "it gives up")
+      model.amend(good)
+      expect(node.status("fake")).toBe("failed")
+      const refused = await chat(node, "fake")
+      expect([refused.status, refused.headers.has("retry-after"), await refused.json()]).toEqual([
+        503,
+        true,
+        { detail: "Model is unavailable" },
+      ])
+      expect(await callers(node)).toMatchObject({ speech: 200, transcription: 200, live: 101 })
+      expect((await chat(node, "later")).status).toBe(200)
+      const load = await node.post("/v1/models/load", { model_name: "fake" }, { key: operator })
+      expect([load.status, JSON.stringify(await load.json())]).toEqual([
+        503,
+        expect.stringContaining("its part of the node has given up"),
+      ])
+      expect(childOf(await tree(), "models").gave_up).toMatchObject([
+        { name: "model fake", restarts: 5, reason: "Error: injected", recovered: false },
+      ])
+      expect(await health()).toEqual({
+        status: [200, "degraded"],
+        gaveUp: { "models › model fake": expect.stringContaining("Error: injected; ") },
+      })
+      expect(
+        lines.filter(({ message }) => String(message) === "a part of the node has given up"),
+      ).toMatchObject([
+        {
+          level: "Error",
+          annotations: { part: "model fake", under: "models", restarts: 5, why: "Error: injected" },
+        },
+      ])
+
+      // A catalog that changes its entry brings a new actor in its place.
+      await node.run(
+        Effect.gen(function* () {
+          const registry = yield* ModelRegistry
+          const deployed = registry.all().map(({ entry }) => registry.model(entry.id)!.deployment)
+          yield* (yield* Redeployment).apply(
+            deployed.map((one) =>
+              one === good ? { ...one, entry: { ...one.entry, options: { slots: 3 } } } : one,
+            ),
+          )
+        }),
+      )
+      expect((await chat(node, "fake")).status).toBe(200)
+      expect(childOf(await tree(), "models").gave_up).toMatchObject([{ name: "model fake", recovered: true }])
+      expect((await health()).status).toEqual([200, "healthy"])
+    } finally {
+      await node.stop()
+    }
+  })
+})
+
+describe("the dispatcher of jobs", () => {
+  it("gives up when neither jobs can be read nor that can be logged: jobs in work begin again with a new one, and are charged once", async () => {
+    let isBroken = false
+    const slow = listener({ callMs: 300 }, { id: "slow", runtime: { load: "start" } })
+    const { health, lines, node, tree } = await startLogged(
+      (message) => message.includes("transcription jobs could not be read"),
+      [...models, slow],
+    )
+    try {
+      const jobs = await node.run(Jobs)
+      const { endedElsewhere } = jobs
+      Object.defineProperty(jobs, "endedElsewhere", {
+        value: (shared: boolean) =>
+          isBroken ? Effect.die(new Error("injected")) : endedElsewhere.call(jobs, shared),
+      })
+      const shown = async () => childOf(childOf(await tree(), "transcription jobs"), "jobs in work")
+      const dev = targetOf(node)
+
+      const first = await submit(dev, wavOf(noise(60)), { model: "slow" })
+      await eventually(async () => (await poll(dev, first)).body.status === "processing", "it is in work")
+      isBroken = true
+      expect((await chat(node, "fake")).status).toBe(200)
+      await eventually(async () => (await shown()).restarts > 0, "jobs in work begin again")
+      isBroken = false
+      expect((await shown()).gave_up).toMatchObject([
+        {
+          name: "dispatcher",
+          restarts: 5,
+          outcome: "jobs in work go back to their queue and begin again",
+        },
+      ])
+      expect((await untilDone(dev, first)).status).toBe(200)
+      expect((await metered(node, "dev")).requests).toBe(1)
+      expect((await shown()).gave_up).toMatchObject([{ name: "dispatcher", recovered: true }])
+      expect((await health()).status).toEqual([200, "healthy"])
+      expect(
+        lines.filter(({ message }) => String(message) === "a part of the node has given up"),
+      ).toMatchObject([
+        {
+          level: "Error",
+          annotations: {
+            part: "dispatcher",
+            under: "jobs in work",
+            restarts: 5,
+            why: "Error: the log is full",
+          },
+        },
+      ])
     } finally {
       await node.stop()
     }

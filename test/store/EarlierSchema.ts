@@ -20,6 +20,8 @@ export const beforeDeletions = Effect.gen(function* () {
   })
   yield* sql`DROP TABLE leases`
   yield* sql`ALTER TABLE orgs DROP COLUMN leased_micro_dollars`
+  yield* sql`DROP INDEX api_keys_by_user`
+  yield* sql`ALTER TABLE answer_parts DROP COLUMN padding`
   yield* sql`DROP TABLE deletions`
   yield* sql`DROP TABLE usage_sums`
   yield* sql`ALTER TABLE answers DROP COLUMN user_id`

@@ -16,7 +16,8 @@ const varint = (value: number | bigint): Bytes => {
   return Uint8Array.from(out)
 }
 
-const integer = (field: number, value: number | bigint): Bytes => concat([varint(field << 3), varint(value)])
+export const integer = (field: number, value: number | bigint): Bytes =>
+  concat([varint(field << 3), varint(value)])
 
 /** Tag and length of a field whose `length` bytes follow. */
 export const bytesHead = (field: number, length: number): Bytes =>

@@ -36,6 +36,17 @@ const parameters = {
   include_timing: text,
 }
 
+/** Of translations. */
+const translated = {
+  model: text,
+  language: Schema.optionalKey(
+    Schema.String.annotate({ description: "The language that is spoken; detected without it" }),
+  ),
+  prompt: text,
+  response_format: text,
+  temperature: text,
+}
+
 const texts = Schema.optionalKey(Schema.Array(Schema.String))
 
 /** The form. The handler reads it itself: the file goes to disk as it arrives. */
@@ -45,6 +56,17 @@ const TranscriptionForm = Schema.Struct({
   "languages[]": texts,
   "timestamp_granularities[]": texts,
   timestamp_granularities: texts,
+  "include[]": Schema.optionalKey(
+    Schema.Array(Schema.String).annotate({
+      description: "logprobs: the log probabilities of the text's tokens, in json and in streams",
+    }),
+  ),
+}).pipe(HttpApiSchema.asMultipart())
+
+const TranslationForm = Schema.Struct({
+  file: Multipart.SingleFileSchema.annotate({ description: "The audio; at most 100 MB" }),
+  ...translated,
+  "timestamp_granularities[]": texts,
 }).pipe(HttpApiSchema.asMultipart())
 
 const plain = (contentType: string) => Schema.String.pipe(HttpApiSchema.asText({ contentType }))
@@ -76,6 +98,19 @@ export class TranscriptionGroup extends HttpApiGroup.make("Transcription")
     })
       .annotate(StreamEvents, TranscriptEvent)
       .annotate(OwnHeaders, [...streamHeaders, ...onceHeaders])
+      .middleware(QueryCheck),
+    HttpApiEndpoint.post("translate", "/v1/audio/translations", {
+      query: translated,
+      payload: TranslationForm,
+      success: [
+        VerboseTranscript,
+        TranscriptText,
+        plain("text/plain; charset=utf-8"),
+        plain("text/vtt; charset=utf-8"),
+      ],
+      error: errors("FileTooLarge", "NotInstalled", ...onceErrors, ...ofModels, ...ofRuns),
+    })
+      .annotate(OwnHeaders, onceHeaders)
       .middleware(QueryCheck),
     HttpApiEndpoint.get("pollTranscription", "/v1/audio/transcriptions", {
       query: jobQuery,

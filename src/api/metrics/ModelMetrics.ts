@@ -1,6 +1,6 @@
 // The metrics of each model of the catalog. Pure but for one reading of each engine's memory.
 import type { ModelMeters } from "#actors/engine/ModelMeters.ts"
-import type { ModelSnapshot } from "#actors/model/ModelState.ts"
+import type { ModelSnapshot } from "#actors/model/ModelSnapshot.ts"
 import type { ModelKind } from "#domain/models/ModelEntry.ts"
 import type { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { counter, type Family, gauge, type Samples } from "./PrometheusText.ts"

@@ -33,6 +33,8 @@ const formFallbacks = [
   "include_timing",
 ] as const
 
+const includeNames = ["include[]", "include"]
+
 const granularityNames = ["timestamp_granularities[]", "timestamp_granularities"]
 
 type Fields = Upload["fields"]
@@ -55,9 +57,21 @@ export const parametersOf = Effect.fnUntraced(function* (query: URLSearchParams,
   if (granularities.some((name) => name !== "word" && name !== "segment")) {
     return yield* new InvalidRequest({ field: "timestamp_granularities", problem: "must be word or segment" })
   }
+  const included = includeNames.flatMap((name) => [...query.getAll(name), ...(fields.get(name) ?? [])])
+  if (included.some((name) => name !== "logprobs")) {
+    return yield* new InvalidRequest({ field: "include", problem: "must be logprobs" })
+  }
   const asked = modeOf(parameters, Boolean(query.get("model")))
   if ("problem" in asked) return yield* new InvalidRequest({ field: "stream", problem: asked.problem })
-  return { parameters, granularities: [...new Set(granularities)], mode: asked.mode }
+  const { mode } = asked
+  const logprobs = included.length > 0
+  if (logprobs && mode === "job") {
+    return yield* new InvalidRequest({ field: "include", problem: "is not for jobs: add sync or stream" })
+  }
+  if (logprobs && mode === "sync" && (parameters.response_format ?? "json") !== "json") {
+    return yield* new InvalidRequest({ field: "include", problem: "is for response_format json only" })
+  }
+  return { parameters, granularities: [...new Set(granularities)], logprobs, mode }
 })
 
 const noFields: Fields = new Map()

@@ -1,10 +1,17 @@
-// /v1/audio/transcriptions: POST in its three modes, GET to poll a job, DELETE to cancel one.
+// /v1/audio/transcriptions: POST in its three modes, GET to poll a job, DELETE to cancel one. /v1/audio/translations: the same file with its
+// text in English, always answered at once.
 import { Deferred, Effect, Exit, Fiber } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Drain } from "#actors/Drain.ts"
 import type { ModelHandle } from "#actors/model/ModelHandle.ts"
 import { Decoder } from "#audio/Decoder.ts"
-import { render, type Transcript, type TranscriptSegment } from "#domain/audio/Transcript.ts"
+import {
+  logprobsOf,
+  render,
+  type Transcript,
+  type TranscriptSegment,
+  type TranscriptTask,
+} from "#domain/audio/Transcript.ts"
 import { InvalidRequest, Unauthorized } from "#domain/wire/Errors.ts"
 import { isNodeFault } from "#domain/wire/Failures.ts"
 import { punctuationOf, wantsTiming } from "#domain/wire/Transcription.ts"
@@ -18,6 +25,7 @@ import { noDecoder } from "#services/TranscriptionAudio.ts"
 import {
   checkLanguage,
   checkPunctuation,
+  checkTranslates,
   runTranscription,
   type TranscriptionRun,
 } from "#services/TranscriptionRun.ts"
@@ -39,8 +47,15 @@ const toRun = ({ granularities, language, prompt, punctuation, temperature }: Jo
   words: granularities.includes("word"),
 })
 
-const replyOf = (transcript: Transcript, options: JobOptions) => {
-  const rendered = render(transcript, options.format, options.granularities)
+/** What a client of `sync` or `stream` may ask for beside the options of a job. */
+interface Extras {
+  readonly task: TranscriptTask
+  readonly logprobs: boolean
+  readonly withTiming: boolean
+}
+
+const replyOf = (transcript: Transcript, options: JobOptions, { logprobs, task }: Extras) => {
+  const rendered = render(transcript, options.format, options.granularities, task, logprobs)
   return "json" in rendered
     ? HttpServerResponse.jsonUnsafe(rendered.json)
     : HttpServerResponse.text(rendered.text, { contentType: rendered.contentType })
@@ -56,6 +71,7 @@ const interactive = Effect.fnUntraced(function* (
   options: JobOptions,
   hooks: Pick<TranscriptionRun<never>, "onStarted" | "onSegment">,
   delivers: boolean,
+  { logprobs, task }: Extras,
 ) {
   const principal = yield* Caller
   const revoked = Effect.andThen(
@@ -67,7 +83,11 @@ const interactive = Effect.fnUntraced(function* (
     principal,
     model,
     path: upload.path,
-    options: toRun(options),
+    options: {
+      ...toRun(options),
+      ...(logprobs ? { logprobs } : {}),
+      ...(task === "translate" ? { translate: true } : {}),
+    },
     background: false,
     // A client that disconnects pays for what was transcribed until then, and so does one that received it window by
     // window. If the node fails before anything was delivered, the request is not charged.
@@ -90,7 +110,7 @@ const streamed = Effect.fnUntraced(function* (
   upload: Upload,
   model: ModelHandle<"transcription">,
   options: JobOptions,
-  withTiming: boolean,
+  extras: Extras,
 ) {
   const notes = yield* CurrentRequest
   const started = Deferred.makeUnsafe<void>()
@@ -100,23 +120,27 @@ const streamed = Effect.fnUntraced(function* (
     onStarted: () => Deferred.doneUnsafe(started, Effect.void),
     onSegment: (segment: TranscriptSegment) => reader(segment),
   }
-  const run = interactive(upload, model, options, hooks, true)
+  const run = interactive(upload, model, options, hooks, true, extras)
   const fiber = yield* Effect.forkScoped(run, { startImmediately: true })
   yield* Effect.raceFirst(Deferred.await(started), Effect.asVoid(Fiber.join(fiber)))
   return sinkResponse(
     (sink) =>
       Effect.gen(function* () {
         let silent = true
-        reader = ({ text }) => {
+        reader = (segment) => {
+          const { text } = segment
           const delta = silent ? text.trimStart() : text
           if (delta === "") return
           silent = false
-          sink.write(event({ type: "transcript.text.delta", delta }))
+          const logprobs = extras.logprobs ? { logprobs: logprobsOf([segment]) } : {}
+          sink.write(event({ type: "transcript.text.delta", delta, ...logprobs }))
         }
         for (const segment of early) reader(segment)
-        const { duration, language, text } = yield* Fiber.join(fiber)
-        const timing = withTiming ? { timing: notes.timing() } : {}
-        sink.write(event({ type: "transcript.text.done", text, duration, language, ...timing }) + doneEvent)
+        const { duration, language, segments, text } = yield* Fiber.join(fiber)
+        const timing = extras.withTiming ? { timing: notes.timing() } : {}
+        const logprobs = extras.logprobs ? { logprobs: logprobsOf(segments) } : {}
+        const done = { type: "transcript.text.done", text, duration, language, ...logprobs, ...timing }
+        sink.write(event(done) + doneEvent)
       }).pipe(
         Effect.catch((error) =>
           Effect.sync(() => {
@@ -134,9 +158,10 @@ const synchronous = Effect.fnUntraced(function* (
   upload: Upload,
   model: ModelHandle<"transcription">,
   options: JobOptions,
+  extras: Extras,
 ) {
-  const run = interactive(upload, model, options, { onStarted: () => {}, onSegment: () => {} }, false)
-  return replyOf(yield* run, options)
+  const run = interactive(upload, model, options, { onStarted: () => {}, onSegment: () => {} }, false, extras)
+  return replyOf(yield* run, options, extras)
 })
 
 const accepted = Effect.fnUntraced(function* (
@@ -175,7 +200,7 @@ export const transcribe = Effect.fn("Transcriptions.create")(function* (
   // Starting one takes 0.2 s, and so do most uploads.
   yield* decoder.warm
   const upload = yield* readUpload(request)
-  const { granularities, mode, parameters } = yield* parametersOf(query, upload.fields)
+  const { granularities, logprobs, mode, parameters } = yield* parametersOf(query, upload.fields)
   if (parameters.model === undefined) {
     return yield* new InvalidRequest({ field: "model", problem: "is required" })
   }
@@ -184,7 +209,56 @@ export const transcribe = Effect.fn("Transcriptions.create")(function* (
   yield* checkPunctuation(model.entry, punctuationOf(parameters), parameters.language)
   const options = optionsOf(parameters, granularities, model.entry)
   const answer = Effect.gen(function* () {
-    return yield* modes[mode](upload, model, options, wantsTiming(parameters))
+    const extras: Extras = { task: "transcribe", logprobs, withTiming: wantsTiming(parameters) }
+    return yield* modes[mode](upload, model, options, extras)
+  })
+  return yield* idempotent(request, digestOfUpload(request, upload), answer)
+})
+
+/** Parameters of a transcription that a translation has not. */
+const ofTranscriptions = ["punctuation", "stream"] as const
+
+const refuseOfTranscriptions = (
+  valueOf: (field: string) => string | null | undefined,
+): Effect.Effect<void, InvalidRequest> => {
+  const field = ofTranscriptions.find((name) => !/^(?:false|0)?$/i.test(valueOf(name) ?? ""))
+  return field === undefined
+    ? Effect.void
+    : Effect.fail(new InvalidRequest({ field, problem: "is not a parameter of translations" }))
+}
+
+/** As OpenAI's endpoint: one answer, in one of the five formats. */
+export const translate = Effect.fn("Translations.create")(function* (
+  request: HttpServerRequest.HttpServerRequest,
+) {
+  const query = queryOf(request)
+  yield* refuseOfTranscriptions((name) => query.get(name))
+  for (const name of ofTranscriptions) query.delete(name)
+  // The answer comes at once, as if the query said so.
+  query.set("sync", "true")
+  const decoder = yield* Decoder
+  if (!(yield* isAnswered(request))) {
+    yield* checkBeforeUpload(query)
+    yield* Effect.mapError(decoder.ready, () => noDecoder("Translation of a file"))
+  }
+  yield* decoder.warm
+  const upload = yield* readUpload(request)
+  const fields = new Map(upload.fields)
+  yield* refuseOfTranscriptions((name) => fields.get(name)?.at(-1))
+  for (const name of ofTranscriptions) fields.delete(name)
+  const { granularities, logprobs, parameters } = yield* parametersOf(query, fields)
+  if (parameters.model === undefined) {
+    return yield* new InvalidRequest({ field: "model", problem: "is required" })
+  }
+  const model = yield* findModel(parameters.model, "transcription")
+  yield* checkTranslates(model)
+  yield* checkLanguage(model, parameters.language)
+  const options = optionsOf(parameters, granularities, model.entry)
+  const answer = Effect.gen(function* () {
+    const hooks = { onStarted: () => {}, onSegment: () => {} }
+    const extras: Extras = { task: "translate", logprobs, withTiming: false }
+    const transcript = yield* interactive(upload, model, options, hooks, false, extras)
+    return replyOf({ ...transcript, language: "en" }, options, extras)
   })
   return yield* idempotent(request, digestOfUpload(request, upload), answer)
 })

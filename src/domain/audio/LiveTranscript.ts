@@ -63,3 +63,13 @@ export const hypothesisOf = (
   // Spaces at its end are part of the text only if something follows.
   stableChars: codePoints(closed.trim()),
 })
+
+/** A hypothesis whose text later audio only extends. Its last word may get more letters; those before it are stable. */
+export const growingHypothesis = (
+  text: string,
+  rest: Pick<LiveHypothesis, "language" | "audioMs">,
+): LiveHypothesis => {
+  const shown = text.trim()
+  const lastSpace = shown.search(/\s\S*$/u)
+  return { ...rest, text: shown, stableChars: codePoints(shown.slice(0, Math.max(0, lastSpace))) }
+}

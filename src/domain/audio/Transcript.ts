@@ -8,6 +8,13 @@ interface TranscriptWord {
   readonly end: number
 }
 
+/** A token with the natural log-probability with which it was chosen. */
+interface TranscriptLogprob {
+  /** UTF-8, which may be part of a character. */
+  readonly bytes: ReadonlyArray<number>
+  readonly logprob: number
+}
+
 /** Times are seconds from the start of the audio. */
 export interface TranscriptSegment {
   readonly start: number
@@ -21,6 +28,8 @@ export interface TranscriptSegment {
   /** Start of the engine's window that contained it, seconds. */
   readonly windowStart: number
   readonly words?: ReadonlyArray<TranscriptWord>
+  /** Where they were asked for. */
+  readonly logprobs?: ReadonlyArray<TranscriptLogprob>
 }
 
 export interface Transcript {
@@ -106,11 +115,15 @@ export const vtt = (segments: ReadonlyArray<TranscriptSegment>): string =>
     )
     .join("")}`
 
+/** Whether the text is in the language that is spoken, or in English. */
+export type TranscriptTask = "transcribe" | "translate"
+
 const verbose = (
   { duration, language, segments, text }: Transcript,
   granularities: ReadonlyArray<string>,
+  task: TranscriptTask,
 ) => ({
-  task: "transcribe",
+  task,
   language,
   duration: rounded(duration),
   text,
@@ -136,6 +149,23 @@ const verbose = (
     : {}),
 })
 
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
+
+/** The token's text; of a part of a character its bytes, as `bytes:\xe4`. */
+const textOfToken = (bytes: ReadonlyArray<number>): string => {
+  try {
+    return utf8.decode(Uint8Array.from(bytes))
+  } catch {
+    return `bytes:${bytes.map((byte) => `\\x${byte.toString(16).padStart(2, "0")}`).join("")}`
+  }
+}
+
+/** The tokens of these segments as OpenAI writes them. */
+export const logprobsOf = (segments: ReadonlyArray<Pick<TranscriptSegment, "logprobs">>) =>
+  segments.flatMap(({ logprobs = [] }) =>
+    logprobs.map(({ bytes, logprob }) => ({ token: textOfToken(bytes), bytes, logprob })),
+  )
+
 /** A JSON object, or a plain text. */
 type Rendered = { readonly json: object } | { readonly text: string; readonly contentType: string }
 
@@ -143,12 +173,19 @@ export const render = (
   transcript: Transcript,
   format: TranscriptFormat,
   granularities: ReadonlyArray<string> = [],
+  task: TranscriptTask = "transcribe",
+  withLogprobs = false,
 ): Rendered => {
   switch (format) {
     case "json":
-      return { json: { text: transcript.text } }
+      return {
+        json: {
+          text: transcript.text,
+          ...(withLogprobs ? { logprobs: logprobsOf(transcript.segments) } : {}),
+        },
+      }
     case "verbose_json":
-      return { json: verbose(transcript, granularities) }
+      return { json: verbose(transcript, granularities, task) }
     case "text":
       return { text: `${transcript.text}\n`, contentType: "text/plain; charset=utf-8" }
     case "srt":

@@ -14,7 +14,7 @@ const trustedMs = 3_500
 const keptMs = 60 * 60_000
 const tidyEvery = Duration.minutes(10)
 
-export interface AccountChange {
+interface AccountChange {
   readonly orgId: string
   /** Of a key that was changed, mostly revoked; empty: the organization has more credit, or another way to pay. */
   readonly keyId: string

@@ -8,10 +8,14 @@ import { digestOf, keyBytes } from "#domain/access/ApiKey.ts"
 import { clientSecretFrom, isClientSecret } from "#domain/access/ClientSecret.ts"
 import { notWorking, type StoreUnavailable } from "../files/StoreErrors.ts"
 import { isKept } from "../sql/DeletedIds.ts"
+import { makePadding } from "../sql/Padding.ts"
 import { makeAccountRows, type Principal } from "./AccountRows.ts"
 
 /** Secrets of an organization that are valid at a time. A guess: 100 a minute, the default rate, for most of an hour. */
 export const maxLiveSecrets = 5_000
+
+/** Expired secrets that the creation of another removes at most, so that its statement is short. */
+const removedAtOnce = 100
 
 /** How long an expired secret is known as one, milliseconds. A guess. */
 const rememberedMs = 60 * 60_000
@@ -20,7 +24,7 @@ interface NewClientSecret {
   readonly principal: Principal
   /** Milliseconds since 1970. */
   readonly expiresAtMs: number
-  /** What its sessions begin with; a text for the api. */
+  /** What its sessions begin with; JSON for the api. */
   readonly terms: string
 }
 
@@ -65,6 +69,7 @@ const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const rows = yield* makeAccountRows
   const secret = yield* Effect.mapError(rows.hmacSecret, notWorking)
+  const padding = makePadding(sql)
 
   const live = (orgId: string, nowMs: number) =>
     Effect.map(
@@ -76,13 +81,16 @@ const make = Effect.gen(function* () {
 
   const create = Effect.fnUntraced(function* ({ expiresAtMs, principal, terms }: NewClientSecret) {
     const nowMs = yield* Clock.currentTimeMillis
-    yield* sql`DELETE FROM client_secrets WHERE expires_at_ms < ${nowMs - rememberedMs}`
+    yield* sql`
+      DELETE FROM client_secrets WHERE digest IN (
+        SELECT digest FROM client_secrets WHERE expires_at_ms < ${nowMs - rememberedMs} LIMIT ${removedAtOnce})`
     const { count, firstEndMs } = yield* live(principal.orgId, nowMs)
     if (count >= maxLiveSecrets) return { fullUntilMs: firstEndMs }
     const value = clientSecretFrom(randomBytes(keyBytes))
     yield* sql`
       INSERT INTO client_secrets (digest, key_id, org_id, terms, expires_at_ms)
-      SELECT ${digestOf(secret, value)}, ${principal.keyId}, ${principal.orgId}, ${terms}, ${expiresAtMs}
+      SELECT ${digestOf(secret, value)}, ${principal.keyId}, ${principal.orgId},
+             ${padding.json(terms)}, ${expiresAtMs}
       WHERE ${isKept(sql, [principal.orgId, principal.keyId])}`
     return { value }
   })
@@ -97,7 +105,7 @@ const make = Effect.gen(function* () {
             row && {
               id: row.digest,
               keyId: row.key_id,
-              terms: row.terms,
+              terms: row.terms.trimStart(),
               expiresAtMs: Number(row.expires_at_ms),
               spentMicroDollars: Number(row.spent_micro_dollars),
             },

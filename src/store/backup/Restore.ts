@@ -15,6 +15,7 @@ import { syncFile } from "../files/Durable.ts"
 import { tryFileLock } from "../files/FileLock.ts"
 import type { StoreUnavailable } from "../files/StoreErrors.ts"
 import { newestSchema } from "../migrations/index.ts"
+import { placeRow } from "../sql/CopiedStore.ts"
 import { nodeIdOf } from "../sql/StoreNode.ts"
 import { BackupFailed, inWords, noSizeSignal, step } from "./BackupFiles.ts"
 import { backupFormat, Manifest, manifestName, partNames, storeName } from "./Manifest.ts"
@@ -139,6 +140,7 @@ const unpack = async (file: string, folder: string): Promise<Manifest> => {
 const makeAnother = (store: string, nowMs: number): number => {
   const db = new DatabaseSync(store)
   try {
+    db.exec("PRAGMA secure_delete=ON")
     const has = (table: string) =>
       db.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").get(table) !== undefined
     db.exec("BEGIN")
@@ -151,6 +153,7 @@ const makeAnother = (store: string, nowMs: number): number => {
           .run(lostUpload, nowMs).changes
       : 0
     for (const table of ["nodes", "answer_claims"]) if (has(table)) db.exec(`DELETE FROM ${table}`)
+    if (has("meta")) db.prepare("DELETE FROM meta WHERE name = ?").run(placeRow)
     db.exec("COMMIT")
     return Number(failed)
   } finally {

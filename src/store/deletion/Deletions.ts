@@ -2,7 +2,7 @@
 // stays are sums by day and model under the organization's random id, for accounting.
 //
 // A deletion may be interrupted anywhere: its first step revokes the keys and takes the names out, and leaves a record with which
-// `resume` finishes the rest. On SQLite the file is rewritten at the end, because deleted rows leave traces in it (Compaction).
+// `resume` finishes the rest. At the end what deleted rows leave in the files of SQLite is removed (Compaction).
 import { unlink } from "node:fs/promises"
 import { join } from "node:path"
 import { Clock, Context, Duration, Effect, Layer } from "effect"
@@ -122,7 +122,7 @@ const make = Effect.gen(function* () {
   const answers = yield* IdempotencyStore
   const ledger = yield* UsageLedger
   const rows = yield* makeAccountRows
-  const { emptyLogSoon, rewrite } = yield* Compaction
+  const { clean, emptyLogSoon } = yield* Compaction
   const dataDir = yield* DeletionDataDir
 
   /** Deleted jobs whose uploads are still on the disk of a node that answers. */
@@ -139,7 +139,8 @@ const make = Effect.gen(function* () {
 
   /** Deletes jobs and their uploads. Returns how many jobs, and how many uploads wait for their node. */
   const deleteJobs = Effect.fnUntraced(function* (which: JobsOf, alone: boolean) {
-    const deleted = yield* jobs.deleteOf(which)
+    const { jobs: deleted, uploads } = yield* jobs.deleteOf(which)
+    for (const path of uploads) yield* removeFile(path)
     if (alone) {
       for (const { id, uploadPath } of yield* jobs.toRemoveOf(which.orgId)) {
         yield* removeFile(uploadPath)
@@ -169,14 +170,14 @@ const make = Effect.gen(function* () {
     const receipts = yield* ledger.summarize(userId === undefined ? { orgId } : { orgId, userId })
     const kept = yield* ledger.usage(orgId, 0)
     const accountsGone = yield* rows.inTransaction(rows.endDeletion(orgId, userId))
-    yield* rewrite
+    yield* clean("names")
     yield* rows.completeDeletion(userId ?? orgId)
     return { orgId, ...accountsGone, clientSecrets, ...ofJobs, answers: keptAnswers, receipts, kept }
   }, orUnavailable)
 
   /** After a part of an organization was deleted. */
   const partOf = Effect.fnUntraced(function* (org: Org, deleted: Partial<Deleted>) {
-    yield* rewrite
+    yield* clean("texts")
     return { orgId: org.id, ...nothing, ...deleted, kept: yield* ledger.usage(org.id, 0) }
   })
 

@@ -7,7 +7,7 @@ import type { Balance } from "./Balance.ts"
 import type { Receipt } from "./LedgerRows.ts"
 
 /** Balances in memory that are not in use, at most. A guess: 10,000 take about 2 MB. */
-export const maxBalances = 10_000
+const maxBalances = 10_000
 
 export interface Balances {
   /** Sets an amount aside. If the database must be asked and does not answer, the effect dies. */

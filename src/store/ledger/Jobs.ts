@@ -6,11 +6,12 @@
 // can read and cancel any job.
 import { randomBytes } from "node:crypto"
 import { Context, Effect, Layer } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type Statement } from "effect/sql"
 import type { SqlError } from "effect/sql/SqlError"
 import { isFinished, type JobEvent, type JobStatus, nextJobStatus } from "#domain/wire/JobStatus.ts"
 import { Presence, stillDead } from "../nodes/Presence.ts"
 import { isKept } from "../sql/DeletedIds.ts"
+import { makePadding } from "../sql/Padding.ts"
 import { Retention } from "../sql/Retention.ts"
 import { makeStoreClock, type StoreClock } from "../sql/StoreClock.ts"
 import { databaseNow, StoreNode } from "../sql/StoreNode.ts"
@@ -76,6 +77,15 @@ export interface JobsOf {
   readonly id?: string
 }
 
+export interface JobsDeleted {
+  readonly jobs: number
+  /** Files of jobs of this node that have just ended: their row is gone, and the file perhaps not yet. */
+  readonly uploads: ReadonlyArray<string>
+}
+
+/** A node removes an upload right after it has written the end of its job, within this time. A guess. */
+const uploadGoneMs = 60_000
+
 /**
  * A deleted job whose upload is still on the disk of its node. That node removes it; if no node runs, the program that deleted the job
  * does.
@@ -126,9 +136,9 @@ export class Jobs extends Context.Service<
     readonly remove: (id: string) => Effect.Effect<boolean>
     /**
      * Deletes jobs. The texts of all go at once, and the rows of those that have ended. A job that has not ended is cancelled; its own
-     * node removes its upload and its row. Returns the number of jobs.
+     * node removes its upload and its row.
      */
-    readonly deleteOf: (which: JobsOf) => Effect.Effect<number>
+    readonly deleteOf: (which: JobsOf) => Effect.Effect<JobsDeleted>
     /** Deleted jobs of the organization whose uploads and rows their nodes have not removed yet. */
     readonly toRemoveOf: (orgId: string) => Effect.Effect<ReadonlyArray<JobToRemove>>
     /**
@@ -182,6 +192,7 @@ const make = Effect.gen(function* () {
   const presence = yield* Presence
   const lostAfterMs = yield* LostAfter
   const isShared = node !== ""
+  const padding = makePadding(sql)
   const now = yield* makeStoreClock
   const { jobMs } = yield* Retention
   const columns = sql.literal(jobColumns)
@@ -208,6 +219,26 @@ const make = Effect.gen(function* () {
       ([row]) => (row?.own ?? 0) < maxUnfinishedOfOrg && (row?.unfinished ?? 0) < most,
     )
   }
+
+  /** Removes rows, a few in each statement. */
+  const removeAll = Effect.fnUntraced(function* (which: Statement.Fragment, nowMs: number) {
+    const uploads: Array<string> = []
+    for (let jobs = 0; ; ) {
+      const some = yield* sql<
+        Pick<JobRow, "node_id" | "shared" | "upload_path"> & { readonly finished_at_ms: number }
+      >`
+        DELETE FROM transcription_jobs WHERE id IN (
+          SELECT id FROM transcription_jobs WHERE ${which} LIMIT ${removedAtOnce})
+        RETURNING node_id, shared, upload_path, finished_at_ms`
+      for (const row of some) {
+        const isFresh = Number(row.finished_at_ms) > nowMs - uploadGoneMs
+        if (isFresh && Number(row.shared) === 0 && row.node_id === node) uploads.push(row.upload_path)
+      }
+      jobs += some.length
+      if (some.length < removedAtOnce) return { jobs, uploads }
+      yield* Effect.sleep(0)
+    }
+  })
 
   /**
    * Postgres: a lock, so that jobs are counted and accepted one at a time: those of one node, or those with shared uploads. On SQLite
@@ -338,7 +369,7 @@ const make = Effect.gen(function* () {
         const [accepted] = yield* sql<{ readonly id: string }>`
           INSERT INTO transcription_jobs (id, org_id, key_id, model, status, options, upload_path, node_id,
                                           not_before_ms, accepted_at_ms, shared, upload_bytes, upload_sha256)
-          SELECT ${id}, ${job.orgId}, ${job.keyId}, ${job.model}, 'accepted', ${JSON.stringify(job.options)},
+          SELECT ${id}, ${job.orgId}, ${job.keyId}, ${job.model}, 'accepted', ${padding.json(JSON.stringify(job.options))},
                  ${job.uploadPath}, ${shared === undefined ? node : ""}, 0, ${nowMs},
                  ${shared === undefined ? 0 : 1}, ${shared?.sizeBytes ?? 0}, ${shared?.sha256 ?? ""}
           WHERE ${isKept(sql, [job.orgId, job.keyId])} RETURNING id`
@@ -410,15 +441,8 @@ const make = Effect.gen(function* () {
         UPDATE transcription_jobs
         SET options = ${JSON.stringify(noOptions)}, note = NULL, transcript = NULL, ended_elsewhere = ${toRemove}
         WHERE ended_elsewhere = 1 AND ${chosen} RETURNING id`
-      for (let deleted = left.length + ending.length; ; ) {
-        const some = yield* sql`
-          DELETE FROM transcription_jobs WHERE id IN (
-            SELECT id FROM transcription_jobs WHERE ended_elsewhere = 0 AND ${chosen} LIMIT ${removedAtOnce})
-          RETURNING id`
-        deleted += some.length
-        if (some.length < removedAtOnce) return deleted
-        yield* Effect.sleep(0)
-      }
+      const { jobs, uploads } = yield* removeAll(sql.and([sql`ended_elsewhere = 0`, chosen]), nowMs)
+      return { jobs: left.length + ending.length + jobs, uploads }
     }, Effect.orDie),
     toRemoveOf: (orgId) =>
       sql<{ readonly id: string; readonly node_id: string; readonly upload_path: string }>`
@@ -533,8 +557,7 @@ const make = Effect.gen(function* () {
     ),
     purge: Effect.gen(function* () {
       const nowMs = yield* now
-      yield* sql`DELETE FROM transcription_jobs
-        WHERE finished_at_ms < ${nowMs - jobMs} AND ended_elsewhere <> ${toRemove}`
+      yield* removeAll(sql`finished_at_ms < ${nowMs - jobMs} AND ended_elsewhere <> ${toRemove}`, nowMs)
       // An organization without a row was served longest ago.
       yield* sql`DELETE FROM job_turns WHERE NOT EXISTS (
         SELECT 1 FROM transcription_jobs

@@ -9,18 +9,18 @@ import { type Balance, newBalance, readBack, tryReserve } from "./Balance.ts"
 /** A lease that no request has used for so long is given back, milliseconds. */
 export const idleMs = 2_000
 /** Longest age of what is known of an invoiced organization, milliseconds. Protocol 5.2 allows 5 s until a change is noticed. */
-export const knownMs = 2_000
+const knownMs = 2_000
 /**
  * Pauses between the times that the database is asked in one round, milliseconds. In the first one the other nodes get the call and
  * give back. A guess: together far below the 200 ms in which a refusal is promised.
  */
-export const pausesMs: ReadonlyArray<number> = [15, 30, 60]
+const pausesMs: ReadonlyArray<number> = [15, 30, 60]
 /** For so long after a refusal the same amount is refused without a statement, milliseconds. A guess. */
-export const refusedMs = 250
+const refusedMs = 250
 /** Least time between two calls for the same organization, milliseconds: each one reaches all nodes. A guess. */
-export const callEveryMs = 250
+const callEveryMs = 250
 /** For so long after a call whatever becomes free is given back with the next receipts, milliseconds. A guess. */
-export const calledMs = 1_000
+const calledMs = 1_000
 
 interface Waiting {
   readonly id: number

@@ -216,19 +216,7 @@ export const makeLedgerRows = Effect.gen(function* () {
      */
     writeIf: (receipt: Receipt, change: Effect.Effect<boolean, SqlError>) =>
       sql.withTransaction(
-        Effect.gen(function* () {
-          if (!(yield* change)) return undefined
-          return (yield* chargeAll(yield* insertAll([receipt]))).map(balanceOf)
-        }),
-      ),
-
-    /** The same on a store that nodes share: charges this node's lease too. */
-    exchangeIf: (receipt: Receipt, change: Effect.Effect<boolean, SqlError>) =>
-      sql.withTransaction(
-        Effect.gen(function* () {
-          if (!(yield* change)) return undefined
-          return yield* leases.exchange(yield* insertAll([receipt]), new Map())
-        }),
+        Effect.flatMap(change, (changed) => (changed ? writeAll([receipt]) : Effect.undefined)),
       ),
 
     balance: (orgId: string) =>

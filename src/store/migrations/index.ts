@@ -17,6 +17,7 @@ import presence from "./9_presence.ts"
 import leases from "./10_leases.ts"
 import accountChanges from "./11_account_changes.ts"
 import sharedJobs from "./12_shared_jobs.ts"
+import padding from "./13_padding.ts"
 
 const migrations = {
   "1_accounts": accounts,
@@ -31,6 +32,7 @@ const migrations = {
   "10_leases": leases,
   "11_account_changes": accountChanges,
   "12_shared_jobs": sharedJobs,
+  "13_padding": padding,
 }
 
 const run = Migrator.make({})({

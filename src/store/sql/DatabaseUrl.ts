@@ -15,7 +15,7 @@ const isDecodable = (text: string): boolean => {
 }
 
 /** Addresses of one host each, in the order in which the address names them. */
-export const hostUrls = (url: string): ReadonlyArray<string> => {
+const hostUrls = (url: string): ReadonlyArray<string> => {
   const match = /^([a-z]+:\/\/)([^/?#]*@)?([^/?#]*)(.*)$/s.exec(url)
   if (match === null) return [url]
   const [, scheme = "", user = "", hosts = "", rest = ""] = match

@@ -1,21 +1,19 @@
-// The thread that moves SQLite's write-ahead log into the database file, over a connection of its own, and that rewrites the file
+// The thread that moves SQLite's write-ahead log into the database file, over a connection of its own, and that cleans the files
 // after deletions. Both wait for the disk, which the event loop must not do.
 import { DatabaseSync } from "node:sqlite"
 import { parentPort, workerData } from "node:worker_threads"
-import { emptyLog, rewriteFile } from "./Compaction.ts"
+import { busyTimeoutMs, cleanFile, type DeletedKind, emptyLog } from "./Compaction.ts"
 
 /** Often enough that the log stays at a few MB under full load. A checkpoint without new pages costs microseconds. */
 const everyMs = 1000
-/** Another process may be making a checkpoint, which serves as well. */
-const busyTimeoutMs = 1000
 
 export type ToCheckpointThread =
   | { readonly type: "stop" }
   | { readonly type: "empty log" }
-  | { readonly type: "rewrite"; readonly id: number }
+  | { readonly type: "clean"; readonly id: number; readonly deleted: DeletedKind }
 
-/** `problem` is undefined if the file was rewritten. */
-export interface Rewritten {
+/** `problem` is undefined if nothing of deleted rows is left. */
+export interface Cleaned {
   readonly id: number
   readonly problem: string | undefined
 }
@@ -35,9 +33,9 @@ const timer = setInterval(() => {
   emptiesLog = !emptyLog(db)
 }, everyMs)
 
-const rewritten = (id: number): Rewritten => {
+const cleaned = (id: number, deleted: DeletedKind): Cleaned => {
   try {
-    rewriteFile(filename)
+    cleanFile(filename, deleted)
     return { id, problem: undefined }
   } catch (cause) {
     return { id, problem: cause instanceof Error ? cause.message : String(cause) }
@@ -49,8 +47,8 @@ parentPort?.on("message", (message: ToCheckpointThread) => {
     case "empty log":
       emptiesLog = true
       return
-    case "rewrite":
-      parentPort?.postMessage(rewritten(message.id))
+    case "clean":
+      parentPort?.postMessage(cleaned(message.id, message.deleted))
       return
     case "stop":
       clearInterval(timer)

@@ -19,11 +19,15 @@ export interface Family {
   readonly what: string
   /** `model_type` of config.json; other exports are recognised by their graphs alone. */
   readonly modelTypes: ReadonlyArray<string>
-  /** Role → name of the graph without folder and ending. */
+  /** Role → name of the graph without folder and ending. `*` stands for one text, the same in all graphs. */
   readonly graphs: Readonly<Record<string, string>>
   /** Role → names that the file may have. */
   readonly files: Readonly<Record<string, ReadonlyArray<string>>>
   readonly optional?: Readonly<Record<string, ReadonlyArray<string>>>
+  /** Whether a repository whose configuration names no type has this form, if it has all of the graphs. Absent: it has not. */
+  readonly isKnownByGraphs?: (repository: Repository) => boolean
+  /** Which export to choose instead of one that lacks a file. */
+  readonly whole?: string
   /** Graphs that only some precisions exist for; the others stay at full precision. */
   readonly precisions?: ReadonlyArray<string>
   readonly entry: (repository: Repository) => Pick<
@@ -59,6 +63,73 @@ const voicesOf = (repository: Repository) => {
     file: isLocal ? { source } : { source, files: members },
   }
 }
+
+const has = ({ files }: Repository, ...paths: ReadonlyArray<string>): boolean =>
+  files.some(({ path }) => paths.includes(path))
+
+/** Languages that Parakeet v3 finds by itself. The first is named where a request names none: the model does not tell which it heard. */
+const parakeetLanguages = "en bg hr cs da nl et fi fr de el hu it lv lt mt pl pt ro sk sl es sv ru uk".split(
+  " ",
+)
+
+/** What all forms of transducer exports have in common. */
+const transducer = {
+  adapter: "transducer-onnx",
+  kind: "transcription",
+  modelTypes: [],
+  optional: { config: ["config.json"] },
+  precisions: [".int8", "_int8", ""],
+  entry: () => ({ options: {}, comments: {} }),
+} as const satisfies Partial<Family>
+
+const transducers: ReadonlyArray<Family> = [
+  {
+    ...transducer,
+    what: "a NeMo transducer (onnx-asr)",
+    modelTypes: ["nemo-conformer-tdt", "nemo-conformer-rnnt"],
+    graphs: { encoder: "encoder-model", decoder: "decoder_joint-model" },
+    files: { vocabulary: ["vocab.txt"] },
+    isKnownByGraphs: (repository) => has(repository, "vocab.txt"),
+    whole: "the export for onnx-asr, with vocab.txt",
+    entry: ({ name }) => ({
+      options: /parakeet.*v3/i.test(name) ? { languages: parakeetLanguages } : {},
+      comments: {},
+    }),
+  },
+  {
+    ...transducer,
+    what: "a streaming transducer (onnxruntime-genai)",
+    graphs: { encoder: "encoder", decoder: "decoder", joiner: "joint" },
+    files: { vocabulary: ["vocab.txt"], config: ["genai_config.json"] },
+    optional: { processor: ["audio_processor_config.json"] },
+    isKnownByGraphs: (repository) => has(repository, "genai_config.json"),
+    whole: "the export with genai_config.json and vocab.txt",
+  },
+  {
+    ...transducer,
+    what: "a streaming transducer (parakeet-rs)",
+    graphs: { encoder: "encoder", decoder: "decoder_joint" },
+    files: { vocabulary: ["tokenizer.model", "vocab.txt"] },
+    isKnownByGraphs: (repository) => has(repository, "tokenizer.model", "vocab.txt"),
+    whole: "the export with tokenizer.model",
+  },
+  {
+    ...transducer,
+    what: "a streaming transducer (sherpa-onnx)",
+    graphs: { encoder: "encoder", decoder: "decoder", joiner: "joiner" },
+    files: { vocabulary: ["tokens.txt"] },
+    isKnownByGraphs: (repository) => has(repository, "tokens.txt"),
+    whole: "the export for sherpa-onnx, with tokens.txt",
+  },
+  {
+    ...transducer,
+    what: "a streaming Zipformer (sherpa-onnx)",
+    graphs: { encoder: "encoder-*", decoder: "decoder-*", joiner: "joiner-*" },
+    files: { vocabulary: ["tokens.txt"] },
+    isKnownByGraphs: (repository) => has(repository, "tokens.txt"),
+    whole: "the export for sherpa-onnx, with tokens.txt",
+  },
+]
 
 export const families: ReadonlyArray<Family> = [
   {
@@ -113,6 +184,7 @@ export const families: ReadonlyArray<Family> = [
     },
     optional: { cangjie: ["Cangjie5_TC.json"] },
     precisions: ["_q4", ""],
+    isKnownByGraphs: () => true,
     entry: () => ({
       options: {},
       speech: {
@@ -132,6 +204,7 @@ export const families: ReadonlyArray<Family> = [
     graphs: { model: "model" },
     files: { tokenizer: ["tokenizer.json"] },
     precisions: ["", "_quantized"],
+    isKnownByGraphs: (repository) => voiceFiles(repository).length > 0,
     entry: (repository) => {
       const { file, names } = voicesOf(repository)
       return {
@@ -142,4 +215,5 @@ export const families: ReadonlyArray<Family> = [
       }
     },
   },
+  ...transducers,
 ]

@@ -18,6 +18,33 @@ const graphOf = (
     .flatMap((precision) => [`onnx/${name}${precision}.onnx`, `${name}${precision}.onnx`])
     .flatMap((path) => files.filter((file) => file.path === path))[0]
 
+/** Endings of graphs that are known. A text that `*` stands for does not contain one. */
+const knownEndings = ["", "_quantized", "_q4", "_fp16", "_q4f16", "_int8", ".int8"]
+
+/**
+ * The names of a family's graphs in this repository: `*` is the first text, of those in a name of the first graph, that gives all of
+ * them. The names as they are where there is no such text.
+ */
+const namesIn = (repository: Repository, { graphs }: Family): Readonly<Record<string, string>> => {
+  const [first = ""] = Object.values(graphs)
+  if (!first.includes("*")) return graphs
+  const [before = "", behind = ""] = first.split("*")
+  const named = (text: string) =>
+    Object.fromEntries(Object.entries(graphs).map(([role, name]) => [role, name.replace("*", text)]))
+  const texts = repository.files.flatMap(({ path }) => {
+    const name = nameOf(path)
+      .replace(/\.onnx$/, "")
+      .replace(/(?:[._]int8|_quantized|_fp16|_q4|_q4f16)$/, "")
+    return path.endsWith(".onnx") && name.startsWith(before) && name.endsWith(behind)
+      ? [name.slice(before.length, name.length - behind.length)]
+      : []
+  })
+  const text = texts.find((one) =>
+    Object.values(named(one)).every((name) => graphOf(repository.files, name, knownEndings) !== undefined),
+  )
+  return text === undefined ? graphs : named(text)
+}
+
 /** External data of a graph: large exports keep their weights beside it. */
 const dataOf = (files: ReadonlyArray<ListedFile>, graph: ListedFile): ReadonlyArray<ListedFile> =>
   files.filter(({ path }) => path.startsWith(`${graph.path}_data`) || path === `${graph.path}.data`)
@@ -25,7 +52,7 @@ const dataOf = (files: ReadonlyArray<ListedFile>, graph: ListedFile): ReadonlyAr
 const missing = (repository: Repository, family: Family, what: string): NotUsable =>
   new NotUsable({
     source: repository.source,
-    problem: `looks like ${family.what} and has no ${what}; choose the export for transformers.js, with the folder onnx/`,
+    problem: `looks like ${family.what} and has no ${what}; choose ${family.whole ?? "the export for transformers.js, with the folder onnx/"}`,
   })
 
 const filesOf = (
@@ -39,7 +66,7 @@ const filesOf = (
   Effect.gen(function* () {
     const files: Record<string, WeightFile> = {}
     const graphs: Array<string> = []
-    for (const [role, name] of Object.entries(family.graphs)) {
+    for (const [role, name] of Object.entries(namesIn(repository, family))) {
       // What does not exist in the wanted precision is taken in full.
       const graph = graphOf(repository.files, name, [...precisions, ""])
       if (graph === undefined) return yield* missing(repository, family, `${name}.onnx`)
@@ -60,8 +87,8 @@ const filesOf = (
 const namedPrecisions: Readonly<Record<string, ReadonlyArray<string>>> = {
   fp32: [""],
   fp16: ["_fp16"],
-  int8: ["_quantized", "_int8"],
-  q8: ["_quantized", "_int8"],
+  int8: ["_quantized", "_int8", ".int8"],
+  q8: ["_quantized", "_int8", ".int8"],
   quantized: ["_quantized"],
   uint8: ["_uint8"],
   q4: ["_q4"],
@@ -72,11 +99,13 @@ const namedPrecisions: Readonly<Record<string, ReadonlyArray<string>>> = {
 /** The endings for the precision that was asked for, of which the export must have a graph. */
 const precisionsFor = (
   repository: Repository,
-  { graphs }: Family,
+  family: Family,
   named: string,
 ): Effect.Effect<ReadonlyArray<string>, NotUsable> => {
   const has = (endings: ReadonlyArray<string>): boolean =>
-    Object.values(graphs).some((name) => graphOf(repository.files, name, endings) !== undefined)
+    Object.values(namesIn(repository, family)).some(
+      (name) => graphOf(repository.files, name, endings) !== undefined,
+    )
   const endings = namedPrecisions[named.toLowerCase()]
   if (endings !== undefined && has(endings)) return Effect.succeed(endings)
   const there = Object.keys(namedPrecisions).filter((name) => has(namedPrecisions[name] ?? []))
@@ -85,16 +114,16 @@ const precisionsFor = (
 }
 
 const familyOf = (repository: Repository, modelType: string | undefined): Family | undefined => {
-  const has = (name: string): boolean =>
-    graphOf(repository.files, name, ["", "_quantized", "_q4", "_fp16", "_q4f16", "_int8"]) !== undefined
+  const hasGraphs = (family: Family): boolean =>
+    Object.values(namesIn(repository, family)).every(
+      (name) => graphOf(repository.files, name, knownEndings) !== undefined,
+    )
   return (
     families.find(({ modelTypes }) => modelType !== undefined && modelTypes.includes(modelType)) ??
-    // Without a known type: the graphs and voices of one family only.
+    // Without a known type: by the graphs, and by what only this form of export has beside them.
     families.find(
-      ({ adapter, graphs }) =>
-        modelType === undefined &&
-        Object.values(graphs).every(has) &&
-        (adapter === "chatterbox-onnx" || (adapter === "kokoro-onnx" && voiceFiles(repository).length > 0)),
+      (family) =>
+        modelType === undefined && family.isKnownByGraphs?.(repository) === true && hasGraphs(family),
     )
   )
 }

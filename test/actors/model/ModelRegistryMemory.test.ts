@@ -231,6 +231,17 @@ describe("loading", () => {
     ),
   )
 
+  it.live("fails once for all who wait for it", () =>
+    inWorld({ models: [{ id: "a", options: { loadMs: 50, loadFailure: "broken" } }] }, (engines) =>
+      Effect.gen(function* () {
+        const asked = Array.from({ length: 5 }, () => Effect.flip(ask("a")))
+        const errors = yield* Effect.all(asked, { concurrency: "unbounded" })
+        expect(errors.map(({ _tag }) => _tag)).toEqual(Array.from({ length: 5 }, () => "ModelUnavailable"))
+        expect(engines.started()).toBe(1)
+      }),
+    ),
+  )
+
   it.live("fails when it takes longer than it may", () =>
     inWorld(
       { models: [{ id: "a", options: { loadMs: 600_000 }, runtime: { loadDeadlineMs: 100 } }] },

@@ -71,7 +71,7 @@ describe("texts", () => {
       })
     expect(realtime.memory.held).toBe(held)
     await answers(client)
-  }, 120_000)
+  })
 
   const long = "x".repeat(300_000)
   const tool = (more: object) => ({ type: "function", name: "look", ...more })
@@ -196,7 +196,7 @@ describe("a budget", () => {
     expect(other.of("error")).toEqual([])
     // The user's limit has become smaller by that. Answers go on; what is added waits for room.
     await answers(second, 0)
-  }, 120_000)
+  })
 
   it("of a conversation: its items", async () => {
     const roomy = await startNode({
@@ -215,7 +215,7 @@ describe("a budget", () => {
     expect(error).toMatchObject({ code: "InvalidRequest", param: "item" })
     expect(error.message).toContain(`larger than ${maxItemBytes} bytes: delete items`)
     await roomy.stop()
-  }, 120_000)
+  })
 })
 
 describe("events", () => {
@@ -248,5 +248,5 @@ describe("events", () => {
     await client.client.until(
       () => client.of("conversation.item.done").length + client.of("error").length === 30,
     )
-  }, 60_000)
+  })
 })

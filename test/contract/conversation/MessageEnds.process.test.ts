@@ -54,7 +54,7 @@ beforeAll(async () => {
   incomplete = scored.find(({ score }) => score > 0.25 && score < 0.4)!.ending
   node = await startNode({ models: [listener({ words: [word] }), ...models, fakeVoice] })
   await untilLoaded(node, "listener", "fake-voice", ...models.map(({ id }) => id))
-}, 60_000)
+})
 afterAll(() => node.stop())
 
 const pcm24 = (samples: Int16Array): Buffer =>
@@ -102,16 +102,29 @@ const silenceAfter = async (
   return audio_end_ms - end / perMs
 }
 
+/**
+ * The same where the model was asked and answered in time. On a busy machine its answer may come after the silence that it is for: then
+ * the score stands, and the sentence is said again.
+ */
+const judgedSilenceAfter = async (...said: Parameters<typeof silenceAfter>): Promise<number> => {
+  for (let tries = 0; tries < 10; tries++) {
+    const late = await asked('"late"')
+    const silenceMs = await silenceAfter(...said)
+    if ((await asked('"late"')) === late) return silenceMs
+  }
+  throw new Error("each answer was late")
+}
+
 const decisive = { language_model: 5 }
 
 it("ends the turn soon where the message is probably over, and waits where it is not", async () => {
   for (const said of [complete, incomplete]) {
-    expect(await silenceAfter("ends", said, decisive)).toBeLessThan(330)
-    const waited = await silenceAfter("waits", said, decisive)
+    expect(await judgedSilenceAfter("ends", said, decisive)).toBeLessThan(330)
+    const waited = await judgedSilenceAfter("waits", said, decisive)
     expect(waited).toBeGreaterThan(700)
     expect(waited).toBeLessThan(1_400)
   }
-  expect(await silenceAfter("waits", complete, { ...decisive, eagerness: "low" })).toBeLessThan(2_200)
+  expect(await judgedSilenceAfter("waits", complete, { ...decisive, eagerness: "low" })).toBeLessThan(2_200)
 })
 
 it("asks nothing by default, and leaves the score alone where there is no answer in time", async () => {
@@ -128,8 +141,9 @@ it("asks nothing by default, and leaves the score alone where there is no answer
     ["dumb", "template"],
   ] as const) {
     const without = await asked(`"${outcome}"`)
-    expect(await silenceAfter(id, complete, decisive), id).toBeLessThan(330)
-    expect(await silenceAfter(id, incomplete, decisive), id).toBeGreaterThan(700)
+    const after = outcome === "late" ? silenceAfter : judgedSilenceAfter
+    expect(await after(id, complete, decisive), id).toBeLessThan(330)
+    expect(await after(id, incomplete, decisive), id).toBeGreaterThan(700)
     expect(await asked(`"${outcome}"`), id).toBe(without + 2)
   }
 })

@@ -133,6 +133,9 @@ it("goes on with a job after a reload", longWithBrowser, async () => {
 })
 
 it("says what to do without a file, and without a key", withBrowser, async () => {
+  // A page that is loaded again has no file.
+  await page.reload()
+  await page.waitForSelector("#listen-model option", { state: "attached" })
   await page.check('[name=listen-source][value="file"]')
   await page.click("#listen-start")
   await shows("#listen-problem", /^There is no file yet: choose one\.$/)

@@ -17,7 +17,7 @@ describe("a shared database", needs("postgresql"), () => {
   beforeAll(async () => {
     shared = await SharedNodes.start([fakeModel, slow], { graceSeconds: 0 })
     // A server, two nodes and their engines: a long timeout for a busy machine.
-  }, 120_000)
+  })
   afterAll(() => shared?.stop())
 
   const wav = (seconds: number) => wavOf(noise(seconds)) as Uint8Array<ArrayBuffer>

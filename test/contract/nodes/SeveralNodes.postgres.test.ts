@@ -16,7 +16,7 @@ describe("two nodes on one database", needs("postgresql"), () => {
   beforeAll(async () => {
     shared = await SharedNodes.start([fakeModel])
     // A server, two nodes and their engines: a long timeout for a busy machine.
-  }, 120_000)
+  })
   afterAll(() => shared?.stop())
 
   it("know each other's keys and revocations within five seconds", async () => {

@@ -27,7 +27,7 @@ describe("jobs of two nodes", needs("postgresql"), () => {
   beforeAll(async () => {
     shared = await SharedNodes.start([listener(), slow], { beatMs: 200, lostAfterMs: lostMs })
     // A server, two nodes and their engines: a long timeout for a busy machine.
-  }, 120_000)
+  })
   afterAll(() => shared?.stop())
 
   const wav = (seconds: number) => wavOf(noise(seconds)) as Uint8Array<ArrayBuffer>

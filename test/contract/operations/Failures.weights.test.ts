@@ -332,7 +332,7 @@ describe("bursts", () => {
       .filter((line) => said.includes(line) || line === next)
       .reduce((sum, { annotations }) => sum + 1 + Number(annotations.suppressed ?? 0), 0)
     expect(told).toBe(requests / bad.length + 1)
-  }, 120_000)
+  })
 
   it("no line of the log or of an engine holds a text, a credential or a query", async () => {
     const rings = await Promise.all(

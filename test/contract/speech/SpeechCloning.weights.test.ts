@@ -112,7 +112,8 @@ describe("a reference clip", () => {
 
 describe("refused is", () => {
   const voiced = (samples: number) => Int16Array.from({ length: samples }, (_, i) => man[i % man.length]!)
-  const minutes = runs(2, 10)
+  /** More than the two that are allowed. */
+  const minutes = runs(3, 10)
   const refused: ReadonlyArray<readonly [string, () => string]> = [
     ["a name", () => "af_bella"],
     ["a path", () => "/etc/passwd"],

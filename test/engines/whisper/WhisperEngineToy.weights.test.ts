@@ -150,6 +150,39 @@ describe("languages", () => {
     }),
   )
 
+  it.effect("are translated by another task token, in models of several", () =>
+    Effect.gen(function* () {
+      const two = { "<|en|>": 258, "<|fr|>": 261 }
+      const { toy, engine, say } = yield* load({ seed: 7, languages: two })
+      expect(engine.facts.translates).toBe(true)
+      const heard = yield* say({ language: "fr", translate: true })
+      expect(heard.tokens).toEqual(expected(toy, [257, 261, 259], { timestamps: true, limit: limit }))
+      // The language that is spoken, which the next window needs.
+      expect(heard.language).toBe("fr")
+      const alone = yield* load({ seed: 7 })
+      expect(alone.engine.facts.translates).toBeUndefined()
+    }),
+  )
+
+  it.effect("have log-probabilities for the tokens of each segment's text", () =>
+    Effect.gen(function* () {
+      const { say } = yield* load({ seed: 3 })
+      const plain = yield* say()
+      const heard = yield* say({ logprobs: true })
+      expect(heard.segments.map(({ logprobs: _, ...segment }) => segment)).toEqual(plain.segments)
+      for (const { logprobs = [], text, tokens } of heard.segments) {
+        expect(logprobs).toHaveLength(tokens.length)
+        expect(
+          Buffer.from(logprobs.flatMap(({ bytes }) => bytes))
+            .toString("utf8")
+            .trim(),
+        ).toBe(text.trim())
+        for (const { logprob } of logprobs) expect(logprob).toBeLessThanOrEqual(0)
+      }
+      expect(plain.segments[0]).not.toHaveProperty("logprobs")
+    }),
+  )
+
   it.effect("that the model lacks are the caller's fault", () =>
     Effect.gen(function* () {
       const { say } = yield* load({ seed: 7, languages })

@@ -37,6 +37,7 @@ const rowsOf = (dataDir: string) => {
     "answers",
     "client_secrets",
   ]
+  db.exec("DELETE FROM meta WHERE name = 'place'")
   const rows = tables.map((table) => db.prepare(`SELECT * FROM ${table} ORDER BY 1`).all())
   const jobs = db.prepare("SELECT * FROM transcription_jobs WHERE status = 'completed'").all()
   db.close()

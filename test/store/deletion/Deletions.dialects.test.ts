@@ -230,7 +230,7 @@ eachDialect(({ fresh: inStore }) => {
     Effect.gen(function* () {
       const full = new StoreUnavailable({ place: "store.sqlite", problem: "no space" })
       const compaction = {
-        rewrite: Effect.suspend(() => (fails ? Effect.fail(full) : Effect.void)),
+        clean: () => Effect.suspend(() => (fails ? Effect.fail(full) : Effect.void)),
         emptyLogSoon() {},
       }
       let fails = true

@@ -18,8 +18,7 @@ export interface NewOrg {
   readonly keyId: string
 }
 
-export interface SharedOptions extends Pick<TestNodeOptions, "beatMs" | "lostAfterMs"> {
-  readonly settings?: Partial<Record<SettingName, string>>
+interface SharedOptions extends Pick<TestNodeOptions, "beatMs" | "lostAfterMs"> {
   /** Uploads lie in a folder that both nodes have. */
   readonly sharedUploads?: boolean
   /** How long they go on without the database. Absent: the default. */

@@ -9,7 +9,7 @@ import type { Drain } from "#actors/Drain.ts"
 import type { Device } from "#actors/device/Device.ts"
 import type { HostGauges } from "#actors/engine/HostOptions.ts"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
-import type { ModelStatus } from "#actors/model/ModelStatus.ts"
+import type { ModelStatus } from "#actors/model/ModelState.ts"
 import type { Redeployment } from "#actors/model/Redeployment.ts"
 import { CurrentRealtimeBudget, type RealtimeBudget } from "#api/live/SocketShare.ts"
 import { nodeLayer } from "#cli/roles/NodeLayer.ts"
@@ -236,16 +236,18 @@ export const eventually = async (
   what: string,
   patienceMs = 60_000,
 ): Promise<void> => {
-  const until = performance.now() + patienceMs
+  const startMs = performance.now()
   while (!(await condition())) {
-    if (performance.now() > until) throw new Error(`did not happen: ${what}`)
-    await new Promise((resolve) => setTimeout(resolve, 5))
+    const waitedMs = performance.now() - startMs
+    if (waitedMs > patienceMs) throw new Error(`did not happen: ${what}`)
+    // What takes long is asked for less often: many conditions are a request to the node.
+    await new Promise((resolve) => setTimeout(resolve, waitedMs < 200 ? 5 : 20))
   }
 }
 
 /** Waits for models with `load: start`, with a long limit because engine processes start slowly on a busy machine. */
 export const untilLoaded = (node: TestNode, ...models: ReadonlyArray<string>): Promise<void> =>
-  eventually(() => models.every((model) => node.status(model) === "loaded"), `${models} are loaded`, 45_000)
+  eventually(() => models.every((model) => node.status(model) === "loaded"), `${models} are loaded`, 120_000)
 
 export const untilIdle = (node: TestNode): Promise<void> =>
   eventually(async () => isIdle(await node.metrics()), "the node is idle")

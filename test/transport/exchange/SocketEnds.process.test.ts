@@ -118,7 +118,7 @@ it("the client answers no ping", async () => {
     expect(await closed).toBe(1006)
   })
   expect(how).toBe("silent")
-}, 60_000)
+})
 
 it.runIf(!onNode)("a close frame behind frames that were lost is lost too", async () => {
   let closed: Promise<number> | undefined

@@ -31,7 +31,7 @@ it("lets free licences pass, and asks about every other name", () => {
   expect(restrictsUse(undefined)).toBe(false)
 })
 
-it("of the presets, those of Llama and Gemma", () => {
+it("of the presets, those of Llama, Gemma and Nemotron", () => {
   const limited = presets.filter(({ licence }) => restrictsUse(licence)).map(({ name }) => name)
-  expect(limited).toEqual(["llama-3.2-1b", "llama-3.2-3b", "gemma-3-1b"])
+  expect(limited).toEqual(["llama-3.2-1b", "llama-3.2-3b", "gemma-3-1b", "nemotron-streaming-en"])
 })

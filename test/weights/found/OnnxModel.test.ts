@@ -131,6 +131,92 @@ describe("Kokoro", () => {
   })
 })
 
+describe("transducers", () => {
+  const graphs = (ending: string, ...names: ReadonlyArray<string>) =>
+    names.map((name) => `${name}${ending}.onnx`)
+  const files = (paths: ReadonlyArray<string>, config?: object, file?: string) => {
+    const model = right(paths, config, undefined, file)
+    expect(model.adapter).toBe("transducer-onnx")
+    return sources(model)
+  }
+
+  it("for onnx-asr have eight bits, and the data beside a graph of full precision", () => {
+    const names = ["encoder-model", "decoder_joint-model"]
+    const paths = [
+      "vocab.txt",
+      "nemo128.onnx",
+      ...graphs("", ...names),
+      "encoder-model.onnx.data",
+      ...graphs(".int8", ...names),
+    ]
+    const type = { model_type: "nemo-conformer-tdt" }
+    expect(files(paths, type)).toEqual({
+      encoder: "encoder-model.int8.onnx",
+      decoder: "decoder_joint-model.int8.onnx",
+      vocabulary: "vocab.txt",
+      config: "config.json",
+    })
+    expect(files(paths, type, "fp32")).toMatchObject({
+      encoder: "encoder-model.onnx",
+      encoderData: "encoder-model.onnx.data",
+    })
+    expect(found(paths.slice(1), type)).toMatchObject({
+      failure: { message: expect.stringContaining("has no vocab.txt; choose the export for onnx-asr") },
+    })
+  })
+
+  it("for onnxruntime-genai, parakeet-rs and sherpa-onnx are known by their files", () => {
+    expect(
+      files([
+        "genai_config.json",
+        "audio_processor_config.json",
+        "vocab.txt",
+        ...graphs("", "encoder", "decoder", "joint"),
+        "encoder.onnx.data",
+      ]),
+    ).toEqual({
+      encoder: "encoder.onnx",
+      encoderData: "encoder.onnx.data",
+      decoder: "decoder.onnx",
+      joiner: "joint.onnx",
+      vocabulary: "vocab.txt",
+      config: "genai_config.json",
+      processor: "audio_processor_config.json",
+    })
+    expect(files(["tokenizer.model", ...graphs("", "encoder", "decoder_joint")], {})).toEqual({
+      encoder: "encoder.onnx",
+      decoder: "decoder_joint.onnx",
+      vocabulary: "tokenizer.model",
+      config: "config.json",
+    })
+    expect(files(["tokens.txt", ...graphs(".int8", "encoder", "decoder", "joiner")])).toEqual({
+      encoder: "encoder.int8.onnx",
+      decoder: "decoder.int8.onnx",
+      joiner: "joiner.int8.onnx",
+      vocabulary: "tokens.txt",
+    })
+  })
+
+  it("of one export have one name, where a repository has several", () => {
+    const of = (ending: string, left: number) =>
+      graphs(`-epoch-99-avg-1-chunk-16-left-${left}${ending}`, "encoder", "decoder", "joiner")
+    const paths = [
+      "tokens.txt",
+      "encoder-epoch-1-chunk-16-left-32.onnx",
+      ...of(".int8", 128),
+      ...of("", 128),
+      ...of("", 64),
+    ]
+    expect(files(paths)).toEqual({
+      encoder: "encoder-epoch-99-avg-1-chunk-16-left-128.int8.onnx",
+      decoder: "decoder-epoch-99-avg-1-chunk-16-left-128.int8.onnx",
+      joiner: "joiner-epoch-99-avg-1-chunk-16-left-128.int8.onnx",
+      vocabulary: "tokens.txt",
+    })
+    expect(files(paths, undefined, "fp32").encoder).toBe("encoder-epoch-99-avg-1-chunk-16-left-128.onnx")
+  })
+})
+
 it("Chatterbox is known by its graphs", () => {
   const graphs = [
     "speech_encoder",

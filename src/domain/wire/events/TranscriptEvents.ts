@@ -16,12 +16,18 @@ const Segment = Schema.Struct({
 })
 const Word = Schema.Struct({ word: Schema.String, start: Schema.Finite, end: Schema.Finite })
 
-/** Response format `json`. */
-export const TranscriptText = Schema.Struct({ text: Schema.String })
+const Logprobs = Schema.optionalKey(
+  Schema.Array(
+    Schema.Struct({ token: Schema.String, bytes: Schema.Array(Schema.Int), logprob: Schema.Finite }),
+  ),
+)
+
+/** Response format `json`. `logprobs` with `include[]=logprobs`. */
+export const TranscriptText = Schema.Struct({ text: Schema.String, logprobs: Logprobs })
 
 /** Response format `verbose_json`. */
 export const VerboseTranscript = Schema.Struct({
-  task: Schema.Literal("transcribe"),
+  task: Schema.Literals(["transcribe", "translate"]),
   language: Schema.String,
   duration: Schema.Finite,
   text: Schema.String,
@@ -74,8 +80,8 @@ const done = {
 
 /** Events of `stream=true` (protocol 9.5). */
 export const TranscriptEvent = Schema.Union([
-  Schema.Struct({ type: Schema.Literal("transcript.text.delta"), delta: Schema.String }),
-  Schema.Struct({ ...done, timing: Schema.optionalKey(Timing) }),
+  Schema.Struct({ type: Schema.Literal("transcript.text.delta"), delta: Schema.String, logprobs: Logprobs }),
+  Schema.Struct({ ...done, logprobs: Logprobs, timing: Schema.optionalKey(Timing) }),
   FailureEvent,
 ])
 

@@ -97,6 +97,7 @@ const model = {
   noTimestamps: 109,
   startOfPrevious: 107,
   transcribe: 105,
+  translate: 106,
   targetPositions: 448,
   byteTokens: false,
   encode: (text: string) => Array.from(text, (character) => character.charCodeAt(0) % 100),
@@ -108,6 +109,7 @@ describe("Prompt", () => {
     expect(promptOf(model, ask)).toEqual({ tokens: [101, 102, 105], startAt: 0, sampleLimit: 224 })
     const led = promptOf(model, { ...ask, conditioning: [7, 8], timestamps: false })
     expect(led).toEqual({ tokens: [107, 7, 8, 101, 102, 105, 109], startAt: 3, sampleLimit: 224 })
+    expect(promptOf(model, { ...ask, translate: true }).tokens).toEqual([101, 102, 106])
     expect(promptOf(model, { ...ask, languageToken: undefined }).tokens).toEqual([101])
   })
 
