@@ -6,7 +6,9 @@ import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import type { NewJob } from "#store/ledger/JobRows.ts"
 import { type Attempt, Jobs, maxUnfinishedOfOrg, type Takes } from "#store/ledger/Jobs.ts"
+import { Presence, type PresenceView } from "#store/nodes/Presence.ts"
 import { ownJobs } from "../../support/nodes/JobRow.ts"
+import { eventually } from "../../support/nodes/TestNode.ts"
 import { eachDialect } from "../Dialects.ts"
 
 const newJob = (orgId = "org_1"): NewJob => ({
@@ -102,6 +104,13 @@ eachDialect(({ fresh, name, shared }) => {
   if (name === "SQLite") return
 
   describe("of several nodes", () => {
+    /** One beat of the node, and of the others as far as the database answers them meanwhile. */
+    const beatOf = (presence: PresenceView) =>
+      Effect.gen(function* () {
+        const before = presence.beats()
+        yield* TestClock.adjust("3 seconds")
+        yield* Effect.promise(() => eventually(() => presence.beats() > before, "it has beaten"))
+      })
     const nodes = Effect.gen(function* () {
       const { open } = yield* shared
       const [first, second, beside] = [yield* open, yield* open, yield* open]
@@ -110,20 +119,16 @@ eachDialect(({ fresh, name, shared }) => {
       const scope = yield* Effect.scope
       const ofOne = yield* Scope.fork(scope)
       const context = yield* Layer.build(beside)
+      const ofTwo = yield* Layer.build(second)
       return {
         one: yield* jobsIn(first, ofOne),
-        two: yield* jobsIn(second, scope),
+        two: yield* Effect.provideContext(Jobs, ofTwo),
+        beat: beatOf(yield* Effect.provideContext(Presence, ofTwo)),
         sql: yield* Effect.provideContext(SqlClient.SqlClient, context),
         stopOne: Scope.close(ofOne, Exit.void),
         startOne: Effect.suspend(() => jobsIn(Layer.fresh(first), scope)),
       }
     })
-    /** One beat of every node, as far as the database answers meanwhile. */
-    const beat = Effect.andThen(
-      TestClock.adjust("3 seconds"),
-      Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 100))),
-    )
-
     it.effect("are seen and cancelled by all, and done by their own", () =>
       Effect.gen(function* () {
         const { one, two } = yield* nodes
@@ -162,7 +167,7 @@ eachDialect(({ fresh, name, shared }) => {
 
     it.effect("fail when their node is dead for an hour, and not before", () =>
       Effect.gen(function* () {
-        const { one, two, stopOne, startOne } = yield* nodes
+        const { beat, one, two, stopOne, startOne } = yield* nodes
         const id = (yield* one.accept(newJob())) ?? ""
         yield* stopOne
         for (let nth = 0; nth < 7; nth++) yield* beat
@@ -250,7 +255,7 @@ eachDialect(({ fresh, name, shared }) => {
         "of a dead node go to the others, also when it is only frozen; of one that beats they do not",
         () =>
           Effect.gen(function* () {
-            const { one, two, stopOne } = yield* nodes
+            const { beat, one, two, stopOne } = yield* nodes
             const id = (yield* one.accept(sharedJob())) ?? ""
             const cancelled = (yield* one.accept(sharedJob("org_2"))) ?? ""
             const first = (yield* one.take(all))!

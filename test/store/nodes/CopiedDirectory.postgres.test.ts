@@ -34,7 +34,7 @@ describe("two nodes of one id", needs("postgresql"), () => {
   /** Opens a node's store while the time of all passes. */
   const opening = Effect.fnUntraced(function* (databaseUrl: string, dataDir: string) {
     const fiber = yield* Effect.forkScoped(Effect.exit(open(databaseUrl, dataDir)))
-    for (let nth = 0; nth < 12 && fiber.pollUnsafe() === undefined; nth++) yield* second
+    while (fiber.pollUnsafe() === undefined) yield* second
     return yield* Fiber.join(fiber)
   })
   const copyOf = Effect.fnUntraced(function* (dataDir: string) {

@@ -4,10 +4,11 @@ import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import { Context, Effect, Exit, Layer, Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
-import { Presence, stillDead } from "#store/nodes/Presence.ts"
+import { Presence, type PresenceView, stillDead } from "#store/nodes/Presence.ts"
 import { storeLayer } from "#store/Store.ts"
 import { StoreNode } from "#store/sql/StoreNode.ts"
 import { needs } from "../../support/groups/Needs.ts"
+import { eventually } from "../../support/nodes/TestNode.ts"
 import { type PostgresServer, startPostgres } from "../../support/servers/PostgresServer.ts"
 import { tempDir } from "../TempDir.ts"
 
@@ -31,16 +32,22 @@ describe("nodes on one database", needs("postgresql"), () => {
     }
   })
   const answers = Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 150)))
-  /** One beat of every node, as far as the database answers meanwhile. */
-  const beat = Effect.andThen(TestClock.adjust("3 seconds"), answers)
+  /** One beat of each of these nodes. */
+  const beatOf = (...nodes: ReadonlyArray<{ readonly presence: PresenceView }>) =>
+    Effect.gen(function* () {
+      const before = nodes.map(({ presence }) => presence.beats())
+      yield* TestClock.adjust("3 seconds")
+      const done = () => nodes.every(({ presence }, nth) => presence.beats() > before[nth]!)
+      yield* Effect.promise(() => eventually(done, "each has beaten"))
+    })
 
   it.effect("know who has stopped after six beats, and that it runs again after one", () =>
     Effect.gen(function* () {
       const url = yield* Effect.promise(() => server.freshUrl())
       const [one, two, three] = [yield* open(url), yield* open(url), yield* open(url)]
       one.presence.offers(() => ({ address: "10.0.0.1:80", models: ["stt"], freeSlots: 2 }))
-      yield* beat
-      yield* beat
+      yield* beatOf(one, two, three)
+      yield* beatOf(one, two, three)
       expect([one, two, three].map(({ presence }) => presence.living())).toEqual([3, 3, 3])
       expect(two.presence.others().map(({ offer }) => offer)).toContainEqual({
         address: "10.0.0.1:80",
@@ -48,10 +55,10 @@ describe("nodes on one database", needs("postgresql"), () => {
         freeSlots: 2,
       })
       yield* three.stop
-      for (let nth = 0; nth < 4; nth++) yield* beat
+      for (let nth = 0; nth < 4; nth++) yield* beatOf(one, two)
       expect(one.presence.living()).toBe(3)
-      yield* beat
-      yield* beat
+      yield* beatOf(one, two)
+      yield* beatOf(one, two)
       expect([one, two].map(({ presence }) => presence.living())).toEqual([2, 2])
       const dead = yield* one.presence.dead
       expect(dead).toHaveLength(1)
@@ -59,7 +66,7 @@ describe("nodes on one database", needs("postgresql"), () => {
       // It beats again before the statement that would take something from it.
       yield* one.sql`UPDATE nodes SET beat = beat + 1 WHERE id = ${dead[0]?.id ?? ""}`
       expect(yield* stillDead(one.sql, dead)).toHaveLength(0)
-      yield* beat
+      yield* beatOf(one, two)
       expect([one, two].map(({ presence }) => presence.living())).toEqual([3, 3])
     }).pipe(Effect.scoped),
   )
@@ -68,7 +75,7 @@ describe("nodes on one database", needs("postgresql"), () => {
     Effect.gen(function* () {
       const url = yield* Effect.promise(() => server.freshUrl())
       const [one, two] = [yield* open(url), yield* open(url)]
-      yield* beat
+      yield* beatOf(one, two)
       const before = one.presence.beats()
       yield* Effect.promise(server.kill)
       for (let nth = 0; nth < 20; nth++) yield* TestClock.adjust("3 seconds")
@@ -76,13 +83,13 @@ describe("nodes on one database", needs("postgresql"), () => {
       expect(one.presence.beats() - before).toBeLessThanOrEqual(1)
       yield* Effect.promise(server.start)
       for (let nth = 0; nth < 12 && one.presence.beats() < before + 3; nth++) {
-        yield* beat
+        yield* TestClock.adjust("3 seconds")
         yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 400)))
         expect([...(yield* one.presence.dead), ...(yield* two.presence.dead)]).toEqual([])
       }
       expect(one.presence.beats()).toBeGreaterThanOrEqual(before + 3)
       yield* one.sql`UPDATE nodes SET seen_at_ms = seen_at_ms - 90000000::BIGINT`
-      yield* beat
+      yield* beatOf(one, two)
       expect([one, two].map(({ presence }) => presence.living())).toEqual([2, 2])
     }).pipe(Effect.scoped),
   )
