@@ -13,7 +13,7 @@ import type { Reservation, Settlement, UsageLedger } from "#store/ledger/UsageLe
 import type { SharedUploadsView } from "./SharedUploads.ts"
 
 /** What the end of a job charges. */
-export interface Bill {
+interface Bill {
   readonly reservation: Reservation
   readonly settlement: Settlement
 }

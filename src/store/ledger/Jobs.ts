@@ -77,7 +77,7 @@ export interface JobsOf {
   readonly id?: string
 }
 
-export interface JobsDeleted {
+interface JobsDeleted {
   readonly jobs: number
   /** Files of jobs of this node that have just ended: their row is gone, and the file perhaps not yet. */
   readonly uploads: ReadonlyArray<string>

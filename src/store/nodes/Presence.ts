@@ -16,7 +16,7 @@ import { isDead, type Neighbour, type NodeRow, noOffer, type Offer, observe } fr
 export const BeatEvery = Context.Reference<number>("edgewise/store/BeatEvery", { defaultValue: () => 3_000 })
 
 /** A dead node, as a statement that takes something from it names it: if it has beaten meanwhile, nothing is taken. */
-export interface DeadNode {
+interface DeadNode {
   readonly id: string
   readonly beat: number
   readonly seenAtMs: number
@@ -68,7 +68,7 @@ const machineNow = (): string => {
  * Tells a data directory from a copy of it: the same for all processes that use it now, whatever path they reach it by. A digest, because
  * the database shows it.
  */
-export const directoryIdentity = (dataDir: string): string => {
+const directoryIdentity = (dataDir: string): string => {
   const { dev, ino } = statSync(dataDir)
   return hash("sha256", `${machineNow()} ${dev} ${ino}`).slice(0, 16)
 }

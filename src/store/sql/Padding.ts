@@ -13,7 +13,7 @@ const paddingBytes = 4096
 
 const blanks = " ".repeat(paddingBytes)
 
-export interface Padding {
+interface Padding {
   /** The text with blanks in front, which readers of JSON skip. */
   readonly json: (text: string) => string
   /** Value of a column that stands before the one with the bytes. */

@@ -286,7 +286,7 @@ eachDialect(({ fresh, name, shared }) => {
             expect([yield* one.endedElsewhere(true), yield* two.endedElsewhere(true)]).toEqual([[], []])
             expect(yield* two.unneeded(["of org_1"])).toEqual(["of org_1"])
             const deleted = (yield* one.accept(sharedJob("org_2"))) ?? ""
-            expect(yield* one.deleteOf({ orgId: "org_2" })).toBe(1)
+            expect((yield* one.deleteOf({ orgId: "org_2" })).jobs).toBe(1)
             expect(yield* one.endedElsewhere(false)).toEqual([])
             expect(yield* one.unneeded(["of org_2"])).toEqual([])
             expect(yield* two.endedElsewhere(true)).toMatchObject([{ id: deleted }])

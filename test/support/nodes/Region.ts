@@ -10,7 +10,7 @@ import { type NodeProcess, startProcess } from "./NodeProcess.ts"
 import type { TestModel } from "./TestCatalog.ts"
 import { temporaryDir } from "./TestNode.ts"
 
-export interface JobState {
+interface JobState {
   readonly id: string
   readonly status: string
   readonly node_id: string
