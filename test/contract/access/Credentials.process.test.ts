@@ -44,6 +44,7 @@ const endpoints: ReadonlyArray<Endpoint> = [
   { method: "POST", path: "/v1/audio/speech", body: speech, standard: 200, unpaid: 402 },
   { method: "GET", path: "/v1/audio/voices?model=fake-voice", standard: 200 },
   { method: "POST", path: "/v1/audio/transcriptions?model=none&sync=true", standard: 404 },
+  { method: "POST", path: "/v1/audio/translations?model=none", standard: 404 },
   { method: "POST", path: `${transcriptions}&sync=true`, file, standard: 200, unpaid: 402 },
   { method: "POST", path: `${transcriptions}&stream=true`, file, standard: 200, unpaid: 402 },
   { method: "POST", path: transcriptions, file, standard: 202, unpaid: 402 },
