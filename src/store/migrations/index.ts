@@ -78,7 +78,11 @@ const checkVersion = (place: string) =>
       readonly version: number
     }>`SELECT MAX(migration_id) AS version FROM migrations`
     const version = Number(row?.version ?? 0)
-    const [said] = yield* sql<{ readonly value: string }>`SELECT value FROM meta WHERE name = ${besideName}`
+    // What a much later version has made of the table is not known.
+    const [said] = yield* Effect.orElseSucceed(
+      sql<{ readonly value: string }>`SELECT value FROM meta WHERE name = ${besideName}`,
+      () => [],
+    )
     if (version <= newestSchema) {
       if (said?.value === beside) return
       return yield* sql`INSERT INTO meta (name, value) VALUES (${besideName}, ${beside})

@@ -45,7 +45,9 @@ const get = async (of: NodeProcess, path: string, credential: string) => {
 const fill = (dataDir: string, megabytes: number): void => {
   const db = new DatabaseSync(join(dataDir, "store.sqlite"))
   db.exec("PRAGMA busy_timeout=10000")
-  const insert = db.prepare("INSERT INTO answer_parts (answer_id, part, bytes) VALUES ('filling', ?, ?)")
+  const insert = db.prepare(
+    "INSERT INTO answer_parts (answer_id, part, padding, bytes) VALUES ('filling', ?, '', ?)",
+  )
   for (let part = 0; part < megabytes; part++) insert.run(part, Buffer.alloc(1_000_000, part))
   db.close()
 }

@@ -76,13 +76,14 @@ describe("speech", () => {
 })
 
 describe("transcription", () => {
-  it.each(transcriptionCases)("of $client", async ({ request, verbose }) => {
+  it.each(transcriptionCases)("of $client", async ({ probabilities, request, verbose }) => {
     const reply = await rawRequest(node.port, request(wire, clipBytes(clip)))
     expect([reply.status, reply.complete]).toEqual([200, true])
     expect(headerOf(reply, "content-type")).toMatch(/^application\/json/)
     const answer = jsonOf(reply) as Readonly<Record<string, unknown>>
     isHeard(String(answer.text))
-    if (!verbose) return expect(Object.keys(answer)).toEqual(["text"])
+    const keys = probabilities === true ? ["text", "logprobs"] : ["text"]
+    if (!verbose) return expect(Object.keys(answer)).toEqual(keys)
     expect(answer).toMatchObject({ language: "en", duration: expect.closeTo(clip.seconds, 1) })
     expect(answer.segments).toContainEqual(
       expect.objectContaining({ avg_logprob: expect.any(Number), no_speech_prob: expect.any(Number) }),

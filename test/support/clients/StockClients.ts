@@ -157,6 +157,8 @@ interface TranscriptionCase {
   readonly client: string
   readonly request: (wire: Wire, audio: Uint8Array) => Buffer
   readonly verbose: boolean
+  /** Asks for the log probabilities of the tokens. */
+  readonly probabilities?: true
 }
 
 export const transcriptionCases: ReadonlyArray<TranscriptionCase> = [
@@ -187,6 +189,7 @@ export const transcriptionCases: ReadonlyArray<TranscriptionCase> = [
       "600",
     ),
     verbose: false,
+    probabilities: true,
   },
   {
     client: "pipecat with whisper-1 and probabilities",
