@@ -82,13 +82,14 @@ const figuresOf = async (...asked: Parameters<typeof measure>) => {
 describe.concurrent("voice to voice", () => {
   it("is the silence, the server's time and the silence at the beginning of the answer", async () => {
     const figures = await figuresOf(await serve({ delayMs: () => 250, leadMs: 150 }))
-    // The server notices the silence with the piece that completes it, up to 20 ms later.
+    // The server notices the silence with the piece that completes it, up to 20 ms later. Without one of the three parts a figure is at most
+    // 0.75 of this; timers of two processes may differ by some milliseconds.
     for (const [value, least] of [
       [figures.voice_to_voice!.median, 600],
       [figures.beyond_silence!.median, 400],
       [figures.stop_to_sound!.median, 400],
     ] as const) {
-      expect(value / least).toBeGreaterThan(0.99)
+      expect(value / least).toBeGreaterThan(0.9)
       expect(value / least).toBeLessThan(1.7)
     }
     expect(figures.tokens!.median).toBe(4)
@@ -110,7 +111,7 @@ describe.concurrent("voice to voice", () => {
   it("from a commit, where the client ends the turns", async () => {
     const server = await serve({ delayMs: () => 200 })
     const figures = await figuresOf(server, { turns: { type: "none" } })
-    expect(figures.commit_to_sound!.median / 200).toBeGreaterThan(0.99)
+    expect(figures.commit_to_sound!.median / 200).toBeGreaterThan(0.9)
     expect(figures.commit_to_sound!.median / 200).toBeLessThan(2)
     expect(figures.beyond_silence).toBeUndefined()
     expect(server.types.slice(0, 4)).toEqual([
