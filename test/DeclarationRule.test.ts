@@ -1,7 +1,8 @@
 // Every endpoint of the three APIs says what it sends: replies, errors, events and frames have schemas, and none of them
 // is "anything".
 import { Context, Schema, SchemaAST } from "effect"
-import { HttpApi, HttpApiSchema } from "effect/http-api"
+import * as HttpApi from "effect/http-api/HttpApi"
+import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import { expect, it } from "vitest"
 import { AuthApi } from "#api/declared/AuthApi.ts"
 import { EdgeApi } from "#api/declared/EdgeApi.ts"

@@ -147,3 +147,8 @@ it("reads the environment in the files that are named here, each for its reason"
   const reads = /process\.env\b|from "node:process"|\bConfig\.(?!Config\b)[A-Za-z]+\(\s*"[A-Z]/
   expect(files.filter((path) => reads.test(textOf(path))).toSorted()).toEqual(Object.keys(readers).toSorted())
 })
+
+it("names modules of Effect's HTTP API, whose index loads 5 MB of documentation pages at every start", () => {
+  const fromIndex = files.filter((path) => specifiersOf(path).includes("effect/http-api"))
+  expect(fromIndex).toEqual([])
+})

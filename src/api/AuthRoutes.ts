@@ -1,6 +1,7 @@
 // The auth role's handlers behind the endpoints that AuthApi declares.
 import { Effect, Layer } from "effect"
-import { HttpApiBuilder, HttpApiSchema } from "effect/http-api"
+import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
+import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import { keySetAgeSeconds } from "#domain/access/SigningSchedule.ts"
 import { errorResponse } from "#http/ErrorBody.ts"
 import { SigningKeys } from "#store/signing/SigningKeys.ts"

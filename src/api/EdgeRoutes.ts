@@ -1,7 +1,7 @@
 // The edge role's handlers behind the endpoints that EdgeApi declares.
 import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http"
-import { HttpApiBuilder } from "effect/http-api"
+import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import type { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import type { BodyTooLarge, InvalidRequest } from "#domain/wire/Errors.ts"
 import type { EdgeError } from "#domain/wire/Failures.ts"

@@ -1,7 +1,8 @@
 // The router role's handler behind the endpoint that RouterApi declares: which edge a caller should talk to.
 import { Clock, Context, Effect, Layer } from "effect"
 import { HttpRouter, HttpServerRequest } from "effect/http"
-import { HttpApiBuilder, HttpApiSchema } from "effect/http-api"
+import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
+import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import { Drain } from "#actors/Drain.ts"
 import { subscriberOf } from "#domain/access/ClientAddress.ts"
 import type { Point } from "#domain/regions/Geography.ts"

@@ -1,7 +1,7 @@
 // How endpoints declare what HttpApi has no word for: the product's errors, the events of a stream, the frames of a
 // socket, further headers.
 import { Context, Schema, SchemaGetter } from "effect"
-import { HttpApiSchema } from "effect/http-api"
+import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import type { CloseCodes } from "#domain/wire/events/SocketCloses.ts"
 import { type EdgeError, errorClasses } from "#domain/wire/Failures.ts"
 import { problemOf } from "#http/ErrorBody.ts"

@@ -2,7 +2,7 @@
 // exists. Values come from the code; what the pages say about them is read by ProtocolPages.
 import { readdirSync, readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
-import { OpenApi } from "effect/http-api"
+import * as OpenApi from "effect/http-api/OpenApi"
 import { describe, expect, it } from "vitest"
 import { knownPaths as authPaths } from "#api/AuthRoutes.ts"
 import { EdgeApi } from "#api/declared/EdgeApi.ts"

@@ -2,7 +2,8 @@
 // endpoint except /health uses it, over HTTP as middleware and over WebSocket by `identify`.
 import { Context, Effect, Layer } from "effect"
 import { HttpServerRequest, type HttpServerResponse } from "effect/http"
-import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
+import * as HttpApiMiddleware from "effect/http-api/HttpApiMiddleware"
+import * as HttpApiSecurity from "effect/http-api/HttpApiSecurity"
 import { looksLikeSecret } from "#domain/access/ClientSecret.ts"
 import { looksLikeOperatorToken } from "#domain/access/OperatorToken.ts"
 import { type AuthUnavailable, type RateLimited, Unauthorized } from "#domain/wire/Errors.ts"

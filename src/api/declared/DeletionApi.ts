@@ -1,6 +1,7 @@
 // Deletion of organizations and of parts of them (protocol 12.12 to 12.15). Not for the operator token, which opens nothing that belongs to
 // an organization.
-import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
+import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import { errors } from "#http/Declared.ts"
 import { Authentication } from "../access/Authentication.ts"
 import { DeletionRecord } from "../operations/Deletion.ts"

@@ -1,6 +1,7 @@
 // The edge role's endpoints as one definition: what OpenAPI prints, what EdgeRoutes serves, which paths and methods are
 // known.
-import { HttpApi, OpenApi } from "effect/http-api"
+import * as HttpApi from "effect/http-api/HttpApi"
+import * as OpenApi from "effect/http-api/OpenApi"
 import { DeletionGroup } from "./DeletionApi.ts"
 import { ModelsGroup, SystemGroup } from "./ModelsApi.ts"
 import { OperationsGroup } from "./OperationsApi.ts"

@@ -1,6 +1,9 @@
 // The models of a node (protocol 6), and its health (protocol 13.1).
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
+import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
+import * as OpenApi from "effect/http-api/OpenApi"
 import { errors } from "#http/Declared.ts"
 import { modelPath } from "#http/NotFound.ts"
 import { Authentication, TakesOperatorToken } from "../access/Authentication.ts"

@@ -1,5 +1,6 @@
 // The operators' endpoints (protocol 12).
-import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
+import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import { errors, eventStream, OwnHeaders, StreamEvents } from "#http/Declared.ts"
 import { Authentication, TakesOperatorToken } from "../access/Authentication.ts"
 import { ReloadRecord } from "../operations/CatalogReload.ts"

@@ -1,6 +1,9 @@
 // Metrics, pages and the API document (protocol 13.2, 13.3). The OpenAPI document leaves them out.
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
+import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
+import * as OpenApi from "effect/http-api/OpenApi"
 import { errors, OwnHeaders } from "#http/Declared.ts"
 import { playgroundFiles } from "#http/NotFound.ts"
 import { contentType } from "../metrics/PrometheusText.ts"

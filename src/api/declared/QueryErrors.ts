@@ -1,6 +1,6 @@
 // A query parameter that is given twice where an endpoint takes one: 400, like any other wrong parameter.
 import { Effect, type Layer, type Schema } from "effect"
-import { HttpApiMiddleware } from "effect/http-api"
+import * as HttpApiMiddleware from "effect/http-api/HttpApiMiddleware"
 import { InvalidRequest } from "#domain/wire/Errors.ts"
 import { errorResponse } from "#http/ErrorBody.ts"
 import { invalidRequestOf } from "../http/JsonBody.ts"

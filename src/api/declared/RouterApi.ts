@@ -1,6 +1,9 @@
 // The router role's endpoint (protocol 15).
 import { Schema } from "effect"
-import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import * as HttpApi from "effect/http-api/HttpApi"
+import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
+import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import { errors } from "#http/Declared.ts"
 import { QueryCheck } from "./QueryErrors.ts"
 import { text } from "./SharedReplies.ts"

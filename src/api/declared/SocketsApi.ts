@@ -1,7 +1,10 @@
 // The three WebSockets (protocol 7.6, 10, 11), which the OpenAPI document leaves out, because it has no word for frames; and the
 // client secrets with which browsers open conversations (protocol 19.6).
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
+import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
+import * as OpenApi from "effect/http-api/OpenApi"
 import { ClientSecretReply, ClientSecretRequest } from "#domain/conversation/ClientSecretTerms.ts"
 import { ConversationEvent } from "#domain/conversation/ServerEvents.ts"
 import { RealtimeClientEvent, RealtimeEvent } from "#domain/wire/events/RealtimeEvents.ts"

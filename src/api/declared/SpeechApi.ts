@@ -1,6 +1,8 @@
 // Speech (protocol 8).
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
+import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import { SpeechEvent } from "#domain/wire/events/SpeechEvents.ts"
 import { contentTypes, SpeechRequest } from "#domain/wire/Speech.ts"
 import { errors, OwnHeaders, StreamEvents } from "#http/Declared.ts"

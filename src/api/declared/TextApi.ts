@@ -1,5 +1,6 @@
 // Chat, responses and text completions (protocol 7), and embeddings.
-import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
+import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import { ChatCompletion, ChatRequest } from "#domain/wire/Chat.ts"
 import { Completion, CompletionRequest } from "#domain/wire/Completion.ts"
 import { EmbeddingList, EmbeddingRequest } from "#domain/wire/Embeddings.ts"

@@ -1,7 +1,9 @@
 // Transcription of files (protocol 9).
 import { Schema } from "effect"
 import { Multipart } from "effect/http"
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
+import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import {
   JobAccepted,
   JobCancelled,

@@ -1,5 +1,6 @@
 // What a credential has used (protocol 5.6).
-import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
+import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import { errors } from "#http/Declared.ts"
 import { Authentication } from "../access/Authentication.ts"
 import { UsageRecord } from "../operations/Usage.ts"

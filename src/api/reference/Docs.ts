@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto"
 import { Effect, Scope } from "effect"
 import { HttpRouter, HttpServerRequest } from "effect/http"
-import { OpenApi } from "effect/http-api"
+import * as OpenApi from "effect/http-api/OpenApi"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import { Conversations } from "#services/Conversations.ts"
 import { EdgeApi } from "../declared/EdgeApi.ts"

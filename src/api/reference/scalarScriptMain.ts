@@ -7,7 +7,8 @@
 import { parentPort } from "node:worker_threads"
 import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
-import { HttpApi, HttpApiScalar } from "effect/http-api"
+import * as HttpApi from "effect/http-api/HttpApi"
+import * as HttpApiScalar from "effect/http-api/HttpApiScalar"
 import { packed } from "../http/Asset.ts"
 
 const port = parentPort

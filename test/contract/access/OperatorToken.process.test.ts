@@ -3,7 +3,7 @@
 import { existsSync, readFileSync } from "node:fs"
 import { networkInterfaces } from "node:os"
 import { join } from "node:path"
-import { OpenApi } from "effect/http-api"
+import * as OpenApi from "effect/http-api/OpenApi"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { EdgeApi } from "#api/declared/EdgeApi.ts"
 import { jsonOf, rawRequest } from "../../support/clients/RawHttp.ts"

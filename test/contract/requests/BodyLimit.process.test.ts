@@ -1,7 +1,7 @@
 // Bodies over their limit are 413 on every endpoint (protocol 17.1): JSON where it is taken, whatever the model, any body where none is
 // taken, and uploads; the detail names the limit. Nothing is done then. On both transports.
 import { Effect } from "effect"
-import { OpenApi } from "effect/http-api"
+import * as OpenApi from "effect/http-api/OpenApi"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { EdgeApi } from "#api/declared/EdgeApi.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"

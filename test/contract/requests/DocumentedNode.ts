@@ -1,6 +1,6 @@
 // The three roles with fake engines, and what requests to them need to know: keys, ids of models and voices, an audio file.
 import { Effect } from "effect"
-import { OpenApi } from "effect/http-api"
+import * as OpenApi from "effect/http-api/OpenApi"
 import fc from "fast-check"
 import { AuthApi } from "#api/declared/AuthApi.ts"
 import { RouterApi } from "#api/declared/RouterApi.ts"

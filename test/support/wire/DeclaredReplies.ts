@@ -1,6 +1,7 @@
 // The declared replies of the three APIs for a check: method and path → status → schemas of bodies, content types and headers.
 import { Context, Schema } from "effect"
-import { HttpApi, HttpApiSchema } from "effect/http-api"
+import * as HttpApi from "effect/http-api/HttpApi"
+import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import { AuthApi } from "#api/declared/AuthApi.ts"
 import { EdgeApi } from "#api/declared/EdgeApi.ts"
 import { RouterApi } from "#api/declared/RouterApi.ts"

@@ -6,7 +6,11 @@ import {
   HttpServerResponse,
   type Multipart,
 } from "effect/http"
-import { HttpApi, HttpApiBuilder, HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import * as HttpApi from "effect/http-api/HttpApi"
+import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
+import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
+import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { defaultSettings } from "#transport/TransportSettings.ts"
 import {
