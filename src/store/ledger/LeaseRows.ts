@@ -5,8 +5,9 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql/SqlError"
+import { Presence } from "../nodes/Presence.ts"
 import { callChannel } from "../sql/StoreCalls.ts"
-import { databaseNow, StoreNode, silentMs } from "../sql/StoreNode.ts"
+import { databaseNow, StoreNode } from "../sql/StoreNode.ts"
 import type { Demand, LeaseAnswer } from "./Lease.ts"
 
 /** A node that has not been seen for so long, by the database's clock, has lost its leases. It stops spending them before. */
@@ -31,6 +32,7 @@ export interface NodeLease {
 export const makeLeaseRows = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const node = yield* StoreNode
+  const presence = yield* Presence
   const now = sql.literal(databaseNow)
 
   const lock = (ids: ReadonlyArray<string>) =>
@@ -59,8 +61,7 @@ export const makeLeaseRows = Effect.gen(function* () {
       ), granted AS (
         SELECT *, rest + CASE
           WHEN want IS NULL OR payment_method = 1 THEN 0
-          ELSE LEAST(free, GREATEST(want, free / (${slicesPerNode}::BIGINT * (
-            SELECT GREATEST(1, COUNT(*)) FROM nodes WHERE seen_at_ms > ${now} - ${silentMs}::BIGINT))))
+          ELSE LEAST(free, GREATEST(want, free / ${slicesPerNode * presence.living()}::BIGINT))
         END AS lease FROM priced
       ), stored AS (
         INSERT INTO leases (org_id, node_id, micro_dollars)

@@ -10,7 +10,7 @@ import { onceFile } from "../files/WriteOnceFile.ts"
 /** The node's id. Empty if the store is not shared. */
 export const StoreNode = Context.Reference<string>("edgewise/store/StoreNode", { defaultValue: () => "" })
 
-/** False if a shared database did not answer at the last heartbeat. Always true for SQLite. */
+/** False if a shared database did not answer at the last beat. Always true for SQLite. */
 export const StoreIsThere = Context.Reference<() => boolean>("edgewise/store/StoreIsThere", {
   defaultValue: () => () => true,
 })
