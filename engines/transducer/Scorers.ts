@@ -180,6 +180,22 @@ const joining = Effect.fnUntraced(function* (joiner: OnnxSession, run: Run) {
   return { join, width: widthOf(encoder) }
 })
 
+type Predicted = Prediction & { readonly output: Tensor }
+
+/** Joins a frame with the output of a separate prediction network, which runs once for the tokens so far, not for every frame. */
+const scoring =
+  (
+    join: Effect.Success<ReturnType<typeof joining>>["join"],
+    predict: (state: Prediction) => Effect.Effect<Predicted, EngineError>,
+  ): TransducerScorer["score"] =>
+  (frame, before) => {
+    const { output } = before
+    const predicted = output === undefined ? predict(before) : Effect.succeed({ ...before, output })
+    return Effect.flatMap(predicted, (state) =>
+      Effect.map(join(frame, state.output), (row) => ({ row, after: state.states, state })),
+    )
+  }
+
 const separate = Effect.fnUntraced(function* (
   decoder: OnnxSession,
   joiner: OnnxSession,
@@ -190,25 +206,17 @@ const separate = Effect.fnUntraced(function* (
   const { join, width } = yield* joining(joiner, run)
   const fetches = [lstm.output, ...lstm.next]
   /** `states` of a prediction whose output is known are those after its last token. */
-  const predicted = (
-    state: Prediction,
-  ): Effect.Effect<Prediction & { readonly output: Tensor }, EngineError> => {
-    const { output } = state
-    if (output !== undefined) return Effect.succeed({ ...state, output })
-    return Effect.map(run(decoder, lstm.feedsOf(state.last[0]!, state.states), fetches), (outputs) => ({
+  const predict = (state: Prediction) =>
+    Effect.map(run(decoder, lstm.feedsOf(state.last[0]!, state.states), fetches), (outputs) => ({
       last: state.last,
       states: lstm.next.map((name) => outputs[name]!),
       output: outputs[lstm.output]!,
     }))
-  }
   return {
     form: "separate",
     width,
     start: { last: [blank], states: lstm.start, output: undefined },
-    score: (frame, before) =>
-      Effect.flatMap(predicted(before), (state) =>
-        Effect.map(join(frame, state.output), (row) => ({ row, after: state.states, state })),
-      ),
+    score: scoring(join, predict),
     extended: ({ after }, token) => ({ last: [token], states: after, output: undefined }),
   }
 })
@@ -227,24 +235,17 @@ const contextual = Effect.fnUntraced(function* (
   if (output === undefined) return yield* loadFailed("decoder", `${decoder.file} has no output`)
   const { join, width } = yield* joining(joiner, run)
   const size = Number(y.shape[1]) || usualContext
-  const predicted = (
-    state: Prediction,
-  ): Effect.Effect<Prediction & { readonly output: Tensor }, EngineError> =>
-    state.output !== undefined
-      ? Effect.succeed({ ...state, output: state.output })
-      : Effect.map(run(decoder, { y: integers(y, state.last, [1, size]) }, [output.name]), (outputs) => ({
-          ...state,
-          output: outputs[output.name]!,
-        }))
+  const predict = (state: Prediction) =>
+    Effect.map(run(decoder, { y: integers(y, state.last, [1, size]) }, [output.name]), (outputs) => ({
+      ...state,
+      output: outputs[output.name]!,
+    }))
   return {
     form: "context",
     width,
     // The recipe's beginning: no token, then blank.
     start: { last: [...new Array<number>(size - 1).fill(-1), blank], states: [], output: undefined },
-    score: (frame, before) =>
-      Effect.flatMap(predicted(before), (state) =>
-        Effect.map(join(frame, state.output), (row) => ({ row, after: [], state })),
-      ),
+    score: scoring(join, predict),
     extended: ({ state }, token) => ({
       last: [...state.last.slice(1), token],
       states: [],
