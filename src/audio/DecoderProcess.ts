@@ -121,6 +121,8 @@ export class DecoderProcess {
   #decodes = 0
   #busy = false
   #dead = false
+  /** From then on it is of no use, although messages that it has sent before still arrive. */
+  #killed = false
   /** The hand-over of the files of the last decode. Never rejects. */
   #handedOver: Promise<void> = Promise.resolve()
   readonly #onDeath: () => void
@@ -166,7 +168,7 @@ export class DecoderProcess {
 
   /** True if it may be given another file. */
   get reusable(): boolean {
-    return !this.#dead && !this.#busy && this.#decodes < maxDecodes
+    return !this.#dead && !this.#killed && !this.#busy && this.#decodes < maxDecodes
   }
 
   /** Starts a decode. `listener` gets all its events; the last one is "died" if the process ends. */
@@ -232,6 +234,7 @@ export class DecoderProcess {
   }
 
   kill(): void {
+    this.#killed = true
     if (!this.#dead) killGroup(this.#child)
   }
 
