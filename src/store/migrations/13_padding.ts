@@ -1,5 +1,5 @@
 // On SQLite texts stand behind padding (Padding.ts), so that the deletion of a row leaves nothing of them. What earlier versions have left
-// in unused parts of the file goes when the whole file is written anew, at the first deletion (Compaction.ts). Keys are found by their
+// in unused parts of the file goes when the whole file is written anew, at the first deletion (CleanFile.ts). Keys are found by their
 // user, which the deletion of users needs.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"

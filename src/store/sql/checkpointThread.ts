@@ -2,7 +2,7 @@
 // after deletions. Both wait for the disk, which the event loop must not do.
 import { DatabaseSync } from "node:sqlite"
 import { parentPort, workerData } from "node:worker_threads"
-import { busyTimeoutMs, cleanFile, type DeletedKind, emptyLog } from "./Compaction.ts"
+import { busyTimeoutMs, cleanFile, type DeletedKind, emptyLog } from "./CleanFile.ts"
 
 /** Often enough that the log stays at a few MB under full load. A checkpoint without new pages costs microseconds. */
 const everyMs = 1000
