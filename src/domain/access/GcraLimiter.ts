@@ -25,7 +25,8 @@ export class GcraLimiter {
 
   constructor(options: FailedAttemptsOptions) {
     this.#options = options
-    this.#failures = new LRUCache({ max: options.maxAddresses })
+    // By size: with `max`, memory for the whole table is taken now, which is several MB and tens of milliseconds.
+    this.#failures = new LRUCache({ maxSize: options.maxAddresses, sizeCalculation: () => 1 })
   }
 
   get addresses(): number {
