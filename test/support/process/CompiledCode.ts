@@ -2,16 +2,16 @@
 // directory of its own, and would compile the same modules again at the start of every engine and command.
 import { existsSync, mkdirSync, symlinkSync } from "node:fs"
 import { join } from "node:path"
-import { fileURLToPath } from "node:url"
+import { fileURLToPath, pathToFileURL } from "node:url"
 
-/** Both are set for the run by OneTemporaryFolder. Not `EDGEWISE_…`: the product refuses such variables that are no settings. */
+/** Both are set for the run by OneTemporaryFolder; the second is a URL. Not `EDGEWISE_…`: the product refuses such variables that are no settings. */
 export const compiledVariable = "TEST_COMPILED_CODE"
 export const programsVariable = "TEST_PROGRAMS"
 
 const root = fileURLToPath(new URL("../../../", import.meta.url))
 
 /** The folder that has `bin` and the program as the package has them. The repository, if no run of tests has made one. */
-export const programFolder: string = process.env[programsVariable] ?? root
+export const programFolder: string = fileURLToPath(process.env[programsVariable] ?? pathToFileURL(root))
 
 /** @param path of the program's source, from the root, without `.ts` */
 export const programFile = (path: string): string =>

@@ -18,6 +18,7 @@ import { dirname, join } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
 import { rolldown } from "rolldown"
 import { programFiles, root } from "../../../pack/Files.ts"
+import { programsVariable } from "./CompiledCode.ts"
 
 /** Below `node_modules`: confined processes may read that, and packages are found from there. */
 const cache = join(root, "node_modules", ".cache", "edgewise-test")
@@ -37,7 +38,8 @@ const sources = new Set([
 const started = /new URL\("([^"]+)\.ts", import\.meta\.url\)/g
 
 const find = () => {
-  const hash = createHash("sha256")
+  // The programs hold the paths of this checkout.
+  const hash = createHash("sha256").update(root)
   const entries = new Set(["src/main", "test/support/process/commandHostMain"])
   for (const path of [...sources, "bin/edgewise.js", "bin/child.js", "package-lock.json", own]) {
     const text = readFileSync(join(root, path), "utf8")
@@ -57,20 +59,25 @@ const sourceOf = (id: string): string | undefined => {
   return sources.has(path) ? path : undefined
 }
 
-/** A source's text that starts the JavaScript of other programs. */
-const startingPrograms = (text: string, source: string): string =>
-  text.replace(started, (_, file: string) => {
-    const path = join(folder, "app", dirname(source), `${file}.js`)
-    return `new URL(${JSON.stringify(pathToFileURL(path).href)})`
-  })
+/** @param place an expression: the URL of the folder of the programs, with a slash at its end */
+const startingPrograms = (text: string, source: string, place: string): string =>
+  text.replace(
+    started,
+    (_, file: string) => `new URL(${JSON.stringify(`app/${join(dirname(source), file)}.js`)}, ${place})`,
+  )
 
-/** For vitest: the product starts them also where it runs in the process of the tests. */
+/**
+ * For vitest: the product starts them also where it runs in the process of the tests. The folder is read when a test runs, because vitest
+ * keeps what a transformation returned until the source changes, also for later runs.
+ */
 export const startsPrograms = {
   name: "edgewise:starts-programs",
   enforce: "pre" as const,
   transform: (text: string, id: string): string | undefined => {
     const source = sourceOf(id)
-    return source === undefined ? undefined : startingPrograms(text, source)
+    return source === undefined
+      ? undefined
+      : startingPrograms(text, source, `process.env.${programsVariable}`)
   },
 }
 
@@ -80,6 +87,7 @@ const bundledPackage = /^(?:effect|@effect\/platform-node|@effect\/platform-node
 const isPackage = (id: string): boolean => !/^[./#]/.test(id)
 
 const make = async (target: string): Promise<void> => {
+  const place = JSON.stringify(String(pathToFileURL(`${folder}/`)))
   const build = await rolldown({
     cwd: root,
     input: Object.fromEntries([...entries].map((path) => [path, join(root, `${path}.ts`)])),
@@ -91,8 +99,10 @@ const make = async (target: string): Promise<void> => {
         transform: (text, id) => {
           const source = sourceOf(id)
           if (source === undefined) return null
-          const place = JSON.stringify(pathToFileURL(id).href)
-          return startingPrograms(text, source).replaceAll("import.meta.url", place)
+          return startingPrograms(text, source, place).replaceAll(
+            "import.meta.url",
+            JSON.stringify(pathToFileURL(id).href),
+          )
         },
       },
     ],
@@ -112,11 +122,14 @@ const make = async (target: string): Promise<void> => {
   writeFileSync(join(target, "package.json"), '{ "type": "module" }\n')
 }
 
-/** Makes the programs, if no earlier run has made those of the same sources. Returns their folder: `app` and `bin` as in the package. */
+/**
+ * Makes the programs, if no earlier run has made those of the same sources. Returns the URL of their folder, which has `app` and `bin` as
+ * the package has.
+ */
 export const makePrograms = async (): Promise<string> => {
   if (existsSync(folder)) {
     utimesSync(folder, new Date(), new Date())
-    return folder
+    return String(pathToFileURL(`${folder}/`))
   }
   const partial = `${folder}.${process.pid}`
   await make(partial)
@@ -131,5 +144,5 @@ export const makePrograms = async (): Promise<string> => {
     const path = join(cache, name)
     if (Date.now() - statSync(path).mtimeMs > keptMs) rmSync(path, { recursive: true, force: true })
   }
-  return folder
+  return String(pathToFileURL(`${folder}/`))
 }
