@@ -31,12 +31,8 @@ const alsoIn: Partial<Record<Group, ReadonlyArray<string>>> = {
   long: oneTransport ? [] : fullerFiles(),
 }
 
-/** Files that load native code into their own worker, not into a process of an engine. */
-const inWorker = ["test/engines/**/*.weights.test.ts"]
-
 const excluded: Partial<Record<Group, ReadonlyArray<string>>> = {
   fast: [...otherGroups, filesOf("long")],
-  weights: inWorker,
   process: oneTransport ? [] : onNode,
 }
 
@@ -51,17 +47,6 @@ const project = (group: Group) => ({
     isolate: false,
   },
 })
-
-/** The rest of the group `weights`. Each file has a worker of its own: the guard sees native code only when it is loaded. */
-const engines = {
-  extends: true as const,
-  test: {
-    name: "engines",
-    include: inWorker,
-    provide: { group: "weights" as const },
-    isolate: true,
-  },
-}
 
 const nodeTransport = {
   extends: true as const,
@@ -79,7 +64,7 @@ const secondTransport = oneTransport ? [] : [nodeTransport]
 export default defineConfig({
   plugins: [startsPrograms],
   test: {
-    projects: [...groups.map(project), engines, ...secondTransport],
+    projects: [...groups.map(project), ...secondTransport],
     globalSetup: "test/support/process/OneTemporaryFolder.ts",
     // Catalogs of tests name the fake adapters.
     env: { EDGEWISE_FAKE_ENGINES: "true" },

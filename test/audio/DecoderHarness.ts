@@ -4,8 +4,8 @@ import { type ChildProcess, fork } from "node:child_process"
 import { mkdtempSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { describe } from "@effect/vitest"
-import { Effect, Stream } from "effect"
+import { beforeAll, describe } from "@effect/vitest"
+import { Effect, Exit, Scope, Stream } from "effect"
 import { Decoder, type DecoderOptions, defaultLimits, makeDecoder } from "#audio/Decoder.ts"
 import { chooseDecoder } from "#audio/DecoderChoice.ts"
 import { binding, type DecoderEvent, DecoderProcess, startDecoder } from "#audio/DecoderProcess.ts"
@@ -63,16 +63,30 @@ const withDecoderOf =
       ),
     )
 
+/** One decoder for all tests of a group, which leave it as it was. To be called where the group is described. */
+const lastingWith = (program: DecoderProgram) => () => {
+  let lasting: Decoder["Service"]
+  beforeAll(async () => {
+    const scope = Scope.makeUnsafe()
+    const made = makeDecoder({ program: Effect.succeed(program) })
+    lasting = await Effect.runPromise(Scope.provide(made, scope))
+    return () => Effect.runPromise(Scope.close(scope, Exit.void))
+  })
+  return <A, E>(body: (decoder: Decoder["Service"]) => Effect.Effect<A, E>): Effect.Effect<A, E> =>
+    Effect.suspend(() => body(lasting))
+}
+
 /** The machine's program; undefined if there is none. */
 export const ffmpeg = has("ffmpeg")
   ? (await Effect.runPromise(chooseDecoder("ffmpeg", process.env.PATH ?? ""))).program
   : undefined
 
-const toolsOf = (program: DecoderProgram) => ({
+export const toolsOf = (program: DecoderProgram) => ({
   program,
   /** Times a program is started, for tests with hundreds of files: a start of `ffmpeg` takes 0.1 s. */
   patience: program.kind === "ffmpeg" ? 0.1 : 1,
   withDecoder: withDecoderOf(program),
+  lasting: lastingWith(program),
   watched: watchedWith(program),
 })
 
@@ -81,6 +95,12 @@ export const eachDecoder = (what: string, tests: (tools: ReturnType<typeof tools
   describe(`${what} node-av`, () => tests(toolsOf(binding)))
   describe(`${what} ffmpeg`, needs("ffmpeg"), () => tests(toolsOf(ffmpeg ?? binding)))
 }
+
+/** Runs the same with both decoders; their results, the package's first. */
+export const byBoth = <A, E>(
+  use: (program: DecoderProgram) => Effect.Effect<A, E>,
+): Effect.Effect<readonly [A, A], E> =>
+  Effect.all([use(binding), Effect.suspend(() => use(ffmpeg ?? binding))])
 
 export const decodeAll = (decoder: Decoder["Service"], path: string, limits = defaultLimits) =>
   Effect.scoped(

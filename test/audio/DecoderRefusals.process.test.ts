@@ -1,15 +1,22 @@
+// What is no audio, damaged or a bomb: each decoder refuses it with a reason and lives on, and both refuse with the same sentence.
 import { readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
-import { expect, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { AudioRejected } from "#audio/AudioErrors.ts"
+import { makeDecoder } from "#audio/Decoder.ts"
 import { avTargets, wavBytes, writeWav, writeWithAv } from "../support/audio/AudioFiles.ts"
+import { boastingFragments, boastingTables } from "../support/audio/HostileMp4.ts"
+import { videoWithoutSound } from "../support/audio/VideoFile.ts"
+import { needs } from "../support/groups/Needs.ts"
 import { reason } from "../support/process/Reason.ts"
-import { decodeAll, eachDecoder, fileOf, folder, fresh, seconds, speech } from "./DecoderHarness.ts"
+import { byBoth, decodeAll, eachDecoder, fileOf, folder, fresh, seconds, speech } from "./DecoderHarness.ts"
 
-eachDecoder("the decoder", ({ patience, watched, withDecoder }) => {
+eachDecoder("the decoder", ({ lasting, patience, watched, withDecoder }) => {
+  const withLasting = lasting()
+
   it.live("refuses what is not audio, saying what it is not", () =>
-    withDecoder((decoder) =>
+    withLasting((decoder) =>
       Effect.gen(function* () {
         const wav = Buffer.from(wavBytes(speech.slice(0, 4800), 48_000, "16"))
         const withRate = (rateHz: number) => {
@@ -82,7 +89,7 @@ eachDecoder("the decoder", ({ patience, watched, withDecoder }) => {
   )
 
   it.live("believes the bytes and not the name or the header's sizes", () =>
-    withDecoder((decoder) =>
+    withLasting((decoder) =>
       Effect.gen(function* () {
         const named = join(folder, "speech.mp3")
         writeWav(named, speech, 48_000)
@@ -144,7 +151,7 @@ eachDecoder("the decoder", ({ patience, watched, withDecoder }) => {
   })
 
   it.live("stops a bomb at its budgets: seconds, or CPU time", () =>
-    withDecoder((decoder) =>
+    withLasting((decoder) =>
       Effect.gen(function* () {
         const path = fresh()
         writeWithAv(path, new Int16Array(600 * 8000), 8000, avTargets.flac)
@@ -158,5 +165,46 @@ eachDecoder("the decoder", ({ patience, watched, withDecoder }) => {
         expect(whole.samples.length).toBe(600 * 16_000)
       }),
     ),
+  )
+})
+
+describe("the package node-av and the ffmpeg program", needs("ffmpeg"), () => {
+  it.live("refuse with the same sentence", () =>
+    Effect.gen(function* () {
+      const wav = Buffer.from(wavBytes(speech.slice(0, 4800), 48_000, "16"))
+      const changed = (offset: number, value: number, bytes: 2 | 4) => {
+        const copy = Buffer.from(wav)
+        copy.writeUIntLE(value, offset, bytes)
+        return copy
+      }
+      const video = fresh()
+      videoWithoutSound(video)
+      const files: ReadonlyArray<readonly [string, string]> = [
+        ["empty", fileOf("")],
+        ["text", fileOf("This is a transcript, not audio. ".repeat(100))],
+        ["playlist", fileOf("#EXTM3U\n#EXTINF:1,\nfile:///etc/hosts\n")],
+        ["a video without sound", video],
+        ["no samples", fileOf(wav.subarray(0, 44))],
+        ["rate 1", fileOf(changed(24, 1, 4))],
+        ["rate 3999", fileOf(changed(24, 3999, 4))],
+        ["GSM in WAV", fileOf(changed(20, 0x31, 2))],
+        ["40 channels", fileOf(changed(22, 40, 2))],
+        ["only an MP4 head", fileOf(Buffer.from("\0\0\0\x18ftypM4A \0\0\0\0M4A isom", "latin1"))],
+        ["tables of millions", fileOf(boastingTables(30_000_000, 3))],
+        ["fragments of millions", fileOf(boastingFragments(1_500_000, 8))],
+        ["too long", fileOf(wavBytes(new Int16Array(4 * 8_000), 8_000, "16"))],
+      ]
+      const [theirs, ours] = yield* byBoth((program) =>
+        Effect.flatMap(makeDecoder({ program: Effect.succeed(program) }), (decoder) =>
+          Effect.forEach(files, ([name, path]) =>
+            Effect.map(
+              Effect.flip(decodeAll(decoder, path, { maxSeconds: 3, maxCpuMs: 60_000 })),
+              ({ detail, reason }) => [name, reason, detail],
+            ),
+          ),
+        ).pipe(Effect.scoped),
+      )
+      expect(ours).toEqual(theirs)
+    }),
   )
 })

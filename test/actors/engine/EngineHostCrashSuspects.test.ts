@@ -70,10 +70,14 @@ it.live(
     return Effect.gen(function* () {
       yield* ask("new", { tokens: 1 })
       const endless = { tokens: 1_000_000, tokenMs: 1 }
+      const suspects: Array<string> = []
       const together = yield* Effect.forEach(["attacker", "honest"], (user) =>
-        Effect.forkChild(ask(user, endless), { startImmediately: true }),
+        Effect.forkChild(
+          ask(user, endless, () => void suspects.push(user)),
+          { startImmediately: true },
+        ),
       )
-      yield* Effect.sleep(30)
+      while (suspects.length < 2) yield* Effect.sleep(5)
       engines.crash()
       for (const fiber of together) expect((yield* Effect.flip(Fiber.join(fiber)))._tag).toBe("EngineFailed")
 

@@ -1,5 +1,5 @@
 // The memory limit of an engine, set on a real process: memory that it has stays, and growth beyond the bound is refused.
-import { spawn } from "node:child_process"
+import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { readFileSync } from "node:fs"
 import { expect, it } from "vitest"
@@ -21,6 +21,14 @@ const program = `
     }
   })`
 
+/** Its memory does not change until `SIGCONT`: the test and the limit read the same. */
+const stopped = async (child: ChildProcess): Promise<{ readonly pid: number; readonly loaded: number }> => {
+  const pid = child.pid ?? 0
+  child.kill("SIGSTOP")
+  await expect.poll(() => readFileSync(`/proc/${pid}/status`, "utf8")).toMatch(/^State:\s+T/m)
+  return { pid, loaded: dataBytesOf(pid) ?? 0 }
+}
+
 it("lets a loaded process grow by a bound and no further", needs("rlimits"), async () => {
   const child = spawn(process.execPath, ["-e", program], { stdio: ["pipe", "pipe", "inherit"] })
   try {
@@ -30,12 +38,12 @@ it("lets a loaded process grow by a bound and no further", needs("rlimits"), asy
       return answer()
     }
     expect(await answer()).toBe("begun")
-    const pid = child.pid ?? 0
-    const loaded = dataBytesOf(pid) ?? 0
+    const { loaded, pid } = await stopped(child)
     limitMemory(pid, { growthBytes: 512 * mib })
     await expect
       .poll(() => readFileSync(`/proc/${pid}/limits`, "utf8"))
       .toMatch(new RegExp(`Max data size\\s+${loaded + Math.max(512 * mib, loaded)}\\s`))
+    child.kill("SIGCONT")
     expect(await ask(256)).toBe("given")
     expect(await ask(2_048)).toBe("refused RangeError")
     expect(await ask(16)).toBe("given")
@@ -48,8 +56,7 @@ it("counts the weights again where they may be opened a second time", needs("rli
   const child = spawn(process.execPath, ["-e", program], { stdio: ["pipe", "pipe", "inherit"] })
   try {
     await once(child.stdout, "data")
-    const pid = child.pid ?? 0
-    const loaded = dataBytesOf(pid) ?? 0
+    const { loaded, pid } = await stopped(child)
     limitMemory(pid, { growthBytes: 512 * mib, secondCopy: true })
     await expect
       .poll(() => readFileSync(`/proc/${pid}/limits`, "utf8"))

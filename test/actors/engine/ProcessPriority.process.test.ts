@@ -45,12 +45,16 @@ describe("a priority that was lowered may be raised", () => {
   })
 })
 
-/** The priority of each of a process's threads. */
+/** The priority of each of a process's threads, but for those that end meanwhile. */
 const prioritiesOf = (pid: number): ReadonlyArray<number> =>
-  readdirSync(`/proc/${pid}/task`).map((thread) => {
-    const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, "latin1")
-    // proc(5): the 19th field; the second is a name in parentheses.
-    return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[16])
+  readdirSync(`/proc/${pid}/task`).flatMap((thread) => {
+    try {
+      const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, "latin1")
+      // proc(5): the 19th field; the second is a name in parentheses.
+      return [Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[16])]
+    } catch {
+      return []
+    }
   })
 
 /** Whether a process that has lowered its priority can raise it again here: one tries. */

@@ -238,7 +238,7 @@ describe("a silence within a session", () => {
   it.effect("at random, in any order: the text is that of exactly the audio that is left", () =>
     Effect.gen(function* () {
       const step = fc.constantFrom("speech", "silence", "settle")
-      const orders = fc.sample(fc.array(step, { maxLength: 14 }), 60)
+      const orders = fc.sample(fc.array(step, { maxLength: 14 }), { numRuns: 60, seed: 20_261_127 })
       for (const order of orders) {
         const { run, session } = yield* begun(transcriber())
         let audio: Int16Array = speech

@@ -150,7 +150,7 @@ describe("a model that does not fit", () => {
     inWorld(
       {
         models: [
-          { id: "slow", ...large, options: { loadMs: 150 } },
+          { id: "slow", ...large, options: { loadMs: 1_000 } },
           { id: "quick", ...large },
           { id: "c", ...large },
         ],

@@ -1,7 +1,7 @@
 // A new catalog applied to a running registry: which changes restart a model, what waits, and when old engines end. The engines
 // run in this process.
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Fiber, Schedule } from "effect"
+import { Deferred, Effect, Fiber, Schedule } from "effect"
 import { Device } from "#actors/device/Device.ts"
 import { EngineStarter } from "#actors/engine/EngineProcess.ts"
 import { changeOf } from "#actors/model/DeploymentChange.ts"
@@ -20,12 +20,13 @@ const requestOf = (steps: Readonly<Record<string, unknown>>): GenerateRequest =>
   stop: [],
 })
 
-const ask = (id: string, steps: Readonly<Record<string, unknown>> = { tokens: 2 }) =>
+const ask = (
+  id: string,
+  steps: Readonly<Record<string, unknown>> = { tokens: 2 },
+  started: () => void = () => {},
+) =>
   Effect.flatMap(ModelRegistry, (registry) =>
-    runText(registry, id, requestOf(steps), {
-      started: () => {},
-      take: () => {},
-    }),
+    runText(registry, id, requestOf(steps), { started, take: () => {} }),
   )
 
 const fork = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.forkChild(effect, { startImmediately: true })
@@ -170,19 +171,30 @@ describe("a model that is replaced", () => {
     ),
   )
 
-  it.live("passes requests that its engine has not begun to the new engine", () =>
-    inWorld({ models: [] }, () =>
+  it.live("passes requests that its engine has not begun to the new engine", () => {
+    const broken = fakeDeployment({ id: "a", options: { loadFailure: "wrong file" } })
+    const isReplaced = Deferred.makeUnsafe<void>()
+    let loads = 0
+    /** The first load begins after the replacement, and fails. */
+    const relocate = () =>
+      Effect.suspend(() =>
+        ++loads === 1
+          ? Effect.as(Deferred.await(isReplaced), broken)
+          : Effect.succeed(fakeDeployment({ id: "a" })),
+      )
+    return inWorld({ models: [], relocate }, () =>
       Effect.gen(function* () {
-        const broken = fakeDeployment({ id: "a", options: { loadMs: 150, loadFailure: "wrong file" } })
         yield* apply(broken)
         const asked = yield* fork(ask("a"))
-        yield* Effect.sleep(20)
+        yield* until(Effect.sync(() => loads === 1))
         yield* apply(fakeDeployment({ id: "a" }))
+        yield* Deferred.succeed(isReplaced, undefined)
         expect((yield* Fiber.join(asked)).completionTokens).toBe(2)
+        expect(loads).toBe(2)
         yield* allGone
       }),
-    ),
-  )
+    )
+  })
 
   it.live("stays unloaded where an operator has unloaded it", () =>
     inWorld({ models: [{ id: "a", runtime: { load: "start" } }] }, () =>
@@ -202,9 +214,12 @@ describe("a model that is removed", () => {
   it.live("is ended after its time limit, even if requests still run", () =>
     inWorld({ models: [{ id: "a" }], leaveAfterMs: 250 }, (engines) =>
       Effect.gen(function* () {
-        const asked = yield* fork(Effect.flip(ask("a", { tokens: 1_000_000, tokenMs: 5 })))
-        yield* until(Effect.sync(() => engines.started() === 1))
-        yield* Effect.sleep(50)
+        let begun = false
+        const onStart = () => {
+          begun = true
+        }
+        const asked = yield* fork(Effect.flip(ask("a", { tokens: 1_000_000, tokenMs: 5 }, onStart)))
+        yield* until(Effect.sync(() => begun))
         yield* apply()
         expect((yield* Fiber.join(asked))._tag).toBe("EngineFailed")
         yield* allGone

@@ -1,7 +1,7 @@
 // The cloning adapter: it follows the clip, gives the same bytes every time, and refuses graphs that could not.
 import { createHash } from "node:crypto"
-import { describe, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { expect, layer } from "@effect/vitest"
+import { Context, Effect, Layer } from "effect"
 import { cloneOnnx } from "#engines/clone/CloneOnnx.ts"
 import { kokoroOnnx } from "#engines/kokoro/KokoroOnnx.ts"
 import type { SpeechEngine, SynthesizeRequest } from "#engines/protocol/Engine.ts"
@@ -12,6 +12,14 @@ import { toyFolder } from "../kokoro/toyKokoro.ts"
 const sentence = "The weather is cold tonight, and my brother drove home. He was glad to see us all again."
 const demo = { training: "english" }
 
+/** The cloning engine, and the preset voices, of which clips are made. */
+class Clones extends Context.Service<Clones, SpeechEngine>()("test/Clones") {
+  static readonly layer = Layer.effect(Clones, openSpeech(cloneOnnx, demoFiles, demo))
+}
+class Presets extends Context.Service<Presets, SpeechEngine>()("test/Presets") {
+  static readonly layer = Layer.effect(Presets, openSpeech(kokoroOnnx, demoFiles))
+}
+
 const digest = (samples: Int16Array): string =>
   createHash("sha256")
     .update(new Uint8Array(samples.buffer, samples.byteOffset, samples.byteLength))
@@ -19,9 +27,8 @@ const digest = (samples: Int16Array): string =>
 
 /** A clip of a preset voice, every second sample dropped where a lower rate is asked for. */
 const clipOf = Effect.fnUntraced(function* (preset: string) {
-  const kokoro = yield* openSpeech(kokoroOnnx, demoFiles, { voices: [preset] })
   const { samples } = yield* say(
-    kokoro,
+    yield* Presets,
     speechRequest("My brother bought a small red car and drove to the mountains in the cold.", {
       voice: { preset },
     }),
@@ -60,10 +67,10 @@ const pitch = (samples: Int16Array): number => {
 const bytes = (engine: SpeechEngine, request: SynthesizeRequest) =>
   Effect.map(say(engine, request), ({ samples }) => digest(samples))
 
-describe("style-clone-onnx", () => {
+layer(Layer.merge(Clones.layer, Presets.layer))("style-clone-onnx", (it) => {
   it.effect("follows the pitch of the clip, and is as loud as every voice however loud the clip is", () =>
     Effect.gen(function* () {
-      const engine = yield* openSpeech(cloneOnnx, demoFiles, demo)
+      const engine = yield* Clones
       expect(engine.facts).toMatchObject({ cloning: true, voices: ["default"], rateHz: 24_000 })
       for (const preset of ["am_adam", "af_sarah"]) {
         const voice = yield* clipOf(preset)
@@ -88,12 +95,8 @@ describe("style-clone-onnx", () => {
         speechRequest(sentence, { voice: { preset: "default" } }),
         speechRequest("Something shorter.", { voice }),
       ]
-      const first = yield* Effect.scoped(
-        Effect.gen(function* () {
-          const engine = yield* openSpeech(cloneOnnx, demoFiles, demo)
-          return yield* Effect.forEach(requests, (request) => bytes(engine, request))
-        }),
-      )
+      const lasting = yield* Clones
+      const first = yield* Effect.forEach(requests, (request) => bytes(lasting, request))
       expect(new Set(first).size).toBe(3)
       yield* Effect.scoped(
         Effect.gen(function* () {
@@ -110,7 +113,7 @@ describe("style-clone-onnx", () => {
 
   it.effect("accepts any transcript and needs none", () =>
     Effect.gen(function* () {
-      const engine = yield* openSpeech(cloneOnnx, demoFiles, demo)
+      const engine = yield* Clones
       const voice = yield* clipOf("bf_emma")
       const one = yield* bytes(engine, speechRequest(sentence, { voice }))
       const other = yield* bytes(engine, speechRequest(sentence, { voice: { ...voice, transcript: "" } }))

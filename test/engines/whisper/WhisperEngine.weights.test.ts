@@ -1,7 +1,7 @@
 // The built-in recogniser through the engine's own interface: its transcripts of the evaluation clips, of silence
 // and of long files, and how it refuses what it cannot load.
-import { describe, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { describe, expect, it, layer } from "@effect/vitest"
+import { Context, Effect, Layer } from "effect"
 import type { EngineSpec, Segment, TranscribeRequest, TranscriptionEngine } from "#engines/protocol/Engine.ts"
 import { seededRandom } from "#engines/shared/listening/Sampling.ts"
 import { whisperHfOnnx } from "#engines/whisper/WhisperEngine.ts"
@@ -13,6 +13,13 @@ const load = (options: Record<string, unknown> = {}) =>
 
 /** As the catalog deploys it. */
 const deployed = { variableLength: true, pieceSeconds: 8 }
+
+class Plain extends Context.Service<Plain, TranscriptionEngine>()("test/Plain") {
+  static readonly layer = Layer.effect(Plain, load())
+}
+class Deployed extends Context.Service<Deployed, TranscriptionEngine>()("test/Deployed") {
+  static readonly layer = Layer.effect(Deployed, load(deployed))
+}
 
 const transcribe = Effect.fnUntraced(function* (
   engine: TranscriptionEngine,
@@ -68,10 +75,10 @@ const expectOrdered = (segments: ReadonlyArray<Segment>, seconds: number) => {
   expect(end).toBeLessThanOrEqual(seconds)
 }
 
-describe("the built-in recogniser", () => {
+layer(Layer.merge(Plain.layer, Deployed.layer))("the built-in recogniser", (it) => {
   it.effect("states what it is", () =>
     Effect.gen(function* () {
-      const engine = yield* load()
+      const engine = yield* Plain
       expect(engine.facts).toEqual({
         slots: 4,
         windowSeconds: 30,
@@ -83,7 +90,7 @@ describe("the built-in recogniser", () => {
 
   it.effect("transcribes a 30 s window exactly as the weights' own reference", () =>
     Effect.gen(function* () {
-      const engine = yield* load()
+      const engine = yield* Plain
       for (const clip of clips.slice(0, 6)) {
         const heard = yield* transcribe(engine, samplesOf(clip), { timestamps: false })
         expect(heard.text).toBe(clip.heard)
@@ -93,7 +100,7 @@ describe("the built-in recogniser", () => {
 
   it.effect("keeps its word error rate and its segment times as the catalog deploys it", () =>
     Effect.gen(function* () {
-      const engine = yield* load(deployed)
+      const engine = yield* Deployed
       const pairs: Array<{ reference: string; heard: string }> = []
       const startErrors: Array<number> = []
       const otherwiseCut: Array<string> = []
@@ -166,7 +173,7 @@ describe("the built-in recogniser", () => {
 
   it.effect("takes an empty window", () =>
     Effect.gen(function* () {
-      const heard = yield* transcribe(yield* load(), new Float32Array(0))
+      const heard = yield* transcribe(yield* Plain, new Float32Array(0))
       expect(heard).toMatchObject({ consumedSamples: 0, segments: [], begun: [{ language: "en" }] })
     }),
   )
@@ -174,7 +181,7 @@ describe("the built-in recogniser", () => {
   it.effect("transcribes a long file in several windows, in order and without losing sentences", () =>
     Effect.gen(function* () {
       const samples = joined(clips.map(samplesOf))
-      const { segments, windows, text } = yield* transcribeFile(yield* load(deployed), samples)
+      const { segments, windows, text } = yield* transcribeFile(yield* Deployed, samples)
       expect(windows).toBeGreaterThanOrEqual(Math.ceil(samples.length / 16_000 / 8))
       expect(windows).toBeLessThan(24)
       expectOrdered(segments, samples.length / 16_000)
@@ -187,7 +194,7 @@ describe("the built-in recogniser", () => {
   it.effect("long windows without pieces still move on by the seek rule", () =>
     Effect.gen(function* () {
       const samples = joined(clips.slice(0, 7).map(samplesOf))
-      const { segments, windows } = yield* transcribeFile(yield* load(), samples)
+      const { segments, windows } = yield* transcribeFile(yield* Plain, samples)
       expect(windows).toBeLessThanOrEqual(4)
       expectOrdered(segments, samples.length / 16_000)
     }),
@@ -196,14 +203,14 @@ describe("the built-in recogniser", () => {
   it.effect("a window of more than 30 s is transcribed up to its 30th second", () =>
     Effect.gen(function* () {
       const samples = joined(clips.map(samplesOf))
-      const heard = yield* transcribe(yield* load(), samples, { last: false })
+      const heard = yield* transcribe(yield* Plain, samples, { last: false })
       expect(heard.consumedSamples).toBeLessThanOrEqual(480_000)
     }),
   )
 
   it.effect("interpolates words inside their segments", () =>
     Effect.gen(function* () {
-      const engine = yield* load(deployed)
+      const engine = yield* Deployed
       const clip = clips[10]!
       const heard = yield* transcribe(engine, samplesOf(clip), { words: true })
       expect(heard.text).toMatch(/^Let's meet in \w+ of the library\. It is twenty degrees outside\.$/)
@@ -218,7 +225,7 @@ describe("the built-in recogniser", () => {
 
   it.effect("reports what it measured", () =>
     Effect.gen(function* () {
-      const heard = yield* transcribe(yield* load(deployed), samplesOf(clips[3]!))
+      const heard = yield* transcribe(yield* Deployed, samplesOf(clips[3]!))
       expect(heard.segments).toHaveLength(1)
       const [segment] = heard.segments
       expect(segment!.text).toMatch(/^ Set a timer (for|four) twenty five minutes\.$/)

@@ -108,7 +108,7 @@ describe("drafts", () => {
         const { tokens } = yield* say({ timestamps })
         const right = fc.nat({ max: tokens!.length })
         const wrong = fc.array(fc.integer({ min: 0, max: 1765 }), { maxLength: 30 })
-        for (const [length, tail] of fc.sample(fc.tuple(right, wrong), 10)) {
+        for (const [length, tail] of fc.sample(fc.tuple(right, wrong), { numRuns: 10, seed: 20_261_127 })) {
           const heard = yield* say({ timestamps, draft: [...tokens!.slice(0, length), ...tail] })
           expect(heard.tokens).toEqual(tokens)
         }

@@ -10,12 +10,19 @@ import { uses, verdict } from "./Uses.ts"
 
 type Call = (this: unknown, ...args: Array<unknown>) => unknown
 
-/** Calls `before` with the arguments of every call of a method. */
-const observe = (owner: object, name: string, before: (args: ReadonlyArray<unknown>) => void): void => {
+/** Calls `before` with the arguments of every call of a method, and `after` with them once it has returned. */
+const observe = (
+  owner: object,
+  name: string,
+  before: (args: ReadonlyArray<unknown>) => void,
+  after: (args: ReadonlyArray<unknown>) => void = () => {},
+): void => {
   const original = Reflect.get(owner, name) as Call
   const observed: Call = function (...args) {
     before(args)
-    return original.apply(this, args)
+    const returned = original.apply(this, args)
+    after(args)
+    return returned
   }
   // promisify reads its own variant of `exec` and `execFile` from a property.
   Object.defineProperties(observed, Object.getOwnPropertyDescriptors(original))
@@ -29,21 +36,43 @@ const nativeCode: ReadonlyArray<readonly [string, Group]> = [
   ["uws", "process"],
 ]
 
+const nativeCodeOf = (path: unknown) => {
+  const file = String(path).split("/").at(-1) ?? ""
+  return nativeCode.find(([start]) => file.startsWith(start))
+}
+
+/** Native code is loaded once in a worker, and what it exports is used by many files: each read of an export is a use. */
+const observeExports = (module: { exports: object }, use: () => void): void => {
+  module.exports = new Proxy(module.exports, {
+    get: (exports, name) => {
+      use()
+      return Reflect.get(exports, name) as unknown
+    },
+  })
+}
+
 const observeAll = (): void => {
   for (const name of ["spawn", "spawnSync", "fork", "exec", "execSync", "execFile", "execFileSync"])
     observe(child, name, ([program]) => uses("process", `the program ${String(program).split("/").at(-1)}`))
   observe(net.Server.prototype, "listen", () => uses("process", "a listening server"))
-  observe(process, "dlopen", ([, path]) => {
-    const file = String(path).split("/").at(-1) ?? ""
-    const [name, group] = nativeCode.find(([start]) => file.startsWith(start)) ?? []
+  const useOf = (path: unknown) => () => {
+    const [name, group] = nativeCodeOf(path) ?? []
     if (name !== undefined && group !== undefined) uses(group, `the native code ${name}`)
-  })
+  }
+  observe(
+    process,
+    "dlopen",
+    ([, path]) => useOf(path)(),
+    ([module, path]) => {
+      if (nativeCodeOf(path) !== undefined) observeExports(module as { exports: object }, useOf(path))
+    },
+  )
   syncBuiltinESMExports()
 }
 
 /**
- * Files of most groups share workers, so the methods are wrapped only once. A worker loads uWebSockets.js once as well: what starts a
- * listener says so itself (`uses`).
+ * Files share workers, so the methods are wrapped only once. What only loads native code, and what reads its exports once (uWebSockets.js),
+ * is seen in the first file of a worker: such a file, and what starts a listener, says so itself (`uses`).
  */
 const observed = Symbol.for("edgewise tests are observed")
 if (Reflect.get(globalThis, observed) === undefined) {

@@ -28,10 +28,13 @@ const keptMs = 24 * 60 * 60 * 1_000
 
 const own = fileURLToPath(import.meta.url).slice(root.length)
 
+/** Programs of the tests themselves; paths from the root, without `.ts`. */
+const ofTests = ["test/support/process/commandHostMain", "test/engines/llama/compiler/shapesMain"]
+
 /** Paths from the root. */
 const sources = new Set([
   ...programFiles().filter((path) => path.endsWith(".ts") && !path.endsWith(".d.ts")),
-  "test/support/process/commandHostMain.ts",
+  ...ofTests.map((path) => `${path}.ts`),
 ])
 
 /** How a source names the file of a process or thread that it starts. */
@@ -40,7 +43,7 @@ const started = /new URL\("([^"]+)\.ts", import\.meta\.url\)/g
 const find = () => {
   // The programs hold the paths of this checkout.
   const hash = createHash("sha256").update(root)
-  const entries = new Set(["src/main", "test/support/process/commandHostMain"])
+  const entries = new Set(["src/main", ...ofTests])
   for (const path of [...sources, "bin/edgewise.js", "bin/child.js", "package-lock.json", own]) {
     const text = readFileSync(join(root, path), "utf8")
     hash.update(`${path}\0${text}\0`)

@@ -1,9 +1,11 @@
 // The compiler's thread: results, refusals, the limit of time, and what happens when the thread ends.
+import { pathToFileURL } from "node:url"
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Expression } from "#engines/grammar/Expression.ts"
 import { Matcher } from "#engines/grammar/test/Matcher.ts"
 import { GrammarCompiler, type GrammarCompilerOptions } from "#engines/llama/compiler/GrammarCompiler.ts"
+import { programFile } from "../../../support/process/CompiledCode.ts"
 import type { TestRequest } from "./shapesMain.ts"
 
 const openedWith = (
@@ -14,7 +16,7 @@ const openedWith = (
     Effect.sync(
       () =>
         new GrammarCompiler<TestRequest>({
-          program: new URL("./shapesMain.ts", import.meta.url),
+          program: pathToFileURL(programFile("test/engines/llama/compiler/shapesMain")),
           singleBytes: new Uint8Array(256).fill(1),
           limitMs,
           ...more,
@@ -22,7 +24,7 @@ const openedWith = (
     ),
     (compiler) => Effect.sync(() => compiler.close()),
   )
-const opened = openedWith(600)
+const opened = openedWith(300)
 
 const a = { user: "a", organization: "1" }
 const b = { user: "b", organization: "2" }
@@ -56,9 +58,9 @@ it.live("names the field of a request that has no grammar", () =>
 
 it.live("names the field that took the longest when it ends a compilation", () =>
   Effect.gen(function* () {
-    const compiler = yield* openedWith(1_000)
+    const compiler = yield* openedWith(600)
     const late = yield* Effect.flip(compiler.compile({ misbehaves: "loops in the second field" }, a))
-    expect(late).toEqual({ field: "tools[1]", detail: "takes longer than 1000 ms to compile" })
+    expect(late).toEqual({ field: "tools[1]", detail: "takes longer than 600 ms to compile" })
   }).pipe(Effect.scoped),
 )
 
@@ -103,7 +105,7 @@ it.live("ends a compilation after its time, and goes on with the others on a new
       ],
       { concurrency: "unbounded" },
     )
-    expect(looped).toEqual({ field: "", detail: "takes longer than 600 ms to compile" })
+    expect(looped).toEqual({ field: "", detail: "takes longer than 300 ms to compile" })
     expect(thrown).toEqual({ field: "", detail: "could not be compiled" })
     // Each of the two has cost a thread.
     expect(other).toBe("1")
@@ -167,16 +169,16 @@ it.live(
 it.live("gives a user a processor time a minute, which refused grammars spend too", () =>
   Effect.gen(function* () {
     let nowMs = 0
-    const compiler = yield* openedWith(600, { minuteMs: 1_000, nowMs: () => nowMs })
+    const compiler = yield* openedWith(300, { minuteMs: 500, nowMs: () => nowMs })
     expect(yield* textOf(compiler, { number: 1 })).toBe("1")
     yield* Effect.flip(compiler.compile({ misbehaves: "loops" }, a))
     const refused = yield* Effect.flip(compiler.compile({ number: 2 }, a))
     expect(refused).toEqual({
       field: "",
-      detail: expect.stringContaining("1000 ms of processor time a minute"),
+      detail: expect.stringContaining("500 ms of processor time a minute"),
       retryAfterMs: expect.any(Number),
     })
-    // 200 ms are missing, of which a second brings 17.
+    // 100 ms are missing, of which a second brings 8.
     expect(refused.retryAfterMs).toBeGreaterThan(10_000)
     expect(refused.retryAfterMs).toBeLessThanOrEqual(36_000)
     // What was compiled before is free, and so are other users.

@@ -24,7 +24,7 @@ serveGrammars<TestRequest>(({ misbehaves, root, rules = {} }, watch) => {
     watch("tools[0]")
     waste(20)
     watch("tools[1]")
-    waste(700)
+    waste(540)
     watch("tools[2]")
     waste(60_000)
   }

@@ -3,8 +3,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Fiber } from "effect"
 import fc from "fast-check"
-import { getLlama, LlamaLogLevel } from "node-llama-cpp"
 import { afterAll, beforeAll } from "vitest"
+import { openLibrary } from "#engines/llama/native/Library.ts"
 import {
   cosine,
   decoderModel,
@@ -34,7 +34,7 @@ const texts = [
 
 /** The vectors of node-llama-cpp's own embedding context. */
 const oracle = async (path: string, inputs: ReadonlyArray<string>) => {
-  const llama = await getLlama({ gpu: false, build: "never", logLevel: LlamaLogLevel.error })
+  const llama = await openLibrary({ gpu: "off", threads: 1, logger: () => {} })
   const model = await llama.loadModel({ modelPath: path })
   const context = await model.createEmbeddingContext({ contextSize: 64 })
   const vectors: Array<ReadonlyArray<number>> = []

@@ -129,7 +129,7 @@ layer(Demo.layer, { excludeTestServices: true })("the built-in text model", (it)
   it.effect("requests for several replies and for one end, however many come, and a cancel frees all", () =>
     Effect.gen(function* () {
       const engine = yield* Demo
-      const requests = Array.from({ length: 24 }, (_, at) =>
+      const requests = Array.from({ length: 12 }, (_, at) =>
         textRequest(question, { ...sampled(at), replies: 1 + (at % slots) }),
       )
       const cancelled = yield* startText(engine, textRequest(question, { ...sampled(1), replies: slots }))

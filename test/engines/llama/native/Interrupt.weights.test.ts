@@ -10,7 +10,7 @@ import { generateText, openText, startText, textRequest } from "../../../support
 
 const weights = fileURLToPath(import.meta.resolve("../../../../models/llama-demo/llama-demo-Q8_0.gguf"))
 /** Of one call and one sequence. */
-const most = 2_048
+const most = 1_024
 
 it.live("an interrupted call ends early, and the next one is as if it had never been", () =>
   Effect.gen(function* () {
@@ -32,15 +32,22 @@ it.live("an interrupted call ends early, and the next one is as if it had never 
       await call(0, 40)
       const [row] = await call(40, 20)
       const expected = await sampler.sample(row ?? -1)
-      native.cut(0, 40, 60)
-      const wholeMs = await timed(() => call(40, most - 100))
-      native.cut(0, 40, most)
-      const cutMs = await timed(async () => {
-        const running = call(40, most - 100)
-        native.interrupt()
-        await expect(running).rejects.toBeInstanceOf(Interrupted)
-      })
-      expect(cutMs).toBeLessThan(wholeMs / 2)
+      const times: Array<readonly [wholeMs: number, cutMs: number]> = []
+      for (let round = 0; round < 3; round++) {
+        native.cut(0, 40, most)
+        const wholeMs = await timed(() => call(40, most - 100))
+        native.cut(0, 40, most)
+        const cutMs = await timed(async () => {
+          const running = call(40, most - 100)
+          native.interrupt()
+          await expect(running).rejects.toBeInstanceOf(Interrupted)
+        })
+        times.push([wholeMs, cutMs])
+      }
+      // The best of three: other work on the machine delays single calls.
+      expect(Math.min(...times.map(([, cutMs]) => cutMs))).toBeLessThan(
+        Math.min(...times.map(([wholeMs]) => wholeMs)) / 2,
+      )
       native.cut(0, 40, most)
       const [again] = await call(40, 20)
       expect(await sampler.sample(again ?? -1)).toBe(expected)
@@ -53,7 +60,7 @@ it.live("a cancelled prompt leaves what its sequence held before, and the same t
     const engine = yield* openText(llamaGguf, { weights }, { contextTokens: most, slots: 1 })
     const first = "Once upon a time there was a fox who lived in a wood. ".repeat(10)
     const held = yield* generateText(engine, textRequest({ text: first }, { maxTokens: 4 }))
-    const long = { text: `${first}${"The fox and the robot went on and on. ".repeat(120)}` }
+    const long = { text: `${first}${"The fox and the robot went on and on. ".repeat(60)}` }
     const cancelled = yield* startText(engine, textRequest(long, { maxTokens: 4 }))
     yield* cancelled.reached(0)
     yield* Fiber.interrupt(cancelled.fiber)

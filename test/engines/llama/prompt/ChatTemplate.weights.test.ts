@@ -1,13 +1,14 @@
 // Chat templates rendered by llama.cpp's Jinja: the template's own text, the users' text, and thinking switched off.
 import { afterAll, beforeAll, expect, it } from "@effect/vitest"
-import { getLlama, type Llama, LlamaLogLevel } from "node-llama-cpp"
+import type { Llama } from "node-llama-cpp"
 import { nativeJinja } from "#engines/llama/native/Internals.ts"
+import { openLibrary } from "#engines/llama/native/Library.ts"
 import { ChatTemplate, TemplateRefused } from "#engines/llama/prompt/ChatTemplate.ts"
 import type { ChatTurn } from "#engines/protocol/Engine.ts"
 
 let llama: Llama
 beforeAll(async () => {
-  llama = await getLlama({ gpu: false, build: "never", logLevel: LlamaLogLevel.error, maxThreads: 1 })
+  llama = await openLibrary({ gpu: "off", threads: 1, logger: () => {} })
 })
 afterAll(() => llama.dispose())
 

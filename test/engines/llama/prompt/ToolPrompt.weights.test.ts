@@ -1,8 +1,9 @@
 // Prompts with tools as tokens of the built-in model's vocabulary.
 import { afterAll, beforeAll, expect, it } from "@effect/vitest"
 import fc from "fast-check"
-import { getLlama, type Llama, LlamaLogLevel, type LlamaModel } from "node-llama-cpp"
+import type { Llama, LlamaModel } from "node-llama-cpp"
 import { nativeJinja } from "#engines/llama/native/Internals.ts"
+import { openLibrary } from "#engines/llama/native/Library.ts"
 import { ChatPrompt } from "#engines/llama/prompt/ChatPrompt.ts"
 import { ChatTemplate } from "#engines/llama/prompt/ChatTemplate.ts"
 import { specialTexts } from "#engines/llama/prompt/SpecialTexts.ts"
@@ -13,7 +14,7 @@ import { templates } from "../tools/Templates.ts"
 let llama: Llama
 let model: LlamaModel
 beforeAll(async () => {
-  llama = await getLlama({ gpu: false, build: "never", logLevel: LlamaLogLevel.error, maxThreads: 1 })
+  llama = await openLibrary({ gpu: "off", threads: 1, logger: () => {} })
   model = await llama.loadModel({ modelPath: "models/llama-demo/llama-demo-Q8_0.gguf" })
 })
 afterAll(() => llama.dispose())

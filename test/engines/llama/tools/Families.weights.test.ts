@@ -1,8 +1,9 @@
 // Families recognised from templates, and conversations with calls rendered by llama.cpp's Jinja.
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import fc from "fast-check"
-import { getLlama, type Llama, LlamaLogLevel } from "node-llama-cpp"
+import type { Llama } from "node-llama-cpp"
 import { nativeJinja } from "#engines/llama/native/Internals.ts"
+import { openLibrary } from "#engines/llama/native/Library.ts"
 import { ChatTemplate } from "#engines/llama/prompt/ChatTemplate.ts"
 import type { PromptPart } from "#engines/llama/tools/places/Places.ts"
 import type { ChatTurn, Tool } from "#engines/protocol/Text.ts"
@@ -13,7 +14,7 @@ import { templates } from "./Templates.ts"
 
 let llama: Llama
 beforeAll(async () => {
-  llama = await getLlama({ gpu: false, build: "never", logLevel: LlamaLogLevel.error, maxThreads: 1 })
+  llama = await openLibrary({ gpu: "off", threads: 1, logger: () => {} })
 })
 afterAll(() => llama.dispose())
 

@@ -1,14 +1,15 @@
 // What is special about Gemma's templates: they print arguments themselves, sort keys, and know few forms of schemas.
 import { afterAll, beforeAll, expect, it } from "@effect/vitest"
-import { getLlama, type Llama, LlamaLogLevel } from "node-llama-cpp"
+import type { Llama } from "node-llama-cpp"
 import { nativeJinja } from "#engines/llama/native/Internals.ts"
+import { openLibrary } from "#engines/llama/native/Library.ts"
 import { ChatTemplate } from "#engines/llama/prompt/ChatTemplate.ts"
 import type { ChatTurn, Tool } from "#engines/protocol/Text.ts"
 import { templates } from "./Templates.ts"
 
 let llama: Llama
 beforeAll(async () => {
-  llama = await getLlama({ gpu: false, build: "never", logLevel: LlamaLogLevel.error, maxThreads: 1 })
+  llama = await openLibrary({ gpu: "off", threads: 1, logger: () => {} })
 })
 afterAll(() => llama.dispose())
 

@@ -6,8 +6,9 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, expect, it } from "@effect/vitest"
-import { getLlama, type Llama, LlamaLogLevel } from "node-llama-cpp"
+import type { Llama } from "node-llama-cpp"
 import { nativeJinja } from "#engines/llama/native/Internals.ts"
+import { openLibrary } from "#engines/llama/native/Library.ts"
 import { ChatTemplate } from "#engines/llama/prompt/ChatTemplate.ts"
 import published from "./published.json" with { type: "json" }
 import { recordedTools, recordedTurns } from "./Recorded.ts"
@@ -19,7 +20,7 @@ let llama: Llama
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "edgewise-templates-"))
   execFileSync("git", ["clone", "--quiet", "--bare", bundle, folder], { stdio: "ignore" })
-  llama = await getLlama({ gpu: false, build: "never", logLevel: LlamaLogLevel.error, maxThreads: 1 })
+  llama = await openLibrary({ gpu: "off", threads: 1, logger: () => {} })
 })
 afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })

@@ -4,6 +4,9 @@ import { Effect } from "effect"
 import { Tensor } from "onnxruntime-node"
 import { cutTo, discover } from "#engines/shared/listening/KeyValueCache.ts"
 import type { OnnxSession, TensorInfo } from "#engines/shared/onnx/OnnxSession.ts"
+import { uses } from "../../../support/groups/Uses.ts"
+
+uses("weights", "the library of ONNX Runtime, which a worker loads once")
 
 const names = ["decoder.key", "decoder.value", "encoder.key", "encoder.value"]
 const info = (name: string): readonly [string, TensorInfo] => [
