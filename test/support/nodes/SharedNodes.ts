@@ -18,7 +18,7 @@ export interface NewOrg {
   readonly keyId: string
 }
 
-interface SharedOptions extends Pick<TestNodeOptions, "beatMs" | "lostAfterMs"> {
+interface SharedOptions extends Pick<TestNodeOptions, "beatMs" | "lostAfterMs" | "uploadRetryMs"> {
   /** Uploads lie in a folder that both nodes have. */
   readonly sharedUploads?: boolean
   /** How long they go on without the database. Absent: the default. */

@@ -15,6 +15,7 @@ import { CurrentRealtimeBudget, type RealtimeBudget } from "#api/live/SocketShar
 import { nodeLayer } from "#cli/roles/NodeLayer.ts"
 import { load } from "#config/Config.ts"
 import type { SettingName } from "#config/Settings.ts"
+import { UploadRetry } from "#services/jobs/JobEnd.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { type Jobs, LostAfter } from "#store/ledger/Jobs.ts"
 import type { UsageLedger } from "#store/ledger/UsageLedger.ts"
@@ -60,6 +61,8 @@ export interface TestNodeOptions {
   /** Where nodes share a store: interval of the beats, and when a dead node's own jobs fail. */
   readonly beatMs?: number
   readonly lostAfterMs?: number
+  /** Pause of a job whose shared upload cannot be reached. */
+  readonly uploadRetryMs?: number
 }
 
 type Services =
@@ -149,7 +152,7 @@ export const startNode = async (options: TestNodeOptions = {}): Promise<TestNode
     const quiet = Layer.mergeAll(Logger.layer([]), Layer.succeed(References.MinimumLogLevel, "None"))
     const realtime =
       options.realtime === undefined ? Layer.empty : Layer.succeed(CurrentRealtimeBudget, options.realtime)
-    const { beatMs, lostAfterMs } = options
+    const { beatMs, lostAfterMs, uploadRetryMs } = options
     const layer = nodeLayer(config, deployed, options.transport).pipe(
       Layer.provide(
         Layer.mergeAll(
@@ -157,6 +160,7 @@ export const startNode = async (options: TestNodeOptions = {}): Promise<TestNode
           realtime,
           beatMs === undefined ? Layer.empty : Layer.succeed(BeatEvery, beatMs),
           lostAfterMs === undefined ? Layer.empty : Layer.succeed(LostAfter, lostAfterMs),
+          uploadRetryMs === undefined ? Layer.empty : Layer.succeed(UploadRetry, uploadRetryMs),
         ),
       ),
     )
