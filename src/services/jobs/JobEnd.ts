@@ -51,7 +51,9 @@ export const giveBack = (
  * Pause of a job whose upload cannot be reached from here, milliseconds. A guess: another node takes it then, or the folder is back. Tests
  * shorten it.
  */
-export const UploadRetry = Context.Reference<number>("edgewise/api/UploadRetry", { defaultValue: () => 10_000 })
+export const UploadRetry = Context.Reference<number>("edgewise/api/UploadRetry", {
+  defaultValue: () => 10_000,
+})
 
 /** After the upload of a job could not be read. Nothing is charged. */
 export const afterUploadLost = (

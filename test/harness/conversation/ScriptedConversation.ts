@@ -168,7 +168,13 @@ class Conversation {
   }
 
   async #answer(): Promise<void> {
-    const { answerMs: soundMs = () => 200, delayMs, edit = (events) => events, latePieces = 0, leadMs = 0 } = this.#script
+    const {
+      answerMs: soundMs = () => 200,
+      delayMs,
+      edit = (events) => events,
+      latePieces = 0,
+      leadMs = 0,
+    } = this.#script
     const turn = this.#turn++
     const answerMs = soundMs(turn)
     const times: Turn = { heardMs: this.#heardMs, askedMs: performance.now(), sentMs: 0 }

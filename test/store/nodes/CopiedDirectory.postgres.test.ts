@@ -6,7 +6,7 @@ import { setImmediate } from "node:timers/promises"
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import { Context, Effect, Exit, Fiber, Layer, Scope } from "effect"
 import { TestClock } from "effect/testing"
-import { Presence } from "#store/nodes/Presence.ts"
+import { Presence, type PresenceView } from "#store/nodes/Presence.ts"
 import { storeLayer } from "#store/Store.ts"
 import { needs } from "../../support/groups/Needs.ts"
 import { eventually } from "../../support/nodes/TestNode.ts"
@@ -22,6 +22,10 @@ describe("two nodes of one id", needs("postgresql"), () => {
   afterAll(() => server?.remove())
 
   /** Opens a node's store; `said` has its lines about a copy. */
+  interface Opened {
+    readonly presence: PresenceView
+    readonly said: () => ReadonlyArray<unknown>
+  }
   const open = Effect.fnUntraced(function* (databaseUrl: string, dataDir: string) {
     const { layer, lines } = collectLines()
     const services = yield* Layer.build(
@@ -31,11 +35,12 @@ describe("two nodes of one id", needs("postgresql"), () => {
       lines.filter(({ message }) =>
         JSON.stringify(message).includes("another data directory runs as this node"),
       )
-    return { presence: Context.get(services, Presence), said }
+    const opened: Opened = { presence: Context.get(services, Presence), said }
+    return opened
   })
 
   /** One beat of each of these stores. */
-  const beatOf = (...stores: ReadonlyArray<Effect.Success<ReturnType<typeof open>>>) =>
+  const beatOf = (...stores: ReadonlyArray<Opened>) =>
     Effect.gen(function* () {
       const before = stores.map(({ presence }) => presence.beats())
       yield* TestClock.adjust("3 seconds")
@@ -46,7 +51,7 @@ describe("two nodes of one id", needs("postgresql"), () => {
   const opening = Effect.fnUntraced(function* (
     databaseUrl: string,
     dataDir: string,
-    ...others: Parameters<typeof beatOf>
+    ...others: ReadonlyArray<Opened>
   ) {
     const fiber = yield* Effect.forkScoped(Effect.exit(open(databaseUrl, dataDir)))
     while (fiber.pollUnsafe() === undefined) {

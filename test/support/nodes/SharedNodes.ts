@@ -21,14 +21,15 @@ export interface NewOrg {
 interface SharedOptions extends Pick<TestNodeOptions, "beatMs" | "lostAfterMs" | "uploadRetryMs"> {
   /** Uploads lie in a folder that both nodes have. */
   readonly sharedUploads?: boolean
+  /** Connections to the database go through a relay that can hold back all bytes. */
+  readonly relayed?: boolean
   /** How long they go on without the database. Absent: the default. */
   readonly graceSeconds?: number
 }
 
 export class SharedNodes {
   readonly server: PostgresServer
-  /** Between the nodes and the database. */
-  readonly relay: Relay
+  readonly #relay: Relay | undefined
   readonly databaseUrl: string
   readonly #models: ReadonlyArray<TestModel>
   readonly #options: SharedOptions
@@ -39,13 +40,13 @@ export class SharedNodes {
 
   private constructor(
     server: PostgresServer,
-    relay: Relay,
+    relay: Relay | undefined,
     databaseUrl: string,
     models: ReadonlyArray<TestModel>,
     options: SharedOptions,
   ) {
     this.server = server
-    this.relay = relay
+    this.#relay = relay
     this.databaseUrl = databaseUrl
     this.#models = models
     this.#options = options
@@ -53,11 +54,17 @@ export class SharedNodes {
 
   static async start(models: ReadonlyArray<TestModel>, options: SharedOptions = {}): Promise<SharedNodes> {
     const server = await startPostgres()
-    const relay = await startRelay(server.port)
-    const url = (await server.freshUrl()).replace(`:${server.port}/`, `:${relay.port}/`)
+    const relay = options.relayed === true ? await startRelay(server.port) : undefined
+    const direct = await server.freshUrl()
+    const url = relay === undefined ? direct : direct.replace(`:${server.port}/`, `:${relay.port}/`)
     const shared = new SharedNodes(server, relay, url, models, options)
     await Promise.all([shared.startNode(0), shared.startNode(1)])
     return shared
+  }
+
+  /** Between the nodes and the database, where they are `relayed`. */
+  get relay(): Relay {
+    return this.#relay!
   }
 
   get one(): TestNode {
@@ -79,7 +86,7 @@ export class SharedNodes {
 
   /** Starts a node on its own directory, also for the second time. */
   async startNode(index: 0 | 1): Promise<void> {
-    const { graceSeconds, sharedUploads = false, ...times } = this.#options
+    const { graceSeconds, relayed: _, sharedUploads = false, ...times } = this.#options
     const settings = {
       databaseUrl: this.databaseUrl,
       ...(graceSeconds === undefined ? {} : { databaseGraceSeconds: String(graceSeconds) }),
@@ -92,7 +99,7 @@ export class SharedNodes {
 
   async stop(): Promise<void> {
     await Promise.all(this.#nodes.map((node) => node.stop()))
-    this.relay.stop()
+    this.#relay?.stop()
     await this.server.remove()
     for (const dir of [...this.#dirs, this.#uploads]) dir.remove()
   }

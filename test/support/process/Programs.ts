@@ -131,7 +131,8 @@ export const makePrograms = async (): Promise<string> => {
     const path = join(cache, name)
     // Another run may have renamed or deleted it meanwhile.
     const made = statSync(path, { throwIfNoEntry: false })
-    if (made !== undefined && Date.now() - made.mtimeMs > keptMs) rmSync(path, { recursive: true, force: true })
+    if (made !== undefined && Date.now() - made.mtimeMs > keptMs)
+      rmSync(path, { recursive: true, force: true })
   }
   return folder
 }
