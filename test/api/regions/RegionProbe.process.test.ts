@@ -53,7 +53,7 @@ it("times an edge that closes each connection, or has no time for a second answe
     if (++asked === 1) response.end("{}")
   })
   // It waits for the second answer until this time is over, and the first one must come before.
-  expect(await probe(slow.endpoint, 2_000)).toMatchObject({ healthy: true })
+  expect(await probe(slow.endpoint, 1_500)).toMatchObject({ healthy: true })
 })
 
 it.each<readonly [string, RequestListener]>([

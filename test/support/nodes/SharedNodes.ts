@@ -18,7 +18,7 @@ export interface NewOrg {
   readonly keyId: string
 }
 
-interface SharedOptions extends Pick<TestNodeOptions, "beatMs" | "lostAfterMs" | "uploadRetryMs"> {
+interface SharedOptions extends Pick<TestNodeOptions, "beatMs" | "uploadRetryMs"> {
   /** Uploads lie in a folder that both nodes have. */
   readonly sharedUploads?: boolean
   /** Connections to the database go through a relay that can hold back all bytes. */
