@@ -1,5 +1,5 @@
 // Two nodes on one Postgres database, each with its own data directory, for tests of shared state.
-import { Effect, Layer } from "effect"
+import { type Context, Effect, Exit, Layer, Scope } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { ModelUsage } from "#domain/models/Usage.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
@@ -36,6 +36,8 @@ export class SharedNodes {
   readonly #uploads = temporaryDir()
   readonly #dirs = [temporaryDir(), temporaryDir()] as const
   readonly #nodes: Array<TestNode> = []
+  readonly #scope = Scope.makeUnsafe()
+  #commands: Promise<Context.Context<Store | SqlClient.SqlClient>> | undefined
   #orgs = 0
 
   private constructor(
@@ -99,14 +101,18 @@ export class SharedNodes {
 
   async stop(): Promise<void> {
     await Promise.all(this.#nodes.map((node) => node.stop()))
+    await Effect.runPromise(Scope.close(this.#scope, Exit.void))
     this.#relay?.stop()
     await this.server.remove()
     for (const dir of [...this.#dirs, this.#uploads]) dir.remove()
   }
 
-  /** Reads and changes the store without either node, as the command line does. */
-  beside<A, E>(effect: Effect.Effect<A, E, Store | SqlClient.SqlClient>): Promise<A> {
-    return Effect.runPromise(Effect.provide(effect, Layer.fresh(postgresStoreLayer(this.databaseUrl))))
+  /** Reads and changes the store without either node, as the command line does, with connections that are kept. */
+  async beside<A, E>(effect: Effect.Effect<A, E, Store | SqlClient.SqlClient>): Promise<A> {
+    this.#commands ??= Effect.runPromise(
+      Layer.buildWithScope(postgresStoreLayer(this.databaseUrl), this.#scope),
+    )
+    return Effect.runPromise(Effect.provideContext(effect, await this.#commands))
   }
 
   /** An organization with these credits, or with a payment method if absent. */
