@@ -16,20 +16,23 @@ const neighbours = (): ReadonlyArray<number> =>
     .map(Number)
     .filter((pid) => readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("besideMain"))
 
+/** Little more than that of this process: on a busy machine nothing is left for the nicest. */
+const nice = Math.min(19, getPriority() + 2)
+
 it.live.skipIf(process.platform !== "linux")(
   "neighbours compute at their nice value, and end with the scope",
   () =>
     Effect.gen(function* () {
       const used = yield* Effect.scoped(
         Effect.gen(function* () {
-          const { used } = yield* startNeighbours({ processes: 2, nice: 19 })
-          yield* Effect.sleep(300)
+          const { used } = yield* startNeighbours({ processes: 2, nice })
           const pids = neighbours()
-          expect(pids.map((pid) => getPriority(pid))).toEqual([19, 19])
+          expect(pids.map((pid) => getPriority(pid))).toEqual([nice, nice])
+          while ((yield* used).cores === 0) yield* Effect.sleep(50)
           return yield* used
         }),
       )
-      expect(used).toMatchObject({ processes: 2, nice: 19 })
+      expect(used).toMatchObject({ processes: 2, nice })
       expect(used.cores).toBeGreaterThan(0)
       expect(neighbours()).toEqual([])
     }),

@@ -66,7 +66,6 @@ afterAll(() => {
 
 const open = (path: string): string => `return String(fs.readFileSync(${JSON.stringify(path)}))`
 const write = (path: string): string => `fs.writeFileSync(${JSON.stringify(path)}, "changed")`
-const root = fileURLToPath(new URL("../..", import.meta.url))
 const source = fileURLToPath(new URL("../../src/audio/decoder/decoderMain.ts", import.meta.url))
 
 /** Numbers of system calls that Node has no function for (asm/unistd_64.h, asm-generic/unistd.h). */
@@ -160,7 +159,7 @@ describe("a confined process", needs("confinement"), () => {
     const limitsBefore = readFileSync(`/proc/${pid}/limits`, "utf8")
     const priorityBefore = getPriority(pid)
     for (const confinement of [decoderConfinement(room.path, home), engine])
-      for (const path of [inside("dev-key"), own, join(root, "package.json")]) {
+      for (const path of [inside("dev-key"), own, source]) {
         const before = modeOf(path)
         const outcomes = attempt(confinement, { ...metadata(path), ...harm(pid) })
         const succeeded = Object.entries(outcomes).filter(

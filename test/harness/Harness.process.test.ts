@@ -1,10 +1,12 @@
-// The harness against servers whose times are known: what it reports must be what they did.
+// The harness against servers whose times are known: what it reports must be what they did. They run in this process and read the same
+// clock, so that a busy machine, which makes both late, changes no outcome.
 // Its tests wait, so they run at the same time.
 import { setTimeout as sleep } from "node:timers/promises"
 import { afterAll, describe, expect, it } from "vitest"
 import { closeConnections, type Target } from "#harness/client/Exchange.ts"
 import { makeClip } from "#harness/data/Clip.ts"
 import { sizedPrompts } from "#harness/data/Prompts.ts"
+import { percentile } from "#harness/figures/Statistics.ts"
 import { parseObjective } from "#harness/load/Objective.ts"
 import type { Plan, Plans } from "#harness/Plan.ts"
 import { run } from "#harness/Run.ts"
@@ -12,7 +14,15 @@ import { figureIn, type Section } from "#harness/report/Result.ts"
 import { allRequests } from "#harness/report/Summarize.ts"
 import { inLong } from "../support/groups/Runs.ts"
 import { figuresIn } from "./report/SectionFigures.ts"
-import { type Answer, chunkOf, paced, type ScriptedServer, scriptedServer, sse } from "./ScriptedServer.ts"
+import {
+  type Answer,
+  chunkOf,
+  paced,
+  type ScriptedServer,
+  scriptedServer,
+  sse,
+  type Written,
+} from "./ScriptedServer.ts"
 
 const chatPath = "/v1/chat/completions"
 const speechPath = "/v1/audio/speech"
@@ -75,24 +85,29 @@ afterAll(async () => {
 
 describe.concurrent("a server that stalls", () => {
   const stallMs = 1_500
-  const stallAfterMs = 500
 
-  /** Answers after `eachMs`, but for a stall that begins some time after the first counted request. */
-  const stalling = (eachMs = 0) => {
-    let stallFromMs: number | undefined
-    let isFirst = true
+  /** Answers after `eachMs`, but for a stall that begins with the counted request of this number. */
+  const stalling = (from: number, eachMs = 0) => {
+    let asked = 0
+    /** When the look before the run was answered, the first counted request came, and the stall began; `performance.now()`. */
+    const times = { lookedMs: 0, firstMs: 0, stallFromMs: 0 }
     const answer: Answer = async (_, response) => {
-      // The first request is the look before the run.
-      if (isFirst) isFirst = false
-      else stallFromMs ??= performance.now() + stallAfterMs
-      const from = stallFromMs ?? Number.POSITIVE_INFINITY
+      const nth = asked++
       const nowMs = performance.now()
-      if (nowMs >= from && nowMs < from + stallMs) await sleep(from + stallMs - nowMs)
+      if (nth === 1) times.firstMs = nowMs
+      if (nth === from) times.stallFromMs = nowMs
+      // Timers may fire a little early.
+      if (nth >= from)
+        for (let leftMs = 1; leftMs > 0; ) {
+          leftMs = times.stallFromMs + stallMs - performance.now()
+          if (leftMs > 0) await sleep(leftMs)
+        }
       if (eachMs > 0) await sleep(eachMs)
       sse(response)
       response.end(`${chunkOf({ content: "a" }, { finish_reason: "stop" })}data: [DONE]\n\n`)
+      if (nth === 0) times.lookedMs = performance.now()
     }
-    return answer
+    return { answer, times }
   }
 
   it.each([
@@ -101,7 +116,8 @@ describe.concurrent("a server that stalls", () => {
   ])(
     "shows its stall in every request that was due during it, in an open loop, %s",
     async (_, maxInFlight) => {
-      const { target } = await serve({ [chatPath]: stalling() })
+      const { answer, times } = stalling(20)
+      const { target } = await serve({ [chatPath]: answer })
       const point = await measure(
         planFor(target, text, {
           load: { loop: "open", ratePerSecond: 40 },
@@ -112,16 +128,21 @@ describe.concurrent("a server that stalls", () => {
       )
       expect(figuresIn(point, allRequests).failed!.median).toBe(0)
       const first = point.load!.timeline[0]!.atSeconds * 1000
-      const during = point.load!.timeline.filter(
-        ({ atSeconds }) =>
-          atSeconds * 1000 > first + stallAfterMs + 100 && atSeconds * 1000 < first + stallAfterMs + stallMs,
-      )
-      // 40 a second for 1.4 s.
-      expect(during.length).toBeGreaterThan(30)
-      for (const { atSeconds, endMs } of during) {
-        const leftMs = first + stallAfterMs + stallMs - atSeconds * 1000
-        expect(endMs! / leftMs).toBeGreaterThan(0.9)
-      }
+      // The run began after the look and before its first request came: a request was due at the earliest and at the latest then.
+      const during = point
+        .load!.timeline.map(({ atSeconds, endMs }) => ({
+          earliestMs: times.lookedMs + atSeconds * 1000,
+          latestMs: times.firstMs - first + atSeconds * 1000,
+          endMs: endMs!,
+        }))
+        .filter(
+          ({ earliestMs, latestMs }) =>
+            earliestMs > times.stallFromMs && latestMs < times.stallFromMs + stallMs,
+        )
+      // 40 a second for 1.5 s, where the machine is not busy.
+      expect(during.length).toBeGreaterThan(10)
+      for (const { endMs, latestMs } of during)
+        expect(endMs).toBeGreaterThan(times.stallFromMs + stallMs - latestMs - 1)
       const e2e = figuresIn(point, "text").e2e!
       expect(e2e.p99 / stallMs).toBeGreaterThan(0.85)
       expect(e2e.p95 / stallMs).toBeGreaterThan(0.6)
@@ -130,10 +151,10 @@ describe.concurrent("a server that stalls", () => {
   )
 
   it("hides it in a closed loop, where the only client waits", async () => {
-    const { target } = await serve({ [chatPath]: stalling(5) })
-    const point = await measure(planFor(target, text, { durationMs: 3_000, requests: 100_000 }))
+    const { target } = await serve({ [chatPath]: stalling(100, 5).answer })
+    const point = await measure(planFor(target, text, { requests: 200 }))
     const { e2e } = figuresIn(point, "text")
-    expect(e2e!.max / stallMs).toBeGreaterThan(0.85)
+    expect(e2e!.max / stallMs).toBeGreaterThan(0.99)
     // The open loop shows more than 0.6.
     expect(e2e!.p95 / stallMs).toBeLessThan(0.3)
   })
@@ -142,33 +163,48 @@ describe.concurrent("a server that stalls", () => {
 describe.concurrent("times that are known", () => {
   it("come back as first token, gaps and their longest", async () => {
     const script = { ttftMs: 200, itlMs: 40, tokens: 8, gapMs: 260 }
-    const { target } = await serve({ [chatPath]: paced(script) })
+    const written: Array<Written> = []
+    const { target } = await serve({ [chatPath]: paced(script, written) })
     const figures = figuresIn(await measure(planFor(target, text, { requests: 6 })), "text")
     expect(figures.e2e!.readings).toBe(6)
-    const within = (value: number, expected: number) => {
-      expect(value / expected).toBeGreaterThan(0.9)
-      expect(value / expected).toBeLessThan(1.5)
+    // What the server did, which on a busy machine is not what it was told. The first was the look before the run.
+    const requests = written.slice(1).map(({ askedMs, tokensMs }) => {
+      const gaps = tokensMs.slice(1).map((atMs, nth) => atMs - tokensMs[nth]!)
+      return { ttftMs: tokensMs[0]! - askedMs, e2eMs: tokensMs.at(-1)! - askedMs, gaps }
+    })
+    expect(Math.min(...requests.map(({ ttftMs }) => ttftMs))).toBeGreaterThan(script.ttftMs - 2)
+    const within = (value: number, done: ReadonlyArray<number>, least: number) => {
+      expect(value / percentile(done, 0.5)).toBeGreaterThan(least)
+      expect(value / percentile(done, 0.5)).toBeLessThan(3)
     }
-    within(figures.ttft!.median, script.ttftMs)
-    within(figures.itl!.median, script.itlMs)
-    within(figures.gap!.median, script.itlMs + script.gapMs)
-    const wholeMs = script.ttftMs + 7 * script.itlMs + script.gapMs
-    within(figures.e2e!.median, wholeMs)
-    within(figures.tpot!.median, (wholeMs - script.ttftMs) / 7)
+    // No client reads a token before it was written; two may come together.
+    within(
+      figures.ttft!.median,
+      requests.map(({ ttftMs }) => ttftMs),
+      0.99,
+    )
+    within(
+      figures.e2e!.median,
+      requests.map(({ e2eMs }) => e2eMs),
+      0.99,
+    )
+    within(
+      figures.itl!.median,
+      requests.flatMap(({ gaps }) => gaps),
+      0.5,
+    )
+    within(
+      figures.gap!.median,
+      requests.map(({ gaps }) => Math.max(...gaps)),
+      0.5,
+    )
+    within(
+      figures.tpot!.median,
+      requests.map(({ e2eMs, ttftMs }) => (e2eMs - ttftMs) / 7),
+      0.5,
+    )
     expect(figures.tokens!.mean).toBe(8)
     expect(figures.itl!.readings).toBe(6 * 7)
-  })
-
-  it("goodput is the share of requests within the objective", async () => {
-    let nth = 0
-    const slow = paced({ ttftMs: 600, itlMs: 1, tokens: 2 })
-    const fast = paced({ ttftMs: 1, itlMs: 1, tokens: 2 })
-    // One in four, and not the look before the run.
-    const { target } = await serve({ [chatPath]: (...all) => (nth++ % 4 === 3 ? slow : fast)(...all) })
-    const objective = parseObjective("ttft_p50<400ms")
-    const point = await measure(planFor(target, text, { requests: 12 }, { objective }))
-    expect(figuresIn(point, allRequests).goodput!.median).toBe(9 / 12)
-    expect(point.parts[0]!.notes).toEqual([])
   })
 })
 
@@ -274,6 +310,31 @@ describe.concurrent("transcriptions", () => {
     expect(figures["word errors over all words"]!.median).toBeCloseTo(0.2, 6)
     expect(figures.final!.median - figures.ttft!.median).toBeGreaterThan(250)
   })
+})
+
+it.concurrent("goodput is the share of requests within the objective", async () => {
+  let nth = 0
+  // One in four is wrong, and not the look before the run.
+  const { target } = await serve({
+    [transcriptionPath]: (_, response) =>
+      response
+        .writeHead(200, { "content-type": "application/json" })
+        .end(JSON.stringify({ text: nth++ % 4 === 3 ? "one" : "one two three four" })),
+  })
+  const plans: Plans = {
+    transcription: {
+      model: "m",
+      clips: [makeClip("a", new Int16Array(1_600), "One two three four.")],
+      dataset: "one",
+      language: "en",
+      fields: {},
+      stream: false,
+    },
+  }
+  const objective = parseObjective("wer_p50<10%")
+  const point = await measure(planFor(target, plans, { requests: 12 }, { objective }))
+  expect(figuresIn(point, allRequests).goodput!.median).toBe(9 / 12)
+  expect(point.parts[0]!.notes).toEqual([])
 })
 
 describe.concurrent("a ramp", () => {

@@ -26,7 +26,7 @@ const portOf = (server: WebSocketServer): number => {
 
 const serve = async (
   onSession: (socket: WebSocket, path: string) => void,
-  refuse?: number,
+  { refuse, timeoutMs = 60_000 }: { readonly refuse?: number; readonly timeoutMs?: number } = {},
 ): Promise<Target> => {
   const server = new WebSocketServer({
     port: 0,
@@ -42,7 +42,7 @@ const serve = async (
   return {
     base: `http://127.0.0.1:${portOf(server)}`,
     headers: { authorization: "Bearer k" },
-    timeoutMs: 3_000,
+    timeoutMs,
   }
 }
 
@@ -70,7 +70,8 @@ it.concurrent(
         const before = Math.floor(bytes / 16_000)
         bytes += data.length
         const halves = Math.floor(bytes / 16_000)
-        if (halves > before)
+        // The first second of audio is sent at once: its caption is late if it takes a second.
+        if (halves > before && halves > 1)
           say(socket, { type: "transcript.text.delta", op: "append", delta: "one ", audio_ms: halves * 500 })
         // Closes before the final result.
         if (halves === 3) socket.close()
@@ -90,7 +91,7 @@ it.concurrent(
     }
     const session = runLive(target, asked, beganMs, new AbortController().signal)
     await expect(session).rejects.toThrow("the session was closed")
-    // Of 0.5 and 1 s there is none; that of 1.5 s came half a second later.
+    // Of 1 s there is none; that of 1.5 s came half a second later.
     expect([opened.length, lags.length]).toEqual([1, 1])
     expect(performance.now() - beganMs).toBeGreaterThan(450)
   },
@@ -122,8 +123,9 @@ it.concurrent("edgewise's socket: lag of captions and words, flicker, final text
   // The frame that completes half a second is sent with it; the last caption may come after the end.
   expect(pooled!.caption_lag!.length).toBeGreaterThanOrEqual(2)
   for (const lag of [...pooled!.caption_lag!, ...pooled!.word_lag!]) {
-    expect(lag / lateMs).toBeGreaterThan(0.8)
-    expect(lag / lateMs).toBeLessThan(2)
+    expect(lag / lateMs).toBeGreaterThan(0.9)
+    // From the beginning of the session it is more than six times as long for the last one.
+    expect(lag / lateMs).toBeLessThan(4)
   }
   // "to" was changed, and "sick" in the final text if its caption was shown.
   expect([1 / 3, 2 / 3]).toContain(figures.flicker)
@@ -165,7 +167,7 @@ describe.concurrent("a session that", () => {
     (await talk(target, protocol)).failure?.key
 
   it("is refused fails with the status", async () => {
-    expect(await key(await serve(() => {}, 503))).toBe("503")
+    expect(await key(await serve(() => {}, { refuse: 503 }))).toBe("503")
   })
 
   it("is closed in the middle fails at once", async () => {
@@ -194,7 +196,7 @@ describe.concurrent("a session that", () => {
   })
 
   it("never ends is a timeout", async () => {
-    expect(await key(await serve(() => {}))).toBe("timeout")
+    expect(await key(await serve(() => {}, { timeoutMs: 3_000 }))).toBe("timeout")
   })
 
   it("does not exist is unreachable", async () => {

@@ -56,21 +56,33 @@ export const sse = (response: ServerResponse): void => {
   response.flushHeaders()
 }
 
-/** Streams tokens: the first after `ttftMs`, the others `itlMs` apart, one of them later by `gapMs`. */
+/** When a request was read and each token of its reply written; `performance.now()`, which the client in this process reads, too. */
+export interface Written {
+  readonly askedMs: number
+  readonly tokensMs: Array<number>
+}
+
+/** Streams tokens: the first after `ttftMs`, the others `itlMs` apart, one of them later by `gapMs`. Adds to `written` what it did. */
 export const paced =
-  (script: {
-    readonly ttftMs: number
-    readonly itlMs: number
-    readonly tokens: number
-    readonly gapMs?: number
-  }): Answer =>
+  (
+    script: {
+      readonly ttftMs: number
+      readonly itlMs: number
+      readonly tokens: number
+      readonly gapMs?: number
+    },
+    written: Array<Written> = [],
+  ): Answer =>
   async (_, response) => {
-    const startMs = performance.now()
+    const askedMs = performance.now()
+    const tokensMs: Array<number> = []
+    written.push({ askedMs, tokensMs })
     sse(response)
     response.write(chunkOf({ role: "assistant", content: "" }))
-    let dueMs = startMs + script.ttftMs
+    let dueMs = askedMs + script.ttftMs
     for (let nth = 0; nth < script.tokens; nth++) {
       await sleep(Math.max(0, dueMs - performance.now()))
+      tokensMs.push(performance.now())
       response.write(chunkOf({ content: `t${nth} ` }))
       dueMs += script.itlMs + (nth === 1 ? (script.gapMs ?? 0) : 0)
     }

@@ -1,5 +1,5 @@
 // Stores the outcome of a slice: the job is completed, has failed, or goes back into the queue.
-import { Effect } from "effect"
+import { Context, Effect } from "effect"
 import { removeSpooled } from "#audio/SpoolFile.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import { type EdgeError, isRefusal } from "#domain/wire/Failures.ts"
@@ -47,8 +47,13 @@ export const giveBack = (
     if (job.shared !== undefined) kept.delete(job.id)
   })
 
-/** Pause of a job whose upload cannot be reached from here. A guess: another node takes it then, or the folder is back. */
-const uploadRetryMs = 10_000
+/**
+ * Pause of a job whose upload cannot be reached from here, milliseconds. A guess: another node takes it then, or the folder is back. Tests
+ * shorten it.
+ */
+export const UploadRetry = Context.Reference<number>("edgewise/api/UploadRetry", {
+  defaultValue: () => 10_000,
+})
 
 /** After the upload of a job could not be read. Nothing is charged. */
 export const afterUploadLost = (
@@ -67,7 +72,7 @@ export const afterUploadLost = (
     if (reason === "away") {
       trace?.ends("paused", true)
       const note = "paused: the uploaded file cannot be read now"
-      return yield* giveBack(world, job, state, { note, waitMs: uploadRetryMs })
+      return yield* giveBack(world, job, state, { note, waitMs: world.uploadRetryMs })
     }
     const note =
       reason === "gone"

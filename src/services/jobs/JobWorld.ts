@@ -63,6 +63,7 @@ export interface JobWorld {
   readonly drain: Drain["Service"]
   /** Where uploads lie that all nodes reach; undefined if each node keeps those that it accepted. */
   readonly uploads: SharedUploadsView | undefined
+  readonly uploadRetryMs: number
   /** Ids of the models whose shared jobs this node takes. */
   readonly models: () => ReadonlyArray<string>
   readonly services: Context.Context<Accounts | Decoder | ModelRegistry | UsageLedger>

@@ -27,6 +27,7 @@ import { Presence } from "#store/nodes/Presence.ts"
 import { Compaction } from "#store/sql/Compaction.ts"
 import { UploadDir } from "../TranscriptionUpload.ts"
 import { makeDispatcher } from "./JobDispatcher.ts"
+import { UploadRetry } from "./JobEnd.ts"
 import { inTraceOf } from "./JobTrace.ts"
 import {
   failLostJobs,
@@ -92,6 +93,7 @@ const make = Effect.gen(function* () {
     meters,
     drain,
     uploads,
+    uploadRetryMs: yield* UploadRetry,
     models: () =>
       uploads === undefined
         ? []

@@ -45,7 +45,7 @@ describe("one question", () => {
     const { status, stderr, stdout } = await chat(script({ tokens: 3, reasoning: "hm" }), "--effort", "low")
     expect([status, stdout]).toEqual([0, " token token token\n"])
     expect(stderr).toMatch(
-      /^hm\nfirst token \d\.\d\d s, 4 tokens in \d+\.\d\d s, [\d.]+ tokens\/s, 0\.\d+ USD, receipt rcpt_\w+\n$/,
+      /^hm\nfirst token \d+\.\d\d s, 4 tokens in \d+\.\d\d s, [\d.]+ tokens\/s, 0\.\d+ USD, receipt rcpt_\w+\n$/,
     )
   })
 

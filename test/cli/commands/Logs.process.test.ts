@@ -76,7 +76,12 @@ it("an answer's line has the request's id beside its annotations", async () => {
 })
 
 it("models list has the reason; logs prints the lines, or one JSON document", async () => {
-  await eventually(() => node.stderr().includes("model ready"), "noisy is loaded", 30_000)
+  await eventually(() => node.stderr().includes("model ready"), "noisy is loaded")
+  // What an engine prints comes by another way than what it answers.
+  await eventually(
+    async () => (await run("logs", "noisy")).stdout.includes("a word of the library"),
+    "what it printed has arrived",
+  )
   const [list, json, text, document, unknown] = await Promise.all([
     run("models", "list"),
     run("models", "list", "--json"),

@@ -3,6 +3,7 @@
 import { X509Certificate } from "node:crypto"
 import { readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
+import { setTimeout as sleep } from "node:timers/promises"
 import tls from "node:tls"
 import { afterAll, expect, it } from "vitest"
 import { SocketClient } from "../../support/clients/SocketClient.ts"
@@ -38,31 +39,48 @@ const shown = (node: NodeProcess): Promise<string> =>
     socket.once("error", reject)
   })
 
-const steps = { tokens: 300, tokenMs: 30, text: "w" }
+const steps = { tokens: 10, tokenMs: 100, text: "w" }
 
-const openChat = async (node: NodeProcess): Promise<TextStream> => {
-  const response = await fetch(`${node.base}/v1/chat/completions`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${node.devKey}`, "content-type": "application/json" },
-    body: JSON.stringify({
-      model: "fake",
-      stream: true,
-      max_tokens: 4096,
-      messages: [{ role: "user", content: script(steps) }],
-    }),
-  })
-  const stream = new TextStream(response)
-  await stream.take(1)
-  return stream
+/** Answers over connections that fetch keeps, one after the other until `isOver`; each must be whole. */
+const chat = async (node: NodeProcess, begun: () => void, isOver: () => boolean): Promise<void> => {
+  do {
+    const response = await fetch(`${node.base}/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${node.devKey}`, "content-type": "application/json" },
+      body: JSON.stringify({
+        model: "fake",
+        stream: true,
+        max_tokens: 4096,
+        messages: [{ role: "user", content: script(steps) }],
+      }),
+    })
+    const stream = new TextStream(response)
+    await stream.take(1)
+    begun()
+    expect(await stream.toEnd()).toBe("complete")
+    expect(textOf(stream.events)).toBe("w".repeat(steps.tokens))
+    expect(stream.events.at(-1)).toBe("[DONE]")
+  } while (!isOver())
 }
 
-const openSocket = async (node: NodeProcess): Promise<SocketClient> => {
+/** The same over one WebSocket. */
+const talk = async (node: NodeProcess, begun: () => void, isOver: () => boolean): Promise<void> => {
   const client = await SocketClient.open(
     `${node.base.replace("https", "wss")}/v1/completions/ws?token=${node.devKey}`,
   )
-  client.send({ request_id: "a", model: "fake", max_tokens: 4096, prompt: script(steps) })
-  await client.until((frames) => frames.length > 0)
-  return client
+  let nth = 0
+  do {
+    const before = client.frames.length
+    client.send({ request_id: `${nth}`, model: "fake", max_tokens: 4096, prompt: script(steps) })
+    await client.until((frames) => frames.length > before)
+    begun()
+    expect(await client.end(`${nth}`)).toMatchObject({
+      type: "done",
+      usage: { completion_tokens: steps.tokens },
+    })
+    nth++
+  } while (!isOver())
+  client.socket.close()
 }
 
 it("renews under 50 open streams, on SIGHUP and when the files change, and loses none", async () => {
@@ -77,13 +95,25 @@ it("renews under 50 open streams, on SIGHUP and when the files change, and loses
   let ended = false
   try {
     await processLoaded(node, "fake")
-    const chats = await Promise.all(Array.from({ length: 25 }, () => openChat(node)))
-    const sockets = await Promise.all(Array.from({ length: 25 }, () => openSocket(node)))
+    const begun = new Set<number>()
+    const clients = Promise.all(
+      Array.from({ length: 50 }, (_, nth) =>
+        (nth % 2 === 0 ? chat : talk)(
+          node,
+          () => begun.add(nth),
+          () => ended,
+        ),
+      ),
+    )
+    // Awaited below.
+    clients.catch(() => {})
+    await eventually(() => begun.size === 50, "all streams have begun")
     let connected = 0
     const connecting = Array.from({ length: 4 }, async () => {
       while (!ended) {
         await shown(node)
         connected++
+        await sleep(20)
       }
     })
     expect(await shown(node)).toBe(fingerprintOf(first.cert))
@@ -108,19 +138,8 @@ it("renews under 50 open streams, on SIGHUP and when the files change, and loses
       "the change of the files is seen",
     )
 
-    for (const stream of chats) {
-      expect(await stream.toEnd()).toBe("complete")
-      expect(textOf(stream.events)).toBe("w".repeat(steps.tokens))
-      expect(stream.events.at(-1)).toBe("[DONE]")
-    }
-    for (const client of sockets) {
-      expect(await client.end("a")).toMatchObject({
-        type: "done",
-        usage: { completion_tokens: steps.tokens },
-      })
-      client.socket.close()
-    }
     ended = true
+    await clients
     await Promise.all(connecting)
     expect(connected).toBeGreaterThan(10)
     const lines = node.stderr().split("\n")

@@ -21,7 +21,7 @@ const file = join(dir.path, "a.wav")
 let server: ScriptedConversation
 
 beforeAll(async () => {
-  server = await scriptedConversation({ delayMs: () => 50, answerMs: 400 })
+  server = await scriptedConversation({ delayMs: () => 50, answerMs: () => 400 })
   writeFileSync(file, clip.bytes)
 })
 afterAll(async () => {
@@ -85,7 +85,10 @@ describe.concurrent("files", () => {
   })
 
   it("interrupt the answer after a time", async () => {
-    const long = await scriptedConversation({ delayMs: () => 50, answerMs: 4_000 })
+    const long = await scriptedConversation({
+      delayMs: () => 50,
+      answerMs: (turn) => (turn === 0 ? 4_000 : 400),
+    })
     const { status, stdout } = await talk([
       "--url",
       long.url,

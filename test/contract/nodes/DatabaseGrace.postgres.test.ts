@@ -4,6 +4,7 @@ import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { spoolFileIn } from "#store/ledger/ReceiptSpool.ts"
+import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { needs } from "../../support/groups/Needs.ts"
 import { complete, type NewOrg, SharedNodes } from "../../support/nodes/SharedNodes.ts"
 import { fakeModel } from "../../support/nodes/TestCatalog.ts"
@@ -20,12 +21,14 @@ describe("a database that is away for less than the grace", needs("postgresql"),
 
   const spool = (at: 0 | 1) => readFileSync(spoolFileIn(shared.dataDir(at)), "utf8")
 
-  /** Has both nodes know the keys and lease the money. */
+  /** Has both nodes know the keys and lease the money, which they give back if nothing is spent for two seconds, and write the receipts. */
   const known = async (...orgs: ReadonlyArray<NewOrg>) => {
-    for (const { key } of orgs) {
-      for (const node of [shared.one, shared.two]) expect((await complete(node, key)).status).toBe(200)
-    }
-    for (const { orgId } of orgs) await shared.usage(orgId)
+    const nodes = [shared.one, shared.two]
+    const answers = await Promise.all(
+      orgs.flatMap(({ key }) => nodes.map(async (node) => (await complete(node, key)).status)),
+    )
+    expect(answers).toEqual(answers.map(() => 200))
+    await Promise.all(nodes.map((node) => node.run(Effect.flatMap(UsageLedger, ({ flush }) => flush))))
   }
 
   it("is not noticed by requests with keys that were read and money that is leased", async () => {

@@ -1,5 +1,5 @@
 // Nodes that share a Postgres database, each with a data directory of its own: a change on one takes effect on the
-// other within five seconds, money adds up over both, and a request with an Idempotency-Key is answered once.
+// other, money adds up over both, and a request with an Idempotency-Key is answered once.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -19,7 +19,7 @@ describe("two nodes on one database", needs("postgresql"), () => {
   })
   afterAll(() => shared?.stop())
 
-  it("know each other's keys and revocations within five seconds", async () => {
+  it("know each other's keys and revocations", async () => {
     const { apiKey, keyId } = await shared.one.run(
       Effect.flatMap(Accounts, (accounts) => accounts.createKey({ org: "credit", user: "both" })),
     )
@@ -27,10 +27,10 @@ describe("two nodes on one database", needs("postgresql"), () => {
     expect((await complete(shared.one, apiKey)).status).toBe(200)
     await shared.two.run(Effect.flatMap(Accounts, (accounts) => accounts.revokeKey(keyId)))
     expect((await complete(shared.two, apiKey)).status).toBe(401)
+    // That it takes no more than five seconds is held by test/store, on a clock of its own.
     await eventually(
       async () => (await complete(shared.one, apiKey)).status === 401,
       "the other node refuses it",
-      5_000,
     )
   })
 

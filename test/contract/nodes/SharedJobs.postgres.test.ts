@@ -1,9 +1,11 @@
 // Transcription jobs where nodes share the store: every node can read and cancel a job, its own node runs it, and a job
 // of a node that never returns ends after a while.
-import { Effect } from "effect"
+import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { Jobs } from "#store/ledger/Jobs.ts"
+import { Jobs, LostAfter } from "#store/ledger/Jobs.ts"
+import { BeatEvery } from "#store/nodes/Presence.ts"
+import { storeLayer } from "#store/Store.ts"
 import { listener, noise, wavOf } from "../../support/clients/LiveClient.ts"
 import {
   poll,
@@ -14,18 +16,15 @@ import {
 } from "../../support/clients/TranscriptionClient.ts"
 import { needs } from "../../support/groups/Needs.ts"
 import { SharedNodes } from "../../support/nodes/SharedNodes.ts"
-import { eventually, type TestNode } from "../../support/nodes/TestNode.ts"
+import { eventually, type TestNode, temporaryDir } from "../../support/nodes/TestNode.ts"
 
 /** 2 s of audio take it 1.5 s: long enough for a request during its work. */
 const slow = listener({ callMs: 1500 }, { id: "slow-listener" })
 
-/** An hour, for this test. */
-const lostMs = 8_000
-
 describe("jobs of two nodes", needs("postgresql"), () => {
   let shared: SharedNodes
   beforeAll(async () => {
-    shared = await SharedNodes.start([listener(), slow], { beatMs: 200, lostAfterMs: lostMs })
+    shared = await SharedNodes.start([listener(), slow], { beatMs: 200 })
     // A server, two nodes and their engines: a long timeout for a busy machine.
   })
   afterAll(() => shared?.stop())
@@ -73,47 +72,55 @@ describe("jobs of two nodes", needs("postgresql"), () => {
     expect((await poll({ base: shared.one.base, key }, id)).body.status).toBe("cancelled")
   })
 
-  it(
-    "leave a job to the node that has its file, until that has been away for an hour",
-    {
-      timeout: 60_000,
-    },
-    async () => {
-      const { key } = await shared.newOrg()
-      const id = await submitTo(shared.two, key, 120, "slow-listener")
-      await shared.two.stop()
-      const target = { base: shared.one.base, key }
-      // Given back when its node stopped, and not taken by another.
-      await eventually(async () => (await poll(target, id)).body.status === "accepted", "it was given back")
-      // The other node looks for jobs and takes those that it may: one that came later is done, this one is not begun.
-      const later = await submitTo(shared.one, key, 1)
-      expect((await untilDone(target, later)).status).toBe(200)
-      expect((await poll(target, id)).body.status).toBe("accepted")
-      const look = () => shared.one.run(Effect.flatMap(Jobs, (jobs) => jobs.failLost))
-      // Whatever the database's clock shows.
-      await shared.beside(
-        Effect.flatMap(
-          SqlClient.SqlClient,
-          (sql) => sql`UPDATE nodes SET seen_at_ms = seen_at_ms - 90000000::BIGINT`,
-        ),
-      )
-      expect(await look()).toBe(0)
-      await eventually(async () => (await look()) === 1, "it is failed")
-      expect(await poll(target, id)).toEqual({
-        status: 400,
-        body: {
-          job_id: id,
-          status: "failed",
-          detail: "The node that had the upload has not come back within an hour",
-        },
-      })
-      // If the node comes back, the file is removed and the job stays failed.
-      await shared.startNode(1)
-      await untilNoUploads(shared.two.dataDir)
-      expect((await poll({ base: shared.two.base, key }, id)).body.status).toBe("failed")
-      // Jobs that it accepts from now on are its own again.
-      const next = await submitTo(shared.two, key, 1)
-      expect((await untilDone(target, next)).status).toBe(200)
-    },
-  )
+  /** Completes when another node has failed one lost job. For that node an hour is a second. */
+  const failedByImpatient = async () => {
+    const dir = temporaryDir()
+    const layer = Layer.fresh(storeLayer({ dataDir: dir.path, databaseUrl: shared.databaseUrl })).pipe(
+      Layer.provide(Layer.merge(Layer.succeed(BeatEvery, 200), Layer.succeed(LostAfter, 1_000))),
+    )
+    await Effect.flatMap(Jobs, ({ failLost }) =>
+      Effect.promise(() =>
+        eventually(async () => (await Effect.runPromise(failLost)) === 1, "a lost job is failed"),
+      ),
+    ).pipe(Effect.provide(layer), Effect.runPromise)
+    dir.remove()
+  }
+
+  it("leave a job to the node that has its file, until that has been away for an hour", async () => {
+    const { key } = await shared.newOrg()
+    const id = await submitTo(shared.two, key, 120, "slow-listener")
+    await shared.two.stop()
+    const target = { base: shared.one.base, key }
+    // Given back when its node stopped, and not taken by another.
+    await eventually(async () => (await poll(target, id)).body.status === "accepted", "it was given back")
+    // The other node looks for jobs and takes those that it may: one that came later is done, this one is not begun.
+    const later = await submitTo(shared.one, key, 1)
+    expect((await untilDone(target, later)).status).toBe(200)
+    expect((await poll(target, id)).body.status).toBe("accepted")
+    const look = () => shared.one.run(Effect.flatMap(Jobs, (jobs) => jobs.failLost))
+    // Whatever the database's clock shows.
+    await shared.beside(
+      Effect.flatMap(
+        SqlClient.SqlClient,
+        (sql) => sql`UPDATE nodes SET seen_at_ms = seen_at_ms - 90000000::BIGINT`,
+      ),
+    )
+    expect(await look()).toBe(0)
+    await failedByImpatient()
+    expect(await poll(target, id)).toEqual({
+      status: 400,
+      body: {
+        job_id: id,
+        status: "failed",
+        detail: "The node that had the upload has not come back within an hour",
+      },
+    })
+    // If the node comes back, the file is removed and the job stays failed.
+    await shared.startNode(1)
+    await untilNoUploads(shared.two.dataDir)
+    expect((await poll({ base: shared.two.base, key }, id)).body.status).toBe("failed")
+    // Jobs that it accepts from now on are its own again.
+    const next = await submitTo(shared.two, key, 1)
+    expect((await untilDone(target, next)).status).toBe(200)
+  })
 })

@@ -1,4 +1,5 @@
-// The harness in conversations with servers whose times are known: what it reports must be what they did.
+// The harness in conversations with servers whose times are known: what it reports must be what they did. They run in this process and
+// read the same clock, so that a busy machine, which makes both late, changes no outcome.
 // Its tests wait, so they run at the same time.
 import { afterAll, describe, expect, it } from "vitest"
 import { Resampler } from "#audio/Resampler.ts"
@@ -6,6 +7,7 @@ import { bytesToS16 } from "#domain/audio/Audio.ts"
 import { wavLayout } from "#harness/client/AudioReply.ts"
 import { closeConnections } from "#harness/client/Exchange.ts"
 import type { ConversationPlan } from "#harness/conversation/Conversations.ts"
+import { percentile } from "#harness/figures/Statistics.ts"
 import type { Plan } from "#harness/Plan.ts"
 import { run } from "#harness/Run.ts"
 import { figureIn } from "#harness/report/Result.ts"
@@ -81,16 +83,24 @@ const figuresOf = async (...asked: Parameters<typeof measure>) => {
 
 describe.concurrent("voice to voice", () => {
   it("is the silence, the server's time and the silence at the beginning of the answer", async () => {
-    const figures = await figuresOf(await serve({ delayMs: () => 250, leadMs: 150 }))
-    // The server notices the silence with the piece that completes it, up to 20 ms later. Without one of the three parts a figure is at most
-    // 0.75 of this; timers of two processes may differ by some milliseconds.
+    const leadMs = 150
+    const server = await serve({ delayMs: () => 250, leadMs })
+    const figures = await figuresOf(server)
+    // What the server did, which on a busy machine is not what it was told. The first turn was the look before the load.
+    const turns = server.turns.slice(1)
+    const whole = percentile(
+      turns.map(({ heardMs, sentMs }) => sentMs - heardMs + leadMs),
+      0.5,
+    )
+    expect(whole).toBeGreaterThan(590)
+    // Nothing is heard before it was sent, or ends after it was read. Without one of the three parts a figure is at most 0.75 of this.
     for (const [value, least] of [
-      [figures.voice_to_voice!.median, 600],
-      [figures.beyond_silence!.median, 400],
+      [figures.voice_to_voice!.median, whole],
+      [figures.beyond_silence!.median, whole - 200],
       [figures.stop_to_sound!.median, 400],
     ] as const) {
-      expect(value / least).toBeGreaterThan(0.9)
-      expect(value / least).toBeLessThan(1.7)
+      expect(value / least).toBeGreaterThan(0.99)
+      expect(value / least).toBeLessThan(3)
     }
     expect(figures.tokens!.median).toBe(4)
     expect(figures.prompt_tokens!.median).toBe(5)
@@ -102,17 +112,21 @@ describe.concurrent("voice to voice", () => {
 
   it("shows a stall of one turn", async () => {
     // The first turn of the first conversation is the look at the server before the load.
-    const figures = await figuresOf(await serve({ delayMs: (turn) => (turn === 1 ? 1_200 : 50) }), {}, 5)
+    const figures = await figuresOf(await serve({ delayMs: (turn) => (turn === 1 ? 1_200 : 50) }), {}, 3)
     const { max, median } = figures.voice_to_voice!
-    expect(max).toBeGreaterThan(1_400)
-    expect(max / median).toBeGreaterThan(2)
+    expect(max).toBeGreaterThan(1_390)
+    expect(max / median).toBeGreaterThan(1.5)
   })
 
   it("from a commit, where the client ends the turns", async () => {
-    const server = await serve({ delayMs: () => 200 })
+    const server = await serve({ delayMs: () => 300 })
     const figures = await figuresOf(server, { turns: { type: "none" } })
-    expect(figures.commit_to_sound!.median / 200).toBeGreaterThan(0.9)
-    expect(figures.commit_to_sound!.median / 200).toBeLessThan(2)
+    const done = percentile(
+      server.turns.slice(1).map(({ askedMs, sentMs }) => sentMs - askedMs),
+      0.5,
+    )
+    expect(figures.commit_to_sound!.median / done).toBeGreaterThan(0.99)
+    expect(figures.commit_to_sound!.median / done).toBeLessThan(3)
     expect(figures.beyond_silence).toBeUndefined()
     expect(server.types.slice(0, 4)).toEqual([
       "session.update",
@@ -123,11 +137,11 @@ describe.concurrent("voice to voice", () => {
   })
 
   it("counts turns that the server ended before the speech was over", async () => {
-    // A pause of 280 ms in the speech, and a server that waits for 200.
-    const whole = clipOf("pause", 900)
-    whole.samples.fill(0, 6_000, 10_480)
-    // The answer to the first part is sent whole before the second part interrupts it.
-    const server = await serve({ delayMs: () => 20, answerMs: 90 })
+    // A pause of 750 ms in the speech, and a server that waits for 200.
+    const whole = clipOf("pause", 1_400)
+    whole.samples.fill(0, 6_000, 18_000)
+    // The answer to the first part is sent whole before the second part, half a second later, interrupts it.
+    const server = await serve({ delayMs: () => 20, answerMs: () => 90 })
     const figures = await figuresOf(server, { clips: [whole] })
     expect(figures.early_ends!.max).toBe(1)
     expect(figures.voice_to_voice!.readings).toBe(2)
@@ -136,18 +150,20 @@ describe.concurrent("voice to voice", () => {
 
 describe.concurrent("interruptions", () => {
   it("stop the old answer", async () => {
-    const server = await serve({ delayMs: () => 20, answerMs: 4_000 })
+    const answerMs = 4_000
+    // The last one is not interrupted.
+    const server = await serve({ delayMs: () => 20, answerMs: (turn) => (turn === 4 ? 200 : answerMs) })
     const figures = await figuresOf(server, { interrupt: 1 }, 4)
     // The first turn of a conversation interrupts nothing.
     expect(figures.interrupt_stop!.readings).toBe(3)
-    expect(figures.interrupt_stop!.max).toBeLessThan(500)
+    expect(figures.interrupt_stop!.max).toBeLessThan(answerMs / 2)
     expect(figures.late_audio!.max).toBe(0)
     expect(server.types).toContain("conversation.item.truncate")
   })
 
   it("show audio that comes after them", async () => {
     const figures = await figuresOf(
-      await serve({ delayMs: () => 20, answerMs: 4_000, latePieces: 3 }),
+      await serve({ delayMs: () => 20, answerMs: (turn) => (turn === 3 ? 200 : 4_000), latePieces: 3 }),
       { interrupt: 1 },
       3,
     )
@@ -224,7 +240,7 @@ describe.concurrent("a server that", () => {
   }
 
   it("never answers", async () => {
-    expect(await why({ delayMs: () => 60_000 })).toBe(
+    expect(await why({ delayMs: () => 60_000, timeoutMs: 3_000 })).toBe(
       "the first conversation request failed: no audible answer to the speech",
     )
   })

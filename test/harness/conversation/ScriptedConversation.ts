@@ -1,5 +1,6 @@
 // A realtime server that does exactly what a test says: it hears speech by loudness, waits for the silence it is told to wait for,
 // and answers after a time with a tone. Over a real WebSocket on a port of 127.0.0.1.
+import { once } from "node:events"
 import { setTimeout as sleep } from "node:timers/promises"
 import { type WebSocket, WebSocketServer } from "ws"
 import { bytesToS16, s16ToBytes } from "#domain/audio/Audio.ts"
@@ -17,7 +18,8 @@ export interface Script {
   readonly delayMs: (turn: number) => number
   /** Silence at the beginning of each answer. */
   readonly leadMs?: number
-  readonly answerMs?: number
+  /** Sound of each answer, by the turn's number. */
+  readonly answerMs?: (turn: number) => number
   /** Pieces of audio that still come after the user was heard. */
   readonly latePieces?: number
   /** Changes the events of an answer before they are sent. */
@@ -25,6 +27,8 @@ export interface Script {
   /** What the conversation and the file endpoint say. */
   readonly transcript?: string
   readonly fileTranscript?: string
+  /** How long a client waits for what does not come. */
+  readonly timeoutMs?: number
   /** Replaces everything. */
   readonly onSession?: (socket: WebSocket) => void
 }
@@ -36,7 +40,18 @@ export interface ScriptedConversation extends ScriptedServer {
   /** Uploads to the file endpoint. */
   readonly uploads: Array<Buffer>
   readonly types: Array<string>
+  /** When each turn was over and its answer was sent; `performance.now()`, which the client in this process reads, too. */
+  readonly turns: Array<Turn>
   sessions: number
+}
+
+interface Turn {
+  /** The last piece with speech was read. */
+  readonly heardMs: number
+  /** The server was asked for an answer, by the silence or by the client. */
+  readonly askedMs: number
+  /** The first piece of the answer was sent. */
+  sentMs: number
 }
 
 /** A tone of half the full amplitude. */
@@ -70,6 +85,7 @@ class Conversation {
   #heardSamples = 0
   #turnFrom: number | undefined
   #quietSamples = 0
+  #heardMs = 0
   #turn = 0
   #answering: AbortController | undefined
 
@@ -109,6 +125,7 @@ class Conversation {
     if (this.#silenceMs === undefined) return
     const last = samples.findLastIndex((sample) => Math.abs(sample) > loud)
     if (last >= 0) {
+      this.#heardMs = performance.now()
       this.#quietSamples = samples.length - 1 - last
       if (this.#turnFrom !== undefined) return
       this.#turnFrom = this.#heardSamples - samples.length
@@ -151,12 +168,25 @@ class Conversation {
   }
 
   async #answer(): Promise<void> {
-    const { answerMs = 200, delayMs, edit = (events) => events, latePieces = 0, leadMs = 0 } = this.#script
+    const {
+      answerMs: soundMs = () => 200,
+      delayMs,
+      edit = (events) => events,
+      latePieces = 0,
+      leadMs = 0,
+    } = this.#script
     const turn = this.#turn++
+    const answerMs = soundMs(turn)
+    const times: Turn = { heardMs: this.#heardMs, askedMs: performance.now(), sentMs: 0 }
+    this.#server.turns.push(times)
     const answering = new AbortController()
     this.#answering = answering
     const ids = { response_id: `r${turn}`, item_id: `a${turn}`, output_index: 0, content_index: 0 }
     const item = { id: `a${turn}`, type: "message" }
+    // The client knows the end of the turn by now, however late it reads.
+    const known = once(this.#socket, "pong")
+    this.#socket.ping()
+    await known
     await sleep(delayMs(turn))
     const begin = [
       { type: "response.created", response: { id: ids.response_id, status: "in_progress" } },
@@ -185,6 +215,7 @@ class Conversation {
       const waitMs = startMs + at / 24 - 100 - performance.now()
       if (waitMs > 0) await sleep(waitMs, undefined, { signal: answering.signal }).catch(() => {})
       if (answering.signal.aborted) break
+      if (at === 0) times.sentMs = performance.now()
       this.#say(delta(sound.subarray(at, at + pieceSamples)))
     }
     if (!answering.signal.aborted) return this.#say(...edit(end("completed")))
@@ -202,7 +233,13 @@ export const scriptedConversation = async (script: Script): Promise<ScriptedConv
       response.end(JSON.stringify({ text: script.fileTranscript ?? script.transcript ?? "one two" }))
     },
   })
-  const server: ScriptedConversation = Object.assign(base, { heard: [], uploads, types: [], sessions: 0 })
+  const server: ScriptedConversation = Object.assign(base, {
+    heard: [],
+    uploads,
+    types: [],
+    turns: [],
+    sessions: 0,
+  })
   const sockets = new WebSocketServer({ server: base.server })
   sockets.on("connection", (socket) => {
     server.sessions++
@@ -212,7 +249,7 @@ export const scriptedConversation = async (script: Script): Promise<ScriptedConv
   })
   const { close } = base
   return Object.assign(server, {
-    target: { ...base.target, timeoutMs: 2_000 },
+    target: { ...base.target, timeoutMs: script.timeoutMs ?? 60_000 },
     close: async () => {
       for (const socket of sockets.clients) socket.terminate()
       sockets.close()

@@ -7,9 +7,11 @@ import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { isApiKey, prefixOf } from "#domain/access/ApiKey.ts"
 import { Unauthorized } from "#domain/wire/Errors.ts"
+import { CurrentAccountChanges } from "#store/accounts/AccountChanges.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { developmentKey } from "#store/accounts/DevKey.ts"
 import { storeLayer } from "#store/Store.ts"
+import { eventually } from "../../support/nodes/TestNode.ts"
 import { eachDialect } from "../Dialects.ts"
 import { tempDir } from "../TempDir.ts"
 
@@ -82,7 +84,12 @@ eachDialect(({ fresh, name, shared }) => {
       expect(Exit.isFailure(yield* Effect.exit(accounts.authenticate(unknownKey)))).toBe(true)
       // A query of a database without this table fails.
       yield* sql`ALTER TABLE api_keys RENAME TO hidden`
+      const changes = yield* CurrentAccountChanges
+      const before = changes.looks()
       yield* TestClock.adjust(1999)
+      // The look that began meanwhile must not see the change that follows.
+      if (changes.isShared)
+        yield* Effect.promise(() => eventually(() => changes.looks() > before, "it has looked"))
       expect(yield* accounts.authenticate(apiKey)).toMatchObject({ orgName: "acme" })
       expect(yield* Effect.flip(accounts.authenticate(unknownKey))).toEqual(invalidKey)
       yield* sql`ALTER TABLE hidden RENAME TO api_keys`

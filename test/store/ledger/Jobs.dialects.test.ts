@@ -104,29 +104,34 @@ eachDialect(({ fresh, name, shared }) => {
   if (name === "SQLite") return
 
   describe("of several nodes", () => {
-    /** One beat of the node, and of the others as far as the database answers them meanwhile. */
-    const beatOf = (presence: PresenceView) =>
+    /** One beat of each of these nodes. */
+    const beatOf = (...presences: ReadonlyArray<PresenceView>) =>
       Effect.gen(function* () {
-        const before = presence.beats()
+        const before = presences.map((presence) => presence.beats())
         yield* TestClock.adjust("3 seconds")
-        yield* Effect.promise(() => eventually(() => presence.beats() > before, "it has beaten"))
+        const done = () => presences.every((presence, nth) => presence.beats() > before[nth]!)
+        yield* Effect.promise(() => eventually(done, "each has beaten"))
       })
     const nodes = Effect.gen(function* () {
       const { open } = yield* shared
       const [first, second, beside] = [yield* open, yield* open, yield* open]
-      const jobsIn = (store: typeof first, scope: Scope.Scope) =>
-        Effect.flatMap(Layer.buildWithScope(store, scope), (context) => Effect.provideContext(Jobs, context))
       const scope = yield* Effect.scope
-      const ofOne = yield* Scope.fork(scope)
+      const scopeOfOne = yield* Scope.fork(scope)
       const context = yield* Layer.build(beside)
+      const ofOne = yield* Layer.buildWithScope(first, scopeOfOne)
       const ofTwo = yield* Layer.build(second)
+      const presenceOfOne = yield* Effect.provideContext(Presence, ofOne)
+      const presenceOfTwo = yield* Effect.provideContext(Presence, ofTwo)
       return {
-        one: yield* jobsIn(first, ofOne),
+        one: yield* Effect.provideContext(Jobs, ofOne),
         two: yield* Effect.provideContext(Jobs, ofTwo),
-        beat: beatOf(yield* Effect.provideContext(Presence, ofTwo)),
+        beatOfBoth: beatOf(presenceOfOne, presenceOfTwo),
+        beatOfTwo: beatOf(presenceOfTwo),
         sql: yield* Effect.provideContext(SqlClient.SqlClient, context),
-        stopOne: Scope.close(ofOne, Exit.void),
-        startOne: Effect.suspend(() => jobsIn(Layer.fresh(first), scope)),
+        stopOne: Scope.close(scopeOfOne, Exit.void),
+        startOne: Effect.flatMap(Layer.buildWithScope(Layer.fresh(first), scope), (again) =>
+          Effect.provideContext(Jobs, again),
+        ),
       }
     })
     it.effect("are seen and cancelled by all, and done by their own", () =>
@@ -167,10 +172,10 @@ eachDialect(({ fresh, name, shared }) => {
 
     it.effect("fail when their node is dead for an hour, and not before", () =>
       Effect.gen(function* () {
-        const { beat, one, two, stopOne, startOne } = yield* nodes
+        const { beatOfTwo, one, two, stopOne, startOne } = yield* nodes
         const id = (yield* one.accept(newJob())) ?? ""
         yield* stopOne
-        for (let nth = 0; nth < 7; nth++) yield* beat
+        for (let nth = 0; nth < 7; nth++) yield* beatOfTwo
         yield* TestClock.adjust("58 minutes")
         expect(yield* two.failLost).toBe(0)
         yield* TestClock.adjust("2 minutes")
@@ -255,19 +260,19 @@ eachDialect(({ fresh, name, shared }) => {
         "of a dead node go to the others, also when it is only frozen; of one that beats they do not",
         () =>
           Effect.gen(function* () {
-            const { beat, one, two, stopOne } = yield* nodes
+            const { beatOfBoth, beatOfTwo, one, two, stopOne } = yield* nodes
             const id = (yield* one.accept(sharedJob())) ?? ""
             const cancelled = (yield* one.accept(sharedJob("org_2"))) ?? ""
             const first = (yield* one.take(all))!
             const other = (yield* one.take(all))!
             expect(new Set([first.id, other.id])).toEqual(new Set([id, cancelled]))
-            for (let nth = 0; nth < 8; nth++) yield* beat
+            for (let nth = 0; nth < 8; nth++) yield* beatOfBoth
             expect(yield* two.takeOver).toBe(0)
             yield* stopOne
             // Its node would have to end it.
             expect(yield* two.cancel(cancelled)).toMatchObject({ isHere: false })
             expect(yield* two.endedElsewhere(true)).toEqual([])
-            for (let nth = 0; nth < 7; nth++) yield* beat
+            for (let nth = 0; nth < 7; nth++) yield* beatOfTwo
             expect(yield* two.takeOver).toBe(1)
             expect(yield* two.takeOver).toBe(0)
             expect(yield* two.endedElsewhere(true)).toMatchObject([{ id: cancelled, isHere: true }])

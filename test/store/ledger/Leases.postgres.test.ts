@@ -2,7 +2,7 @@
 // deaths of nodes. The nodes are stores of this process, each with a data directory and an id of its own.
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
-import { Effect, Exit, Layer, Scope } from "effect"
+import { type Context, Effect, Exit, Layer, Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { textUsage } from "#domain/models/Usage.ts"
@@ -86,13 +86,15 @@ class LedgerNode {
 
 describe("nodes that lease a prepaid balance", needs("postgresql"), () => {
   let server: PostgresServer
-  let url: string
   let nodes: ReadonlyArray<LedgerNode>
+  const commandScope = Scope.makeUnsafe()
+  let commands: Context.Context<Store>
   let orgs = 0
 
   beforeAll(async () => {
     server = await startPostgres()
-    url = await server.freshUrl()
+    const url = await server.freshUrl()
+    commands = await Effect.runPromise(Layer.buildWithScope(postgresStoreLayer(url), commandScope))
     nodes = [new LedgerNode(url), new LedgerNode(url), new LedgerNode(url)]
     for (const node of nodes) await node.start()
   })
@@ -101,11 +103,13 @@ describe("nodes that lease a prepaid balance", needs("postgresql"), () => {
       await node.stop()
       node.remove()
     }
+    await Effect.runPromise(Scope.close(commandScope, Exit.void))
     await server?.remove()
   })
 
+  /** As the command line does it, with a connection that is kept: what is looked at must not have idled before it was read. */
   const beside = <A, E>(effect: Effect.Effect<A, E, Store>): Promise<A> =>
-    Effect.runPromise(Effect.provide(effect, Layer.fresh(postgresStoreLayer(url))))
+    Effect.runPromise(Effect.provideContext(effect, commands))
 
   const member = (creditsMicroDollars: number): Promise<Principal> => {
     const name = `org${++orgs}`

@@ -2,11 +2,14 @@
 // restart, a directory that has moved, and another process on the same directory are not.
 import { copyFileSync } from "node:fs"
 import { join } from "node:path"
+import { setImmediate } from "node:timers/promises"
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Layer, Scope } from "effect"
+import { Context, Effect, Exit, Fiber, Layer, Scope } from "effect"
 import { TestClock } from "effect/testing"
+import { Presence, type PresenceView } from "#store/nodes/Presence.ts"
 import { storeLayer } from "#store/Store.ts"
 import { needs } from "../../support/groups/Needs.ts"
+import { eventually } from "../../support/nodes/TestNode.ts"
 import { collectLines } from "../../support/process/LogLines.ts"
 import { type PostgresServer, startPostgres } from "../../support/servers/PostgresServer.ts"
 import { tempDir } from "../TempDir.ts"
@@ -18,23 +21,43 @@ describe("two nodes of one id", needs("postgresql"), () => {
   })
   afterAll(() => server?.remove())
 
-  /** Opens a node's store; `said` are its lines about a copy. */
+  /** Opens a node's store; `said` has its lines about a copy. */
+  interface Opened {
+    readonly presence: PresenceView
+    readonly said: () => ReadonlyArray<unknown>
+  }
   const open = Effect.fnUntraced(function* (databaseUrl: string, dataDir: string) {
     const { layer, lines } = collectLines()
-    yield* Layer.build(Layer.fresh(storeLayer({ dataDir, databaseUrl })).pipe(Layer.provide(layer)))
-    return () =>
+    const services = yield* Layer.build(
+      Layer.fresh(storeLayer({ dataDir, databaseUrl })).pipe(Layer.provide(layer)),
+    )
+    const said = () =>
       lines.filter(({ message }) =>
         JSON.stringify(message).includes("another data directory runs as this node"),
       )
+    const opened: Opened = { presence: Context.get(services, Presence), said }
+    return opened
   })
 
-  const databaseAnswers = Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 100)))
-  /** A second of each store, as far as the database answers meanwhile. */
-  const second = Effect.andThen(TestClock.adjust("1 second"), databaseAnswers)
-  /** Opens a node's store while the time of all passes. */
-  const opening = Effect.fnUntraced(function* (databaseUrl: string, dataDir: string) {
+  /** One beat of each of these stores. */
+  const beatOf = (...stores: ReadonlyArray<Opened>) =>
+    Effect.gen(function* () {
+      const before = stores.map(({ presence }) => presence.beats())
+      yield* TestClock.adjust("3 seconds")
+      const done = () => stores.every(({ presence }, nth) => presence.beats() > before[nth]!)
+      yield* Effect.promise(() => eventually(done, "each has beaten"))
+    })
+  /** Opens a node's store while time passes, a beat of these others at a time. */
+  const opening = Effect.fnUntraced(function* (
+    databaseUrl: string,
+    dataDir: string,
+    ...others: ReadonlyArray<Opened>
+  ) {
     const fiber = yield* Effect.forkScoped(Effect.exit(open(databaseUrl, dataDir)))
-    while (fiber.pollUnsafe() === undefined) yield* second
+    while (fiber.pollUnsafe() === undefined) {
+      yield* beatOf(...others)
+      yield* Effect.promise(() => setImmediate())
+    }
     return yield* Fiber.join(fiber)
   })
   const copyOf = Effect.fnUntraced(function* (dataDir: string) {
@@ -49,12 +72,12 @@ describe("two nodes of one id", needs("postgresql"), () => {
       const one = yield* tempDir
       const inOne = yield* open(url, one)
       const copy = yield* copyOf(one)
-      const refused = yield* opening(url, copy)
+      const refused = yield* opening(url, copy, inOne)
       expect(Exit.isFailure(refused) ? String(Exit.findErrorOption(refused)) : "opened").toMatch(
         /node-id: node_\w+ runs on another data directory, of which this one is a copy; remove this file, or stop that node/,
       )
-      for (let nth = 0; nth < 4; nth++) yield* second
-      expect(inOne()).toEqual([])
+      yield* beatOf(inOne)
+      expect(inOne.said()).toEqual([])
     }).pipe(Effect.scoped),
   )
 
@@ -74,10 +97,10 @@ describe("two nodes of one id", needs("postgresql"), () => {
     Effect.gen(function* () {
       const url = yield* Effect.promise(() => server.freshUrl())
       const dataDir = yield* tempDir
-      yield* Effect.scoped(Effect.andThen(open(url, dataDir), second))
+      yield* Effect.scoped(Effect.flatMap(open(url, dataDir), (store) => beatOf(store)))
       const [edge, auth] = [yield* open(url, dataDir), yield* open(url, dataDir)]
-      for (let nth = 0; nth < 8; nth++) yield* second
-      expect([...edge(), ...auth()]).toEqual([])
+      for (let nth = 0; nth < 3; nth++) yield* beatOf(edge, auth)
+      expect([...edge.said(), ...auth.said()]).toEqual([])
     }).pipe(Effect.scoped),
   )
 })

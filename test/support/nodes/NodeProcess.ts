@@ -143,7 +143,7 @@ export const startProcess = async (options: {
   const stderr = collect(child.stderr)
   const said = new Promise<void>((resolve, reject) => {
     child.stdout?.on("data", () => {
-      if (stdout().includes("try it:\n") && stdout().endsWith("\n")) resolve()
+      if (/try it:\n.+\n/.test(stdout())) resolve()
     })
     exited.then(([status]) => reject(new Error(`ended with ${status} before it listened: ${stderr()}`)))
   })

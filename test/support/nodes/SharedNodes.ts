@@ -1,5 +1,5 @@
 // Two nodes on one Postgres database, each with its own data directory, for tests of shared state.
-import { Effect, Layer } from "effect"
+import { type Context, Effect, Exit, Layer, Scope } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { ModelUsage } from "#domain/models/Usage.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
@@ -18,34 +18,37 @@ export interface NewOrg {
   readonly keyId: string
 }
 
-interface SharedOptions extends Pick<TestNodeOptions, "beatMs" | "lostAfterMs"> {
+interface SharedOptions extends Pick<TestNodeOptions, "beatMs" | "uploadRetryMs"> {
   /** Uploads lie in a folder that both nodes have. */
   readonly sharedUploads?: boolean
+  /** Connections to the database go through a relay that can hold back all bytes. */
+  readonly relayed?: boolean
   /** How long they go on without the database. Absent: the default. */
   readonly graceSeconds?: number
 }
 
 export class SharedNodes {
   readonly server: PostgresServer
-  /** Between the nodes and the database. */
-  readonly relay: Relay
+  readonly #relay: Relay | undefined
   readonly databaseUrl: string
   readonly #models: ReadonlyArray<TestModel>
   readonly #options: SharedOptions
   readonly #uploads = temporaryDir()
   readonly #dirs = [temporaryDir(), temporaryDir()] as const
   readonly #nodes: Array<TestNode> = []
+  readonly #scope = Scope.makeUnsafe()
+  #commands: Promise<Context.Context<Store | SqlClient.SqlClient>> | undefined
   #orgs = 0
 
   private constructor(
     server: PostgresServer,
-    relay: Relay,
+    relay: Relay | undefined,
     databaseUrl: string,
     models: ReadonlyArray<TestModel>,
     options: SharedOptions,
   ) {
     this.server = server
-    this.relay = relay
+    this.#relay = relay
     this.databaseUrl = databaseUrl
     this.#models = models
     this.#options = options
@@ -53,11 +56,17 @@ export class SharedNodes {
 
   static async start(models: ReadonlyArray<TestModel>, options: SharedOptions = {}): Promise<SharedNodes> {
     const server = await startPostgres()
-    const relay = await startRelay(server.port)
-    const url = (await server.freshUrl()).replace(`:${server.port}/`, `:${relay.port}/`)
+    const relay = options.relayed === true ? await startRelay(server.port) : undefined
+    const direct = await server.freshUrl()
+    const url = relay === undefined ? direct : direct.replace(`:${server.port}/`, `:${relay.port}/`)
     const shared = new SharedNodes(server, relay, url, models, options)
     await Promise.all([shared.startNode(0), shared.startNode(1)])
     return shared
+  }
+
+  /** Between the nodes and the database, where they are `relayed`. */
+  get relay(): Relay {
+    return this.#relay!
   }
 
   get one(): TestNode {
@@ -79,7 +88,7 @@ export class SharedNodes {
 
   /** Starts a node on its own directory, also for the second time. */
   async startNode(index: 0 | 1): Promise<void> {
-    const { graceSeconds, sharedUploads = false, ...times } = this.#options
+    const { graceSeconds, relayed: _, sharedUploads = false, ...times } = this.#options
     const settings = {
       databaseUrl: this.databaseUrl,
       ...(graceSeconds === undefined ? {} : { databaseGraceSeconds: String(graceSeconds) }),
@@ -92,14 +101,18 @@ export class SharedNodes {
 
   async stop(): Promise<void> {
     await Promise.all(this.#nodes.map((node) => node.stop()))
-    this.relay.stop()
+    await Effect.runPromise(Scope.close(this.#scope, Exit.void))
+    this.#relay?.stop()
     await this.server.remove()
     for (const dir of [...this.#dirs, this.#uploads]) dir.remove()
   }
 
-  /** Reads and changes the store without either node, as the command line does. */
-  beside<A, E>(effect: Effect.Effect<A, E, Store | SqlClient.SqlClient>): Promise<A> {
-    return Effect.runPromise(Effect.provide(effect, Layer.fresh(postgresStoreLayer(this.databaseUrl))))
+  /** Reads and changes the store without either node, as the command line does, with connections that are kept. */
+  async beside<A, E>(effect: Effect.Effect<A, E, Store | SqlClient.SqlClient>): Promise<A> {
+    this.#commands ??= Effect.runPromise(
+      Layer.buildWithScope(postgresStoreLayer(this.databaseUrl), this.#scope),
+    )
+    return Effect.runPromise(Effect.provideContext(effect, await this.#commands))
   }
 
   /** An organization with these credits, or with a payment method if absent. */

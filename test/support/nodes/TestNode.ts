@@ -15,8 +15,9 @@ import { CurrentRealtimeBudget, type RealtimeBudget } from "#api/live/SocketShar
 import { nodeLayer } from "#cli/roles/NodeLayer.ts"
 import { load } from "#config/Config.ts"
 import type { SettingName } from "#config/Settings.ts"
+import { UploadRetry } from "#services/jobs/JobEnd.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
-import { type Jobs, LostAfter } from "#store/ledger/Jobs.ts"
+import type { Jobs } from "#store/ledger/Jobs.ts"
 import type { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { BeatEvery } from "#store/nodes/Presence.ts"
 import { Listener } from "#transport/server/TransportServer.ts"
@@ -57,9 +58,10 @@ export interface TestNodeOptions {
   readonly log?: Layer.Layer<never>
   /** What its realtime sockets share; absent: what those of this process share. */
   readonly realtime?: RealtimeBudget
-  /** Where nodes share a store: interval of the beats, and when a dead node's own jobs fail. */
+  /** Where nodes share a store: interval of the beats. */
   readonly beatMs?: number
-  readonly lostAfterMs?: number
+  /** Pause of a job whose shared upload cannot be reached. */
+  readonly uploadRetryMs?: number
 }
 
 type Services =
@@ -149,14 +151,14 @@ export const startNode = async (options: TestNodeOptions = {}): Promise<TestNode
     const quiet = Layer.mergeAll(Logger.layer([]), Layer.succeed(References.MinimumLogLevel, "None"))
     const realtime =
       options.realtime === undefined ? Layer.empty : Layer.succeed(CurrentRealtimeBudget, options.realtime)
-    const { beatMs, lostAfterMs } = options
+    const { beatMs, uploadRetryMs } = options
     const layer = nodeLayer(config, deployed, options.transport).pipe(
       Layer.provide(
         Layer.mergeAll(
           options.log ?? quiet,
           realtime,
           beatMs === undefined ? Layer.empty : Layer.succeed(BeatEvery, beatMs),
-          lostAfterMs === undefined ? Layer.empty : Layer.succeed(LostAfter, lostAfterMs),
+          uploadRetryMs === undefined ? Layer.empty : Layer.succeed(UploadRetry, uploadRetryMs),
         ),
       ),
     )

@@ -39,7 +39,7 @@ export const attempt = (confinement: Confinement, attempts: Attempts): Readonly<
   const { status, stderr, stdout } = spawnSync(execPath, [...execArgv, "-e", program(attempts)], {
     env: { ...env },
     encoding: "utf8",
-    timeout: 20_000,
+    timeout: 100_000,
   })
   if (status !== 0) throw new Error(`the confined script ended with ${status}: ${stderr}`)
   return JSON.parse(stdout) as Record<string, unknown>

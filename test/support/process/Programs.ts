@@ -145,7 +145,10 @@ export const makePrograms = async (): Promise<string> => {
   }
   for (const name of readdirSync(cache)) {
     const path = join(cache, name)
-    if (Date.now() - statSync(path).mtimeMs > keptMs) rmSync(path, { recursive: true, force: true })
+    // Another run may have renamed or deleted it meanwhile.
+    const made = statSync(path, { throwIfNoEntry: false })
+    if (made !== undefined && Date.now() - made.mtimeMs > keptMs)
+      rmSync(path, { recursive: true, force: true })
   }
   return String(pathToFileURL(`${folder}/`))
 }

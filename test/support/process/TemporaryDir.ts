@@ -5,5 +5,6 @@ import { join } from "node:path"
 
 export const temporaryDir = (): { readonly path: string; readonly remove: () => void } => {
   const path = mkdtempSync(join(tmpdir(), "edgewise-test-"))
-  return { path, remove: () => rmSync(path, { recursive: true, force: true }) }
+  // Again where a process that was killed has left others, which end with it and still write.
+  return { path, remove: () => rmSync(path, { recursive: true, force: true, maxRetries: 10 }) }
 }

@@ -30,6 +30,8 @@ interface HubBehaviour {
   cutAfter?: Array<number>
   /** Whether requests for a part of a file that has an end are left out of `cutAfter`. */
   cutWhole?: boolean
+  /** Bytes after which the storage sends no more of a file and leaves the connection open; requests for a part that has an end are not held. */
+  holdAfter?: number
   /** Sent by the storage instead of the file's bytes, with the same declared checksum. */
   content?: Buffer
   linkedSize?: number
@@ -110,11 +112,16 @@ export const startHub = async (files: Readonly<Record<string, Buffer>>): Promise
   const behaviour: HubBehaviour = {}
   const seen: Array<Seen> = []
 
-  const send = async (response: ServerResponse, bytes: Buffer, cutAfter: number | undefined) => {
+  const send = async (
+    response: ServerResponse,
+    bytes: Buffer,
+    cutAfter: number | undefined,
+    holdAfter: number | undefined,
+  ) => {
     const pieceBytes = behaviour.pieceBytes ?? 64 * 1024
     const upTo = Math.min(bytes.length, cutAfter ?? bytes.length)
     for (let at = 0; at < upTo; at += pieceBytes) {
-      if (response.destroyed) return
+      if (response.destroyed || (holdAfter !== undefined && at >= holdAfter)) return
       await new Promise((resolve) =>
         response.write(bytes.subarray(at, Math.min(upTo, at + pieceBytes)), resolve),
       )
@@ -141,20 +148,21 @@ export const startHub = async (files: Readonly<Record<string, Buffer>>): Promise
     const headers: Record<string, string | number> = etag === null ? {} : { etag }
     const range = /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? "")
     const unchanged = request.headers["if-range"] === undefined || request.headers["if-range"] === etag
-    const isCut = behaviour.cutWhole !== true || range === null || range[2] === ""
-    const cutAfter = isCut ? behaviour.cutAfter?.shift() : undefined
+    const isOpen = range === null || range[2] === ""
+    const holdAfter = isOpen ? behaviour.holdAfter : undefined
+    const cutAfter = isOpen || behaviour.cutWhole !== true ? behaviour.cutAfter?.shift() : undefined
     if (range !== null && unchanged && behaviour.ignoreRange !== true) {
       const from = Number(range[1])
       const to = Math.min(range[2] === "" ? bytes.length : Number(range[2]) + 1, bytes.length)
       headers["content-range"] = `bytes ${from}-${to - 1}/${bytes.length}`
       headers["content-length"] = to - from
       response.writeHead(206, headers)
-      void send(response, bytes.subarray(from, to), cutAfter)
+      void send(response, bytes.subarray(from, to), cutAfter, holdAfter)
       return
     }
     if (behaviour.chunked !== true) headers["content-length"] = behaviour.declared ?? bytes.length
     response.writeHead(200, headers)
-    void send(response, bytes, cutAfter)
+    void send(response, bytes, cutAfter, holdAfter)
   }
 
   const storage = await listen((request, response) => {

@@ -2,6 +2,7 @@
 // password. The end of the test file removes it. `initdb` refuses root, so under root it runs as the user `postgres` or
 // `nobody`.
 import { type ChildProcess, execFile, spawn } from "node:child_process"
+import { randomInt } from "node:crypto"
 import { once } from "node:events"
 import { chownSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:net"
@@ -24,14 +25,22 @@ const serverUser = (): { readonly uid: number; readonly gid: number } | undefine
   return { uid: Number(uid), gid: Number(gid) }
 }
 
-/** A port of 127.0.0.1 that was free a moment ago. */
+/**
+ * A port of 127.0.0.1 that was free a moment ago, below those that the system gives to outgoing connections and to listeners without a
+ * port of their own (from 32768 on Linux): none of them takes it while its server is down.
+ */
 export const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, "127.0.0.1")
-  await once(server, "listening")
-  const address = server.address()
-  server.close()
-  await once(server, "close")
-  return typeof address === "object" && address !== null ? address.port : 0
+  for (;;) {
+    const port = randomInt(10_000, 32_000)
+    const server = createServer()
+    const isFree = await new Promise<boolean>((resolve) => {
+      server.once("error", () => resolve(false)).listen(port, "127.0.0.1", () => resolve(true))
+    })
+    if (!isFree) continue
+    server.close()
+    await once(server, "close")
+    return port
+  }
 }
 
 /** The password, which must not appear in a log or an error. */
@@ -59,7 +68,6 @@ export const startPostgres = async (): Promise<PostgresServer> => {
   const passwordFile = join(dir, "password")
   writeFileSync(passwordFile, databasePassword)
   if (user !== undefined) for (const path of [dir, passwordFile]) chownSync(path, user.uid, user.gid)
-  const port = await freePort()
   const initdb = ["-D", data, "-U", "edgewise", "-A", "scram-sha-256", "--pwfile", passwordFile, "-E", "UTF8"]
   await promisify(execFile)(join(bin, "initdb"), [...initdb, "--no-locale", "--no-sync"], {
     cwd: dir,
@@ -76,6 +84,7 @@ export const startPostgres = async (): Promise<PostgresServer> => {
   const killNow = () => void server?.kill("SIGQUIT")
   process.once("exit", killNow)
 
+  let port = await freePort()
   const start = async (): Promise<void> => {
     const args = ["-D", data, "-p", String(port), ...settings.flatMap((setting) => ["-c", setting])]
     const child = spawn(join(bin, "postgres"), args, {
@@ -102,7 +111,16 @@ export const startPostgres = async (): Promise<PostgresServer> => {
     await exited
   }
 
-  await start()
+  // Another server may have taken the port in the meantime.
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await start()
+      break
+    } catch (error) {
+      if (attempt === 5) throw error
+      port = await freePort()
+    }
+  }
   const url = `postgres://edgewise:${databasePassword}@127.0.0.1:${port}/postgres`
   let places = 0
   return {
