@@ -60,9 +60,12 @@ const change: fc.Arbitrary<Change> = fc.oneof(
   ),
 )
 
+/** One change, which some files survive, or several. */
+const damage = fc.oneof(fc.tuple(change), fc.array(change, { minLength: 1, maxLength: 4 }))
+
 /** A damaged file. */
 export const damaged = fc
-  .tuple(fc.nat(99), fc.array(change, { minLength: 1, maxLength: 4 }))
+  .tuple(fc.nat(99), damage)
   .map(([seed, changes]) => {
     const files = seeds()
     const file = Buffer.from(files[seed % files.length] as Buffer)

@@ -75,8 +75,7 @@ describe("demonstration voices", () => {
   })
 
   it("speak in proportion to speed", async () => {
-    const text = "My brother bought a small red car, and he drove to the mountains."
-    const seconds = async (speed: number) => (await speakNow(text, { speed })).samples.length / 24_000
+    const seconds = async (speed: number) => (await speakNow(sentence, { speed })).samples.length / 24_000
     const normal = await seconds(1)
     for (const speed of [0.25, 0.5, 0.8, 1.5, 2, 4]) {
       const ratio = (await seconds(speed)) / (normal / speed)
