@@ -65,9 +65,7 @@ describe("SIGTERM", () => {
   it("lets sixteen streams and a whole answer finish, refuses what is new, charges all, and exits 0", async () => {
     const node = await start({ EDGEWISE_DRAIN_SECONDS: "60" })
     const children = childrenOf(node.pid)
-    const streams = await Promise.all(
-      Array.from({ length: 14 }, () => open(node, held)),
-    )
+    const streams = await Promise.all(Array.from({ length: 14 }, () => open(node, held)))
     const whole = post(node, { ...held, text: "w" })
     const socket = await SocketClient.open(
       `${node.base.replace("http", "ws")}/v1/completions/ws?token=${node.devKey}`,

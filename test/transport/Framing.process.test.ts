@@ -218,7 +218,9 @@ describe("malformed requests", () => {
     inLong,
     async (transport) => {
       const listener = await startListener(every, { transport })
-      const silent = expectedOn(listener.listener.transport.name === "node").filter(([, , outcome]) => outcome === "closed")
+      const silent = expectedOn(listener.listener.transport.name === "node").filter(
+        ([, , outcome]) => outcome === "closed",
+      )
       const outcomes = await Promise.all(silent.map(([, bytes]) => closedBy(bytes, undefined, listener.port)))
       expect(linesOf(silent, (at) => `${outcomes[at]?.closed} ${outcomes[at]?.text}`)).toEqual(
         linesOf(silent, () => "true "),

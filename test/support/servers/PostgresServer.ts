@@ -4,13 +4,13 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process"
 import { once } from "node:events"
 import { chownSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import postgres from "postgres"
 import { postgresPrograms } from "../groups/Needs.ts"
 import { uses } from "../groups/Uses.ts"
+import { freePort } from "./FreePort.ts"
 
 /** The user that the server runs as; undefined: the user of this process. */
 const serverUser = (): { readonly uid: number; readonly gid: number } | undefined => {
@@ -22,16 +22,6 @@ const serverUser = (): { readonly uid: number; readonly gid: number } | undefine
   const [, , uid, gid] = (found ?? "").split(":")
   if (uid === undefined || gid === undefined) throw new Error("no user that is not root")
   return { uid: Number(uid), gid: Number(gid) }
-}
-
-/** A port of 127.0.0.1 that was free a moment ago. */
-export const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, "127.0.0.1")
-  await once(server, "listening")
-  const address = server.address()
-  server.close()
-  await once(server, "close")
-  return typeof address === "object" && address !== null ? address.port : 0
 }
 
 /** The password, which must not appear in a log or an error. */

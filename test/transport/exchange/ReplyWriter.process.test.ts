@@ -58,82 +58,76 @@ const largeRoutes = [
       ),
     ),
   ),
-  route(
-    "GET",
-    "/bytes-40mb",
-    Effect.succeed(HttpServerResponse.uint8Array(new Uint8Array(megabytes40))),
-  ),
+  route("GET", "/bytes-40mb", Effect.succeed(HttpServerResponse.uint8Array(new Uint8Array(megabytes40)))),
 ]
 
 let server: TestListener
 beforeAll(async () => {
-  server = await startListener(
-    [
-      sinkRoute("/sink", (sink) =>
-        Effect.gen(function* () {
-          sink.write("data: 1\n\n")
-          yield* Effect.sleep("2 millis")
-          sink.write("data: 2\n\n")
-          sink.write(new Uint8Array([51]))
+  server = await startListener([
+    sinkRoute("/sink", (sink) =>
+      Effect.gen(function* () {
+        sink.write("data: 1\n\n")
+        yield* Effect.sleep("2 millis")
+        sink.write("data: 2\n\n")
+        sink.write(new Uint8Array([51]))
+      }),
+    ),
+    sinkRoute("/sink-now", (sink) => Effect.sync(() => sink.write("at once"))),
+    sinkRoute("/sink-fails", (sink) =>
+      Effect.gen(function* () {
+        sink.write("half")
+        yield* Effect.sleep("2 millis")
+        return yield* Effect.fail("broken")
+      }),
+    ),
+    sinkRoute("/sink-dies-now", (sink) =>
+      Effect.andThen(
+        Effect.sync(() => sink.write("half")),
+        Effect.die("broken"),
+      ),
+    ),
+    sinkRoute("/sink-big", (sink) => Effect.sync(() => sink.write("é".repeat(100_000)))),
+    sinkRoute("/sink-too-much", (sink) =>
+      watched(
+        Effect.suspend(() => {
+          sink.write(new Uint8Array(30_000_000))
+          return sink.closed() ? Effect.never : Effect.void
         }),
       ),
-      sinkRoute("/sink-now", (sink) => Effect.sync(() => sink.write("at once"))),
-      sinkRoute("/sink-fails", (sink) =>
+    ),
+    sinkRoute("/sink-waits", () => watched(Effect.never)),
+    ...slowReaderRoutes,
+    // Ignores the result of `write`.
+    sinkRoute("/deaf", (sink) =>
+      watched(
         Effect.gen(function* () {
-          sink.write("half")
-          yield* Effect.sleep("2 millis")
-          return yield* Effect.fail("broken")
+          for (;;) {
+            for (let i = 0; i < 50; i++) sink.write(Buffer.alloc(8_000, 97))
+            yield* Effect.sleep("1 millis")
+          }
         }),
       ),
-      sinkRoute("/sink-dies-now", (sink) =>
-        Effect.andThen(
-          Effect.sync(() => sink.write("half")),
-          Effect.die("broken"),
+    ),
+    route(
+      "GET",
+      "/stream",
+      Effect.succeed(
+        HttpServerResponse.stream(
+          Stream.range(0, 999).pipe(Stream.map((i) => Buffer.from(`${String(i).padStart(4, "0")}\n`))),
         ),
       ),
-      sinkRoute("/sink-big", (sink) => Effect.sync(() => sink.write("é".repeat(100_000)))),
-      sinkRoute("/sink-too-much", (sink) =>
-        watched(
-          Effect.suspend(() => {
-            sink.write(new Uint8Array(30_000_000))
-            return sink.closed() ? Effect.never : Effect.void
-          }),
-        ),
+    ),
+    route(
+      "GET",
+      "/stream-fails",
+      Effect.succeed(
+        HttpServerResponse.stream(Stream.concat(Stream.make(Buffer.from("half")), Stream.fail("broken"))),
       ),
-      sinkRoute("/sink-waits", () => watched(Effect.never)),
-      ...slowReaderRoutes,
-      // Ignores the result of `write`.
-      sinkRoute("/deaf", (sink) =>
-        watched(
-          Effect.gen(function* () {
-            for (;;) {
-              for (let i = 0; i < 50; i++) sink.write(Buffer.alloc(8_000, 97))
-              yield* Effect.sleep("1 millis")
-            }
-          }),
-        ),
-      ),
-      route(
-        "GET",
-        "/stream",
-        Effect.succeed(
-          HttpServerResponse.stream(
-            Stream.range(0, 999).pipe(Stream.map((i) => Buffer.from(`${String(i).padStart(4, "0")}\n`))),
-          ),
-        ),
-      ),
-      route(
-        "GET",
-        "/stream-fails",
-        Effect.succeed(
-          HttpServerResponse.stream(Stream.concat(Stream.make(Buffer.from("half")), Stream.fail("broken"))),
-        ),
-      ),
-      ...largeRoutes,
-      route("GET", "/text-5mb", Effect.succeed(HttpServerResponse.text("é".repeat(2_500_000)))),
-      route("GET", "/wait", watched(Effect.never)),
-    ],
-  )
+    ),
+    ...largeRoutes,
+    route("GET", "/text-5mb", Effect.succeed(HttpServerResponse.text("é".repeat(2_500_000)))),
+    route("GET", "/wait", watched(Effect.never)),
+  ])
 })
 afterAll(() => server.stop())
 

@@ -59,70 +59,67 @@ let left = Deferred.makeUnsafe<Exit.Exit<unknown, unknown>>()
 let server: TestListener
 const counts = () => server.listener.counts
 const routes = [
-      route(
-        "POST",
-        "/text",
-        Effect.gen(function* () {
-          const request = yield* Request
-          return HttpServerResponse.text(String((yield* request.text).length))
-        }),
-      ),
-      route(
-        "POST",
-        "/stream",
-        Effect.gen(function* () {
-          const request = yield* Request
-          const bytes = yield* Stream.runFold(
-            request.stream,
-            () => 0,
-            (sum, chunk) => sum + chunk.length,
-          )
-          return HttpServerResponse.text(String(bytes))
-        }),
-      ),
-      route(
-        "POST",
-        "/small",
-        Effect.gen(function* () {
-          const request = yield* Request
-          return HttpServerResponse.text(yield* request.text)
-        }).pipe(Effect.provideService(HttpIncomingMessage.MaxBodySize, 1_000n as never)),
-      ),
-      route(
-        "POST",
-        "/own-413",
-        Effect.gen(function* () {
-          const request = yield* Request
-          return HttpServerResponse.text(yield* request.text)
-        }).pipe(
-          Effect.catch(() =>
-            Effect.succeed(
-              HttpServerResponse.jsonUnsafe(
-                { message: "split it" },
-                { status: 413, headers: { "x-a": "1" } },
-              ),
-            ),
-          ),
+  route(
+    "POST",
+    "/text",
+    Effect.gen(function* () {
+      const request = yield* Request
+      return HttpServerResponse.text(String((yield* request.text).length))
+    }),
+  ),
+  route(
+    "POST",
+    "/stream",
+    Effect.gen(function* () {
+      const request = yield* Request
+      const bytes = yield* Stream.runFold(
+        request.stream,
+        () => 0,
+        (sum, chunk) => sum + chunk.length,
+      )
+      return HttpServerResponse.text(String(bytes))
+    }),
+  ),
+  route(
+    "POST",
+    "/small",
+    Effect.gen(function* () {
+      const request = yield* Request
+      return HttpServerResponse.text(yield* request.text)
+    }).pipe(Effect.provideService(HttpIncomingMessage.MaxBodySize, 1_000n as never)),
+  ),
+  route(
+    "POST",
+    "/own-413",
+    Effect.gen(function* () {
+      const request = yield* Request
+      return HttpServerResponse.text(yield* request.text)
+    }).pipe(
+      Effect.catch(() =>
+        Effect.succeed(
+          HttpServerResponse.jsonUnsafe({ message: "split it" }, { status: 413, headers: { "x-a": "1" } }),
         ),
       ),
-      route(
-        "POST",
-        "/unauthorized",
-        Effect.succeed(HttpServerResponse.jsonUnsafe({ detail: "no" }, { status: 401 })),
-      ),
-      route(
-        "POST",
-        "/reads",
-        Effect.gen(function* () {
-          const request = yield* Request
-          return HttpServerResponse.text(yield* request.text)
-        }).pipe(Effect.onExit((exit) => Deferred.succeed(left, exit))),
-      ),
-      route(
-        "POST",
-        "/never-reads",
-        Effect.onExit(Effect.never, (exit) => Deferred.succeed(left, exit)),
-      ),
+    ),
+  ),
+  route(
+    "POST",
+    "/unauthorized",
+    Effect.succeed(HttpServerResponse.jsonUnsafe({ detail: "no" }, { status: 401 })),
+  ),
+  route(
+    "POST",
+    "/reads",
+    Effect.gen(function* () {
+      const request = yield* Request
+      return HttpServerResponse.text(yield* request.text)
+    }).pipe(Effect.onExit((exit) => Deferred.succeed(left, exit))),
+  ),
+  route(
+    "POST",
+    "/never-reads",
+    Effect.onExit(Effect.never, (exit) => Deferred.succeed(left, exit)),
+  ),
 ]
 const start = (settings: Partial<TransportSettings> = {}) =>
   startListener(routes, { responseHeaders: { "x-static": "always" }, settings }, api)
