@@ -2,8 +2,8 @@
 // line. For other tests TestNode is faster and shows more.
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
-import { setTimeout } from "node:timers/promises"
 import { join } from "node:path"
+import { setTimeout } from "node:timers/promises"
 import { CommandHost, type Finished } from "../process/CommandHost.ts"
 import { compiledEnvironment, mainFile, withCompiledCode } from "../process/CompiledCode.ts"
 import { type WireRole, watchBase } from "../wire/WireTap.ts"
