@@ -58,6 +58,20 @@ const compute = (ms: number): void => {
   while (usedMs() < ms) Math.sqrt(ms)
 }
 
+let signals = 0
+let listens = false
+
+/** Signals to this process so far. Counts from the first call on: before it the signal ends the process. */
+const signalsSoFar = (): number => {
+  if (!listens) {
+    listens = true
+    process.on("SIGUSR2", () => {
+      signals++
+    })
+  }
+  return signals
+}
+
 const hang = (): never => {
   for (;;) block()
 }
@@ -117,6 +131,7 @@ const played = (
     if (script.prefillMs > 0) yield* Effect.sleep(script.prefillMs)
     if (openingMs > 0) yield* Effect.promise(() => whileOpening(async () => block(openingMs)))
     if (computeMs > 0) yield* Effect.sync(() => compute(computeMs))
+    const before = script.signalAt === undefined ? 0 : signalsSoFar()
     const progress = new FakeProgress(request, script, budget)
     const total = progress.steps
     progress.echo(out)
@@ -128,6 +143,7 @@ const played = (
         const leave = ticker.join(script.tokenMs, () => {
           if (index === script.crashAt) process.kill(process.pid, "SIGSEGV")
           if (index === script.hangAt) hang()
+          if (index === script.signalAt && signals === before) return true
           if (index === script.failAt) {
             const failure = script.refuses ?? { field: "", detail: "scripted failure" }
             const reason = script.refuses === undefined ? "Failed" : "InvalidInput"

@@ -49,6 +49,11 @@ const Script = Schema.Struct({
   crashAt: Schema.optionalKey(count),
   /** Unit index before which the engine blocks its event loop for ever. */
   hangAt: Schema.optionalKey(count),
+  /**
+   * Unit index before which the reply waits for a signal SIGUSR2 to the engine's process: for what has to happen while it
+   * runs, which no delay holds up for long enough on every machine. The signal is looked for every `tokenMs`, from 1 up.
+   */
+  signalAt: Schema.optionalKey(count),
 })
 
 export interface FakeScript extends Schema.Schema.Type<typeof Script> {

@@ -11,7 +11,7 @@ import { runs } from "../support/groups/Runs.ts"
 import { script } from "../support/nodes/FakeNode.ts"
 import { type NodeProcess, startProcess } from "../support/nodes/NodeProcess.ts"
 import { fakeModel, price } from "../support/nodes/TestCatalog.ts"
-import { temporaryDir } from "../support/nodes/TestNode.ts"
+import { eventually, temporaryDir } from "../support/nodes/TestNode.ts"
 
 const kills = Number(process.env.CHAOS_KILLS ?? runs(2, 10))
 const seed = Number(process.env.CHAOS_SEED ?? Date.now() % 1_000_000)
@@ -53,7 +53,6 @@ let sent = 0
 const nextRequest = (): Delivered => {
   const tokens = 2 + Math.floor(random() * 4)
   const stream = random() < 0.5
-  // Longer than receipts are held back to be written together, so that at most one is unwritten at a time.
   const prompt = script({ tokens, prefillMs: 30, tokenMs: 8 })
   const body = JSON.stringify({ model: "fake", prompt, max_tokens: 50, stream })
   return { key: `request-${sent++}`, tokens, stream, body, receiptId: undefined, answer: undefined }
@@ -85,6 +84,9 @@ const readStore = () => {
     db.close()
   }
 }
+
+const isWritten = ({ receiptId }: Delivered): boolean =>
+  readStore().rows.some(({ receipt_id }) => receipt_id === receiptId)
 
 describe(`kill -9, ${kills} times (seed ${seed})`, () => {
   it("leaves a ledger of what was delivered", { timeout: (kills + 1) * 60_000 }, async () => {
@@ -126,9 +128,12 @@ describe(`kill -9, ${kills} times (seed ${seed})`, () => {
           inFlight.pop()
           request.answer = answer
           delivered.push(request)
+          // Receipts are written together, every 20 ms: here two at most are not written yet.
+          const before = delivered.at(-2)!
+          await eventually(() => isKilled || isWritten(before), "the receipt before this one is written")
         }
-        // Its receipt may not have been written yet.
-        inFlight.push(delivered.at(-1)!)
+        // Their receipts may not have been written yet.
+        inFlight.push(...delivered.slice(-2))
         await node.exited
       } finally {
         connection.destroy()

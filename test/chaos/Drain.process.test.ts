@@ -8,6 +8,7 @@ import { TextStream } from "../support/clients/TextStream.ts"
 import { script } from "../support/nodes/FakeNode.ts"
 import { edgewise, type NodeProcess, processLoaded, startProcess } from "../support/nodes/NodeProcess.ts"
 import { eventually, parseMetrics } from "../support/nodes/TestNode.ts"
+import { childrenRunning } from "../support/process/ChildProcesses.ts"
 
 const running: Array<NodeProcess> = []
 const start = async (env: Readonly<Record<string, string>> = {}): Promise<NodeProcess> => {
@@ -57,20 +58,21 @@ const alive = (pid: number): boolean => {
 /** Resolves once the node has logged that it is stopping. */
 const draining = (node: NodeProcess) => eventually(() => node.stderr().includes('"draining"'), "it drains")
 
+/** A reply that goes on when its engine gets a signal. */
+const held = { tokens: 200, tokenMs: 2, signalAt: 100 }
+
 describe("SIGTERM", () => {
   it("lets sixteen streams and a whole answer finish, refuses what is new, charges all, and exits 0", async () => {
-    const node = await start({ EDGEWISE_DRAIN_SECONDS: "20" })
+    const node = await start({ EDGEWISE_DRAIN_SECONDS: "60" })
     const children = childrenOf(node.pid)
-    const streams = await Promise.all(
-      Array.from({ length: 14 }, () => open(node, { tokens: 200, tokenMs: 8 })),
-    )
-    const whole = post(node, { tokens: 200, tokenMs: 8, text: "w" })
+    const streams = await Promise.all(Array.from({ length: 14 }, () => open(node, held)))
+    const whole = post(node, { ...held, text: "w" })
     const socket = await SocketClient.open(
       `${node.base.replace("http", "ws")}/v1/completions/ws?token=${node.devKey}`,
     )
     socket.send({
       model: "fake",
-      prompt: script({ tokens: 200, tokenMs: 8 }),
+      prompt: script(held),
       max_tokens: 4096,
       request_id: 1,
     })
@@ -84,7 +86,7 @@ describe("SIGTERM", () => {
     expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0)
     const health = await fetch(`${node.base}/health`)
     expect([health.status, ((await health.json()) as { status: string }).status]).toEqual([503, "unhealthy"])
-
+    for (const engine of childrenRunning("engineMain", node.pid)) process.kill(engine, "SIGUSR2")
     for (const stream of streams) {
       expect(await stream.toEnd()).toBe("complete")
       expect(stream.events).toHaveLength(202)
@@ -107,8 +109,8 @@ describe("SIGTERM", () => {
     const node = await start({ EDGEWISE_DRAIN_SECONDS: "1" })
     const endless = await open(node, { tokens: 4000, tokenMs: 20 })
     const children = childrenOf(node.pid)
-    node.signal("SIGTERM")
     const startMs = performance.now()
+    node.signal("SIGTERM")
     expect(await endless.toEnd()).toBe("cut")
     expect(endless.events).not.toContain("[DONE]")
     expect(performance.now() - startMs).toBeGreaterThan(900)
@@ -117,7 +119,7 @@ describe("SIGTERM", () => {
   })
 
   it("with nothing to do exits 0 at once, idle connections or not", async () => {
-    const node = await start({ EDGEWISE_DRAIN_SECONDS: "60" })
+    const node = await start({ EDGEWISE_DRAIN_SECONDS: "3600" })
     const socket = await SocketClient.open(
       `${node.base.replace("http", "ws")}/v1/completions/ws?token=${node.devKey}`,
     )

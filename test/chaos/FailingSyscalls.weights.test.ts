@@ -121,11 +121,7 @@ describe("no file descriptors left", () => {
 
       limit(before)
       for (const connection of held) connection.destroy()
-      await eventually(
-        async () => (await statusOf(chat(node))) === 200,
-        "it serves new connections again",
-        20_000,
-      )
+      await eventually(async () => (await statusOf(chat(node))) === 200, "it serves new connections again")
       expect(await health(node)).toMatch(/^(healthy|degraded)$/)
       node.signal("SIGTERM")
       expect((await node.exited)[0]).toBe(0)

@@ -88,9 +88,11 @@ const receipts = () => {
 
 /** Ends the gateway by a signal, and waits until the next one serves. */
 const crash = async (signal: NodeJS.Signals): Promise<void> => {
-  const [pid, before] = [gateway(), greetings()]
+  const [pid, before, told] = [gateway(), greetings(), crashes().length]
   process.kill(pid!, signal)
-  await eventually(() => greetings() > before, `the node serves again after ${signal}`)
+  // The log comes by another pipe, which may be read later.
+  const isBack = () => greetings() > before && crashes().length > told
+  await eventually(isBack, `the node serves again after ${signal}, and says so`)
   expect(gateway()).not.toBe(pid)
 }
 
@@ -180,8 +182,8 @@ describe("the command that started a node", { timeout: 120_000 }, () => {
     try {
       one.signal("SIGKILL")
       await eventually(() => !isRunning(pid!), "the node has ended")
+      await eventually(() => one.stderr().includes('"message":"stopped"'), "its last line is read")
       expect(one.stderr()).toContain("the process that started the node has ended")
-      expect(one.stderr()).toContain('"message":"stopped"')
     } finally {
       await one.dispose()
     }

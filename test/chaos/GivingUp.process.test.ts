@@ -438,7 +438,7 @@ describe("the dispatcher of jobs", () => {
       const shown = async () => childOf(childOf(await tree(), "transcription jobs"), "jobs in work")
       const dev = targetOf(node)
 
-      const first = await submit(dev, wavOf(noise(60)), { model: "slow" })
+      const first = await submit(dev, wavOf(noise(30)), { model: "slow" })
       await eventually(async () => (await poll(dev, first)).body.status === "processing", "it is in work")
       isBroken = true
       expect((await chat(node, "fake")).status).toBe(200)

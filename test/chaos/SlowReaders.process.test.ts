@@ -27,9 +27,12 @@ beforeAll(async () => {
 afterAll(() => node.stop())
 
 const path = "/v1/completions"
-const unitBytes = 4_000
-/** 4 MB/s, so that a pause arrives in time on a busy machine too: 256 KB are 64 ms of it. */
-const large = { tokens: 4000, tokenMs: 1, text: "x".repeat(unitBytes) }
+const unitBytes = 16_000
+/**
+ * 4 MB/s, so that a pause arrives in time on a busy machine too: 256 KB are 64 ms of it. All of it would take 16 s, of
+ * which the kernel has room for one.
+ */
+const large = { tokens: 4000, tokenMs: 4, text: "x".repeat(unitBytes) }
 /** Far beyond what kernels keep for one connection. */
 const largeBytes = large.tokens * unitBytes
 
@@ -93,7 +96,7 @@ it("one that stops has its generation paused, a bounded buffer, and is cut", asy
 })
 
 it("one that is slow but reads gets everything, whole", async () => {
-  const steps = { ...large, tokens: 2000 }
+  const steps = { ...large, tokens: 500 }
   const before = node.counts.slowReadersCut
   const slow = await openStopped(steps)
   // Lets all buffers fill first: from then on the reader decides the pace.
@@ -108,7 +111,7 @@ it("one that is slow but reads gets everything, whole", async () => {
   const events = parseEventStream(response.body.toString("utf8"))
   expect(events.at(-1)).toBe("[DONE]")
   const texts = events.slice(0, -2).map((data) => JSON.parse(data).choices[0].text as string)
-  expect(texts).toHaveLength(2000)
+  expect(texts).toHaveLength(500)
   expect(texts.every((text) => text === large.text)).toBe(true)
   expect(node.counts.slowReadersCut).toBe(before)
   slow.destroy()

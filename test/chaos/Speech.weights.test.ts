@@ -67,7 +67,7 @@ const isLoaded = async (model: string): Promise<boolean> =>
   (await node.metrics()).get(`edgewise_model_loaded{model="${model}"}`) === 1
 
 describe("kill -9 of the engine in mid-stream", () => {
-  const steps = { pieces: 300, samples: 2_400, pieceMs: 10 }
+  const steps = { pieces: 1_000, samples: 2_400, pieceMs: 10 }
 
   it("leaves an incomplete body of pcm, all of it speech", async () => {
     const reply = await killedAfter("fake-voice", 20_000, { voice: "fake", input: spokenScript(steps) })
@@ -102,7 +102,7 @@ describe("kill -9 of the engine in mid-stream", () => {
 describe("an engine that crashes before the first audio", () => {
   it("is a 502 for every request it had, whole or streamed", async () => {
     await eventually(() => isLoaded("fake-voice"), "the model is back")
-    const slow = { pieces: 3, pieceMs: 5_000 }
+    const slow = { pieces: 3, pieceMs: 50_000 }
     const waiting = [
       fake("fake-voice", slow),
       fake("fake-voice", slow, { stream: true }),

@@ -97,8 +97,12 @@ describe("the engine's process is killed", () => {
     await eventually(async () => (await poll(target, id)).body.status === "processing", "the job runs")
     await eventually(() => node.gauges(model).open === 1, "the engine is at it")
     kill(node.gauges(model).pid)
-    await eventually(async () => (await poll(target, id)).body.status === "accepted", "the job waits")
-    expect((await poll(target, id)).body.detail).toBe("The model's engine stopped unexpectedly")
+    let seen = await poll(target, id)
+    await eventually(async () => {
+      seen = await poll(target, id)
+      return seen.body.status === "accepted"
+    }, "the job waits")
+    expect(seen.body.detail).toBe("The model's engine stopped unexpectedly")
     const done = await untilDone(target, id)
     expect(done.body.text).toBe(text)
     const after = await metered(node, "dev")

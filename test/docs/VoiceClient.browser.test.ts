@@ -50,7 +50,7 @@ const playInPage = async ({ base, key }: { readonly base: string; readonly key: 
   const context = new AudioContext()
   const analyser = context.createAnalyser()
   analyser.connect(context.destination)
-  const input = `fake:${JSON.stringify({ pieces: 8, samples: 4_800, pieceMs: 20 })}`
+  const input = `fake:${JSON.stringify({ pieces: 30, samples: 4_800, pieceMs: 20 })}`
   const response = await fetch(`${base}/v1/audio/speech`, {
     method: "POST",
     headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
@@ -84,7 +84,7 @@ describe("the player of the guide", needs("browser"), () => {
     })
     await page.waitForFunction("globalThis.play !== undefined")
     const played = await page.evaluate(playInPage, { base: node.base, key: node.keys.dev })
-    expect(played).toMatchObject({ seconds: expect.closeTo(8 * 0.2, 3), state: "running" })
+    expect(played).toMatchObject({ seconds: expect.closeTo(30 * 0.2, 3), state: "running" })
     expect(played.loudest).toBeGreaterThan(0)
   })
 })

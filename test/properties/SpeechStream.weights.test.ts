@@ -171,6 +171,14 @@ const bodySoFar = (received: Buffer): Buffer => {
   return Buffer.concat(parts)
 }
 
+/** A reply, once the machine is quick enough for it: a stream that would run dry is refused for a while. */
+const spoken = async (body: object): Promise<RawResponse> => {
+  for (;;) {
+    const reply = await speak(node, body)
+    if (reply.status !== 503 || headerOf(reply, "retry-after") === undefined) return reply
+  }
+}
+
 it("any text is spoken the same in a stream and in a batch, or refused the same", async () => {
   const texts = fc.oneof(
     fc.string({ unit: "grapheme", maxLength: 60 }),
@@ -198,7 +206,7 @@ it("any text is spoken the same in a stream and in a batch, or refused the same"
   await fc.assert(
     fc.asyncProperty(texts, voices, fc.constantFrom(0.5, 1, 2), async (input, voice, speed) => {
       const body = { model: "tts-82m", input, voice, speed }
-      const [batch, whole] = await Promise.all([speak(node, body), speak(node, { ...body, stream: true })])
+      const [batch, whole] = await Promise.all([spoken(body), spoken({ ...body, stream: true })])
       expect([200, 400, 502]).toContain(batch.status)
       expect(whole.status).toBe(batch.status)
       expect([batch.complete, whole.complete]).toEqual([true, true])

@@ -38,7 +38,7 @@ const settings = (more: Partial<PullSettings> = {}): PullSettings => ({
   dir: dir.path,
   attempts: 3,
   backoffMs: [1, 5],
-  silenceMs: 2_000,
+  silenceMs: 10_000,
   ...more,
 })
 const quiet: PullWatcher = { waiting: () => {}, progress: () => {}, retrying: () => {} }
@@ -173,7 +173,7 @@ describe("a pull", () => {
   it("is slow as long as bytes come, and tried again when none do", async () => {
     hub.behaviour.pieceMs = 20
     hub.behaviour.pieceBytes = 512 * 1024
-    expect(await pull(sha256(big), { silenceMs: 1_000 })).toMatchObject({ receivedBytes: big.length })
+    expect(await pull(sha256(big), { silenceMs: 10_000 })).toMatchObject({ receivedBytes: big.length })
     const other = temporaryDir()
     hub.behaviour.pieceMs = 5_000
     const error = await failure(sha256(big), { silenceMs: 50, attempts: 2, dir: other.path })

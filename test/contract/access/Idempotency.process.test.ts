@@ -21,7 +21,8 @@ import {
 } from "../../support/nodes/TestNode.ts"
 
 const dir = temporaryDir()
-const models = [fakeModel, fakeVoice, listener()]
+const single = { ...fakeModel, id: "single", options: { slots: 1 } }
+const models = [fakeModel, single, fakeVoice, listener()]
 const start = async () => {
   const started = await startNode({ models, dataDir: dir.path })
   await untilLoaded(started, "fake", "fake-voice", "listener")
@@ -243,15 +244,23 @@ describe("the same key", () => {
 
   it("while the first is being answered is 409, to be tried again", async () => {
     const { key, org } = await freshOrg()
-    const slow = { key, idempotencyKey: "slow", body: completion({ tokens: 20, tokenMs: 15 }) }
+    // The only slot is taken, so the first waits for as long as it has to.
+    const leaving = new AbortController()
+    const endless = completion(
+      { tokens: 4_000, tokenMs: 50 },
+      { model: "single", max_tokens: 4_000, stream: true },
+    )
+    await send({ body: endless, signal: leaving.signal })
+    const slow = { key, idempotencyKey: "slow", body: completion({ tokens: 4 }, { model: "single" }) }
     const first = send(slow)
-    await eventually(() => node.gauges("fake").open > 0, "the first runs")
+    await eventually(() => node.gauges("single").waiting === 1, "the first waits")
     const early = await send(slow)
     expect([early.status, early.headers.get("retry-after")]).toEqual([409, "1"])
     expect(await early.json()).toEqual({
       detail: "Idempotency-Key: the first request with it is still being answered",
     })
     expect((await send({ ...slow, body: completion() })).status).toBe(422)
+    leaving.abort()
     const answer = await whole(await first)
     expect(await whole(await send(slow))).toEqual(answer)
     expect(await charges(org)).toBe(1)
@@ -285,7 +294,8 @@ describe("the same key", () => {
     const stream = {
       key,
       idempotencyKey: "left",
-      body: completion({ tokens: 40, tokenMs: 5 }, { stream: true }),
+      // Long enough to be left in the middle on a busy machine.
+      body: completion({ tokens: 50, tokenMs: 20 }, { stream: true }),
     }
     const response = await send({ ...stream, signal: leaving.signal })
     await response.body!.getReader().read()
@@ -307,7 +317,7 @@ describe("the same key", () => {
       key,
       idempotencyKey: "left-speech",
       path: "/v1/audio/speech",
-      body: { ...speech(), input: spokenScript({ pieces: 60, samples: 2_400, pieceMs: 5 }) },
+      body: { ...speech(), input: spokenScript({ pieces: 60, samples: 2_400, pieceMs: 15 }) },
     }
     const response = await send({ ...asked, signal: leaving.signal })
     await response.body!.getReader().read()

@@ -25,7 +25,8 @@ const remote: TestModel = {
   id: "remote",
   files: { weights: { source, sha256: sha256(weights) } },
 }
-const near: TestModel = { ...llamaModel, id: "near" }
+/** Not loaded: only its weights matter. */
+const near: TestModel = { ...llamaModel, id: "near", runtime: { load: "demand" } }
 const chat = {
   model: "remote",
   temperature: 0,
@@ -166,8 +167,9 @@ it("ends when its only caller leaves, keeps what came, and goes on from there", 
   await eventually(() => existsSync(part()) && statSync(part()).size > 300_000, "some has come")
   leaves.abort()
   await answer.text().catch(() => "")
+  await eventually(() => hub.sending() === 0, "the node reads no more")
   let size = -1
-  // The pull has ended once the file no longer grows.
+  // What came is written once the file no longer grows.
   await eventually(async () => {
     const before = size
     size = statSync(part()).size

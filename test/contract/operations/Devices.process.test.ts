@@ -11,6 +11,7 @@ import { type FakeNvidiaSmi, fakeNvidiaSmi } from "../../support/nodes/FakeNvidi
 import { edgewise } from "../../support/nodes/NodeProcess.ts"
 import { fakeModel } from "../../support/nodes/TestCatalog.ts"
 import {
+  eventually,
   startNode,
   type TestNode,
   temporaryDir,
@@ -86,11 +87,13 @@ describe("a node with a GPU", () => {
   it("asks the driver no more often than every other second, and never for a request", async () => {
     await untilLoaded(node, "fake")
     const before = smi.runs()
+    const beganMs = performance.now()
     for (let i = 0; i < 10; i++) {
       await get("/v1/gpu/status")
       expect((await node.post("/v1/chat/completions", chat("fake"))).status).toBe(200)
     }
-    expect(smi.runs() - before).toBeLessThanOrEqual(4)
+    const seconds = (performance.now() - beganMs) / 1_000
+    expect(smi.runs() - before).toBeLessThanOrEqual(2 + seconds / 2)
   })
 
   it("shows the host once the driver fails", async () => {
@@ -158,9 +161,13 @@ describe("a node without much memory", () => {
       "/v1/chat/completions",
       chat("fake", script({ tokens: 40, tokenMs: 2, text: "x" }), { stream: true }),
     )
-    // The memory watch reads once a second; this is between two readings.
-    await observe(0.97)
-    const refused = await node.post("/v1/chat/completions", chat("fake"))
+    let refused = running
+    // The memory watch reads once a second: its reading may come in between.
+    await eventually(async () => {
+      await observe(0.97)
+      refused = await node.post("/v1/chat/completions", chat("fake"))
+      return refused.status !== 200
+    }, "a request is refused")
     await observe(0.1)
     expect([refused.status, await refused.json()]).toEqual([
       503,
@@ -184,8 +191,8 @@ describe("a node without much memory", () => {
       stdout: "fake is loaded: scripted answers, no weights\n",
     })
     const first = node.gauges("fake").pid
-    const [again, full, unknown, forbidden, ...wrong] = await Promise.all([
-      ran("load", "fake", "--force-reload", "--json"),
+    const again = await ran("load", "fake", "--force-reload", "--json")
+    const [full, unknown, forbidden, ...wrong] = await Promise.all([
       ran("load", "other"),
       ran("load", "unknown"),
       as(node.keys.dev, "unload", "fake"),

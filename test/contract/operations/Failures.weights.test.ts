@@ -240,7 +240,6 @@ describe("what fails after its answer has begun", () => {
       () =>
         linesOf("transcription job postponed").length > 0 && linesOf("transcription job failed").length > 0,
       "both lines are written",
-      30_000,
     )
     expect(linesOf("transcription job postponed")[0]).toMatchObject({
       level: "WARN",
@@ -267,15 +266,11 @@ describe("bursts", () => {
       return chat("crasher", `fake:${JSON.stringify({ crashAt: 0 })}`, key.apiKey)
     }
     let statuses: ReadonlyArray<number> = []
-    await eventually(
-      async () => {
-        const answers = await Promise.all(Array.from({ length: 8 }, crash))
-        statuses = [...statuses, ...answers.map(({ status }) => status)]
-        return node.status("crasher") === "failed"
-      },
-      "it is given up",
-      40_000,
-    )
+    await eventually(async () => {
+      const answers = await Promise.all(Array.from({ length: 8 }, crash))
+      statuses = [...statuses, ...answers.map(({ status }) => status)]
+      return node.status("crasher") === "failed"
+    }, "it is given up")
     expect(statuses).toContain(500)
     const said = lines.slice(from).filter(({ annotations }) => annotations.model === "crasher")
     const messages = new Set(said.map(({ message }) => message))

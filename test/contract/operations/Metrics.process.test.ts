@@ -64,7 +64,7 @@ it("counts a streamed answer: first token, gaps, wait, tokens, route and status"
   const before = await scrape()
   const reply = await node.post(
     "/v1/chat/completions",
-    chat(scripted({ tokens: 12, tokenMs: 4 }), { stream: true, stream_options: { include_usage: true } }),
+    chat(scripted({ tokens: 12, tokenMs: 30 }), { stream: true, stream_options: { include_usage: true } }),
   )
   const text = await reply.text()
   const [last = "{}"] = parseEventStream(text).slice(-2)

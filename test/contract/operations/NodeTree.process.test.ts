@@ -61,8 +61,15 @@ it("counts all live sessions and lists those that have sent audio, which are act
   const clients = [await openLive(node), await openLive(node), await openLive(node)]
   clients[0]!.socket.send(noise(0.5))
   clients[1]!.socket.send(noise(0.5))
-  await eventually(async () => (await live()).children_total === 3, "two sessions and the idle watch")
-  const { children, holds } = await live()
+  let seen = await live()
+  await eventually(async () => {
+    seen = await live()
+    return (
+      seen.children_total === 3 &&
+      seen.children.every(({ kind, state }) => kind !== "session" || state === "waiting")
+    )
+  }, "two sessions, which wait, and the idle watch")
+  const { children, holds } = seen
   expect(holds).toEqual({ sessions: 3 })
   expect(children.filter(({ kind }) => kind === "session")).toMatchObject([
     { state: "waiting", restarts: 0, mailbox: { depth: 0, bound: 1 } },

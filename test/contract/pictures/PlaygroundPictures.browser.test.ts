@@ -49,15 +49,13 @@ const giving = `([kind, base64]) => {
 const give = (kind: "drop" | "paste", bytes: Uint8Array): Promise<unknown> =>
   page.evaluate(`(${giving})(${JSON.stringify([kind, Buffer.from(bytes).toString("base64")])})`)
 
-const thumbs = () => expect.poll(() => page.locator("#chat-pictures img").count(), { timeout: 10_000 })
+const thumbs = () => expect.poll(() => page.locator("#chat-pictures img").count())
 const ask = async (text: string) => {
   await page.fill("#chat-text", text)
   await page.click("#chat-send")
 }
 const answer = () =>
-  expect.poll(() => page.locator(".assistant .text:not(.thinking .text)").last().textContent(), {
-    timeout: 10_000,
-  })
+  expect.poll(() => page.locator(".assistant .text:not(.thinking .text)").last().textContent())
 
 it("a model of text takes no pictures", withBrowser, async () => {
   await page.selectOption("#chat-model", "llm-text")

@@ -71,7 +71,7 @@ const chat = (target: TestNode, steps: Readonly<Record<string, unknown>>, signal
 
 describe("curl", needs("curl"), () => {
   const curl = (...args: ReadonlyArray<string>) =>
-    promisify(execFile)("curl", ["-sS", "--max-time", "20", ...args], { encoding: "utf8" })
+    promisify(execFile)("curl", ["-sS", "--max-time", "60", ...args], { encoding: "utf8" })
   const body = JSON.stringify({
     model: "fake",
     stream: true,

@@ -113,11 +113,13 @@ describe("several at once", () => {
   it("cancelling one stops it and no other", async () => {
     const client = await open()
     client.send(start("gone", endless, { max_tokens: 4096 }))
-    client.send(start("stays", { tokens: 300, tokenMs: 2, text: "s" }, { max_tokens: 4096 }))
+    const stays = { tokens: 300, tokenMs: 1, text: "s", signalAt: 250 }
+    client.send(start("stays", stays, { max_tokens: 4096 }))
     await client.until(() => client.of("gone").length > 5)
     client.send({ type: "cancel", request_id: "gone" })
     await eventually(async () => (await busy()) === 1, "one slot is free")
     const before = client.of("gone").length
+    process.kill(node.gauges("fake").pid!, "SIGUSR2")
     expect(await client.end("stays")).toMatchObject({ type: "done" })
     expect(textOf(client.of("stays"))).toBe("s".repeat(300))
     expect(client.of("gone").length).toBe(before)
@@ -132,7 +134,8 @@ describe("several at once", () => {
 
   it("an id that runs already, and a seventeenth, are refused and disturb no other generation", async () => {
     const client = await open()
-    const long = (id: string) => start(id, { tokens: 200, tokenMs: 5 }, { model: "many", max_tokens: 4096 })
+    const held = { tokens: 200, tokenMs: 1, signalAt: 100 }
+    const long = (id: string) => start(id, held, { model: "many", max_tokens: 4096 })
     for (let i = 0; i < 16; i++) client.send(long(`r${i}`))
     await client.until(() => client.of("r15").length > 0)
     client.send(long("r3"))
@@ -147,6 +150,7 @@ describe("several at once", () => {
       error: "request_id: is already running on this socket",
       request_id: "r3",
     })
+    process.kill(node.gauges("many").pid!, "SIGUSR2")
     await client.until((frames) => frames.filter(({ type }) => type === "done").length === 16)
     expect(textOf(client.of("r3"))).toBe(" token".repeat(200))
     client.socket.close()

@@ -32,6 +32,8 @@ export const openPlayground = async (
   const complaints: Array<string> = []
   const requested: Array<string> = []
   const page = await browser.newPage(context)
+  // Only ends what hangs: a busy machine takes its time to draw.
+  page.setDefaultTimeout(120_000)
   page.on("console", (message) => {
     if (message.type() === "error") complaints.push(message.text())
   })

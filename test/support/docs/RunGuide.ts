@@ -3,11 +3,11 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { cpSync, readdirSync, symlinkSync, writeFileSync } from "node:fs"
-import { createServer } from "node:net"
 import { dirname, join } from "node:path"
 import type { Readable, Writable } from "node:stream"
 import { eventually } from "../nodes/TestNode.ts"
 import { programFolder } from "../process/CompiledCode.ts"
+import { freePort } from "../servers/FreePort.ts"
 import { type GuideBlock, repository } from "./GuideBlocks.ts"
 
 export interface GuideRun {
@@ -25,15 +25,6 @@ interface GuideOptions {
 
 /** The address in the pages. */
 const guidePort = "8080"
-
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, "127.0.0.1")
-  await once(server, "listening")
-  const { port } = server.address() as { readonly port: number }
-  server.close()
-  await once(server, "close")
-  return port
-}
 
 /**
  * Makes a folder look like the repository: with links to all that is in it, except that the program is JavaScript as in the package,

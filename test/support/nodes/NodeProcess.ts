@@ -3,6 +3,7 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { join } from "node:path"
+import { setTimeout } from "node:timers/promises"
 import { CommandHost, type Finished } from "../process/CommandHost.ts"
 import { compiledEnvironment, mainFile, withCompiledCode } from "../process/CompiledCode.ts"
 import { type WireRole, watchBase } from "../wire/WireTap.ts"
@@ -106,7 +107,7 @@ export interface NodeProcess {
   readonly stdout: () => string
   readonly stderr: () => string
   readonly signal: (signal: NodeJS.Signals) => void
-  /** Exit status, and the signal if one ended it. */
+  /** Exit status, and the signal if one ended it; all that it has printed is read then. */
   readonly exited: Promise<readonly [status: number | null, signal: NodeJS.Signals | null]>
   /** Kills the process if it still runs and removes its files. */
   readonly dispose: () => Promise<void>
@@ -138,7 +139,14 @@ export const startProcess = async (options: {
     },
     options.main,
   )
-  const exited = once(child, "exit") as Promise<[number | null, NodeJS.Signals | null]>
+  const closed = once(child, "close")
+  // Its output is read then, unless a process that it has left behind still writes.
+  const exited = (once(child, "exit") as Promise<[number | null, NodeJS.Signals | null]>).then(
+    async (ended) => {
+      await Promise.race([closed, setTimeout(10_000, undefined, { ref: false })])
+      return ended
+    },
+  )
   const stdout = collect(child.stdout)
   const stderr = collect(child.stderr)
   const said = new Promise<void>((resolve, reject) => {

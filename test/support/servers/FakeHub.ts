@@ -60,6 +60,8 @@ export interface FakeHub {
   readonly storage: string
   readonly behaviour: HubBehaviour
   readonly seen: Array<Seen>
+  /** Files that are being sent. */
+  readonly sending: () => number
   /** Clears its records and its settings. */
   readonly reset: () => void
   readonly stop: () => Promise<void>
@@ -112,12 +114,15 @@ export const startHub = async (files: Readonly<Record<string, Buffer>>): Promise
   const behaviour: HubBehaviour = {}
   const seen: Array<Seen> = []
 
+  let sending = 0
   const send = async (
     response: ServerResponse,
     bytes: Buffer,
     cutAfter: number | undefined,
     holdAfter: number | undefined,
   ) => {
+    sending++
+    response.once("close", () => sending--)
     const pieceBytes = behaviour.pieceBytes ?? 64 * 1024
     const upTo = Math.min(bytes.length, cutAfter ?? bytes.length)
     for (let at = 0; at < upTo; at += pieceBytes) {
@@ -207,6 +212,7 @@ export const startHub = async (files: Readonly<Record<string, Buffer>>): Promise
     storage: storage.url,
     behaviour,
     seen,
+    sending: () => sending,
     reset: () => {
       seen.length = 0
       for (const key of Object.keys(behaviour)) delete behaviour[key as keyof HubBehaviour]

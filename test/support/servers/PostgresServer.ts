@@ -2,16 +2,15 @@
 // password. The end of the test file removes it. `initdb` refuses root, so under root it runs as the user `postgres` or
 // `nobody`.
 import { type ChildProcess, execFile, spawn } from "node:child_process"
-import { randomInt } from "node:crypto"
 import { once } from "node:events"
 import { chownSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import postgres from "postgres"
 import { postgresPrograms } from "../groups/Needs.ts"
 import { uses } from "../groups/Uses.ts"
+import { freePort } from "./FreePort.ts"
 
 /** The user that the server runs as; undefined: the user of this process. */
 const serverUser = (): { readonly uid: number; readonly gid: number } | undefined => {
@@ -23,24 +22,6 @@ const serverUser = (): { readonly uid: number; readonly gid: number } | undefine
   const [, , uid, gid] = (found ?? "").split(":")
   if (uid === undefined || gid === undefined) throw new Error("no user that is not root")
   return { uid: Number(uid), gid: Number(gid) }
-}
-
-/**
- * A port of 127.0.0.1 that was free a moment ago, below those that the system gives to outgoing connections and to listeners without a
- * port of their own (from 32768 on Linux): none of them takes it while its server is down.
- */
-export const freePort = async (): Promise<number> => {
-  for (;;) {
-    const port = randomInt(10_000, 32_000)
-    const server = createServer()
-    const isFree = await new Promise<boolean>((resolve) => {
-      server.once("error", () => resolve(false)).listen(port, "127.0.0.1", () => resolve(true))
-    })
-    if (!isFree) continue
-    server.close()
-    await once(server, "close")
-    return port
-  }
 }
 
 /** The password, which must not appear in a log or an error. */

@@ -5,6 +5,7 @@ import { readFileSync, writeFileSync } from "node:fs"
 import net from "node:net"
 import { join } from "node:path"
 import { temporaryDir } from "../process/TemporaryDir.ts"
+import { freePort } from "./FreePort.ts"
 
 export type ProxyName = "nginx" | "haproxy" | "caddy"
 
@@ -96,15 +97,6 @@ const prepare: Readonly<Record<ProxyName, Prepare>> = {
   },
 }
 
-const freePort = (): Promise<number> =>
-  new Promise((resolve, reject) => {
-    const server = net.createServer().once("error", reject)
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address()
-      server.close(() => (address === null || typeof address === "string" ? reject() : resolve(address.port)))
-    })
-  })
-
 const accepts = (port: number): Promise<boolean> =>
   new Promise((resolve) => {
     const socket = net.connect({ port, host: "127.0.0.1" })
@@ -123,7 +115,7 @@ const stopped = (child: ChildProcess): Promise<void> =>
     child.kill("SIGTERM")
   })
 
-const startPatienceMs = 15_000
+const startPatienceMs = 60_000
 
 export interface ReverseProxy {
   readonly port: number

@@ -12,7 +12,7 @@ import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { defaultSettings } from "#transport/TransportSettings.ts"
+import { defaultSettings, type TransportSettings } from "#transport/TransportSettings.ts"
 import {
   chunkedBytes,
   headerOf,
@@ -58,96 +58,89 @@ const api = HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }).pipe(
 let left = Deferred.makeUnsafe<Exit.Exit<unknown, unknown>>()
 let server: TestListener
 const counts = () => server.listener.counts
-
-beforeAll(async () => {
-  server = await startListener(
-    [
-      route(
-        "POST",
-        "/text",
-        Effect.gen(function* () {
-          const request = yield* Request
-          return HttpServerResponse.text(String((yield* request.text).length))
-        }),
-      ),
-      route(
-        "POST",
-        "/stream",
-        Effect.gen(function* () {
-          const request = yield* Request
-          const bytes = yield* Stream.runFold(
-            request.stream,
-            () => 0,
-            (sum, chunk) => sum + chunk.length,
-          )
-          return HttpServerResponse.text(String(bytes))
-        }),
-      ),
-      route(
-        "POST",
-        "/small",
-        Effect.gen(function* () {
-          const request = yield* Request
-          return HttpServerResponse.text(yield* request.text)
-        }).pipe(Effect.provideService(HttpIncomingMessage.MaxBodySize, 1_000n as never)),
-      ),
-      route(
-        "POST",
-        "/own-413",
-        Effect.gen(function* () {
-          const request = yield* Request
-          return HttpServerResponse.text(yield* request.text)
-        }).pipe(
-          Effect.catch(() =>
-            Effect.succeed(
-              HttpServerResponse.jsonUnsafe(
-                { message: "split it" },
-                { status: 413, headers: { "x-a": "1" } },
-              ),
-            ),
-          ),
+const routes = [
+  route(
+    "POST",
+    "/text",
+    Effect.gen(function* () {
+      const request = yield* Request
+      return HttpServerResponse.text(String((yield* request.text).length))
+    }),
+  ),
+  route(
+    "POST",
+    "/stream",
+    Effect.gen(function* () {
+      const request = yield* Request
+      const bytes = yield* Stream.runFold(
+        request.stream,
+        () => 0,
+        (sum, chunk) => sum + chunk.length,
+      )
+      return HttpServerResponse.text(String(bytes))
+    }),
+  ),
+  route(
+    "POST",
+    "/small",
+    Effect.gen(function* () {
+      const request = yield* Request
+      return HttpServerResponse.text(yield* request.text)
+    }).pipe(Effect.provideService(HttpIncomingMessage.MaxBodySize, 1_000n as never)),
+  ),
+  route(
+    "POST",
+    "/own-413",
+    Effect.gen(function* () {
+      const request = yield* Request
+      return HttpServerResponse.text(yield* request.text)
+    }).pipe(
+      Effect.catch(() =>
+        Effect.succeed(
+          HttpServerResponse.jsonUnsafe({ message: "split it" }, { status: 413, headers: { "x-a": "1" } }),
         ),
       ),
-      route(
-        "POST",
-        "/unauthorized",
-        Effect.succeed(HttpServerResponse.jsonUnsafe({ detail: "no" }, { status: 401 })),
-      ),
-      route(
-        "POST",
-        "/reads",
-        Effect.gen(function* () {
-          const request = yield* Request
-          return HttpServerResponse.text(yield* request.text)
-        }).pipe(Effect.onExit((exit) => Deferred.succeed(left, exit))),
-      ),
-      route(
-        "POST",
-        "/never-reads",
-        Effect.onExit(Effect.never, (exit) => Deferred.succeed(left, exit)),
-      ),
-    ],
-    {
-      responseHeaders: { "x-static": "always" },
-      settings: { bodyStallTimeoutMs: 300, bodyGraceMs: 600, bodyPauseTimeoutMs: 1_500, lingerMs: 200 },
-    },
-    api,
-  )
+    ),
+  ),
+  route(
+    "POST",
+    "/unauthorized",
+    Effect.succeed(HttpServerResponse.jsonUnsafe({ detail: "no" }, { status: 401 })),
+  ),
+  route(
+    "POST",
+    "/reads",
+    Effect.gen(function* () {
+      const request = yield* Request
+      return HttpServerResponse.text(yield* request.text)
+    }).pipe(Effect.onExit((exit) => Deferred.succeed(left, exit))),
+  ),
+  route(
+    "POST",
+    "/never-reads",
+    Effect.onExit(Effect.never, (exit) => Deferred.succeed(left, exit)),
+  ),
+]
+const start = (settings: Partial<TransportSettings> = {}) =>
+  startListener(routes, { responseHeaders: { "x-static": "always" }, settings }, api)
+beforeAll(async () => {
+  server = await start()
 })
 afterAll(() => server.stop())
-
-const quiet = () =>
-  eventually(
-    () => counts().inFlight === 0 && counts().bodyBufferedBytes === 0 && counts().connections === 0,
-    `nothing in flight, buffered or open: ${JSON.stringify(counts())}`,
+const quiet = (of = server) => {
+  const { counts } = of.listener
+  return eventually(
+    () => counts.inFlight === 0 && counts.bodyBufferedBytes === 0 && counts.connections === 0,
+    `nothing in flight, buffered or open: ${JSON.stringify(counts)}`,
   )
+}
 
 describe("bodies over the cap", () => {
   const tooLarge = { detail: "body: larger than 8000000 bytes" }
-
   it("are refused from their content-length alone, and the connection closes", async () => {
+    const hasty = await start({ lingerMs: 200 })
     for (const path of ["/text", "/stream", "/api/things"]) {
-      const connection = await RawConnection.open(server.port)
+      const connection = await RawConnection.open(hasty.port)
       await connection.send(
         requestBytes("POST", path, { "content-length": "8000001", "content-type": "application/json" }),
       )
@@ -156,11 +149,12 @@ describe("bodies over the cap", () => {
       expect([headerOf(answer, "connection"), headerOf(answer, "x-static")]).toEqual(["close", "always"])
       await connection.closed
     }
-    await quiet()
+    await quiet(hasty)
+    await hasty.stop()
   })
-
   it("are refused in the middle when they come in chunks, and are not read to their end", async () => {
-    const connection = await RawConnection.open(server.port)
+    const hasty = await start({ lingerMs: 1_000 })
+    const connection = await RawConnection.open(hasty.port)
     await connection.send(requestBytes("POST", "/text", { "transfer-encoding": "chunked" }))
     const piece = Buffer.concat([Buffer.from("186a0\r\n"), Buffer.alloc(100_000, 97), Buffer.from("\r\n")])
     let sent = 0
@@ -180,7 +174,8 @@ describe("bodies over the cap", () => {
     // What is over the cap lies in the kernel's buffers, unread.
     expect(sent).toBeLessThan(60_000_000)
     await connection.closed
-    await quiet()
+    await quiet(hasty)
+    await hasty.stop()
   })
 
   it("reach a client that sends all the same", async () => {
@@ -230,27 +225,32 @@ describe("bodies over the cap", () => {
 })
 
 describe("bodies that stall", () => {
+  // Listeners of their own: on a busy machine this process may pause for that long in the middle of other tests.
   it("get 408 and a closed connection, small, large and chunked", async () => {
+    const hasty = await start({ bodyStallTimeoutMs: 300, lingerMs: 200 })
+    const { counts } = hasty.listener
     for (const headers of [
       { "content-length": "100" },
       { "content-length": "100000" },
       { "transfer-encoding": "chunked" },
     ]) {
       left = Deferred.makeUnsafe()
-      const before = counts().bodiesStalled
-      const connection = await RawConnection.open(server.port)
+      const before = counts.bodiesStalled
+      const connection = await RawConnection.open(hasty.port)
       await connection.send(Buffer.concat([requestBytes("POST", "/reads", headers), Buffer.from("5\r\n")]))
       const answer = await connection.response()
       expect([answer.status, jsonOf(answer)]).toEqual([408, { detail: "body: no data for 300 ms" }])
       await connection.closed
-      expect(counts().bodiesStalled - before).toBe(1)
-      await quiet()
+      expect(counts.bodiesStalled - before).toBe(1)
+      await quiet(hasty)
     }
     expect(Exit.hasInterrupts(await Effect.runPromise(Deferred.await(left)))).toBe(true)
+    await hasty.stop()
   })
 
   it("or only trickle get the same", async () => {
-    const connection = await RawConnection.open(server.port)
+    const hasty = await start({ bodyGraceMs: 600, lingerMs: 200 })
+    const connection = await RawConnection.open(hasty.port)
     await connection.send(requestBytes("POST", "/reads", { "content-length": "100000" }))
     const trickle = setInterval(() => connection.socket.write("a"), 50)
     const answer = await connection.response()
@@ -260,25 +260,29 @@ describe("bodies that stall", () => {
       { detail: "body: slower than 1024 bytes a second" },
     ])
     await connection.closed
-    await quiet()
+    await quiet(hasty)
+    await hasty.stop()
   })
 
   it("because their handler does not read are left alone for longer, and bounded", async () => {
     left = Deferred.makeUnsafe()
-    const connection = await RawConnection.open(server.port)
+    const hasty = await start({ bodyStallTimeoutMs: 300, bodyGraceMs: 600, bodyPauseTimeoutMs: 1_500 })
+    const { counts } = hasty.listener
+    const connection = await RawConnection.open(hasty.port)
     await connection.send(requestBytes("POST", "/never-reads", { "content-length": "50000000" }))
     const since = performance.now()
     connection.socket.write(Buffer.alloc(50_000_000))
     // Before that many bytes the connection is still read, and its end would be seen at once.
     const { bodyBufferBytes } = defaultSettings
-    await eventually(() => counts().bodyBufferedBytes >= bodyBufferBytes, "the connection is paused")
+    await eventually(() => counts.bodyBufferedBytes >= bodyBufferBytes, "the connection is paused")
     // The bound, and what uWS was about to deliver (measured: 1.7 MB), of 50 MB.
-    expect(counts().bodyBufferedBytes).toBeLessThanOrEqual(6_000_000)
+    expect(counts.bodyBufferedBytes).toBeLessThanOrEqual(6_000_000)
     // No event announces this while the connection is paused.
     connection.reset()
     await Effect.runPromise(Deferred.await(left))
     expect(performance.now() - since).toBeGreaterThan(1_000)
-    await quiet()
+    await quiet(hasty)
+    await hasty.stop()
   })
 })
 
@@ -294,8 +298,9 @@ describe("answers before the body's end", () => {
   })
 
   it("close it for one without end, or beyond reason", async () => {
+    const hasty = await start({ lingerMs: 200 })
     for (const headers of [{ "transfer-encoding": "chunked" }, { "content-length": "9000000000" }]) {
-      const connection = await RawConnection.open(server.port)
+      const connection = await RawConnection.open(hasty.port)
       await connection.send(requestBytes("POST", "/unauthorized", headers))
       const answer = await connection.response()
       expect([answer.status, jsonOf(answer), headerOf(answer, "connection")]).toEqual([
@@ -305,6 +310,7 @@ describe("answers before the body's end", () => {
       ])
       await connection.closed
     }
+    await hasty.stop()
   })
 })
 

@@ -4,7 +4,6 @@ import { runInNewContext } from "node:vm"
 import { describe, expect, it } from "vitest"
 import { GcraLimiter } from "#domain/access/GcraLimiter.ts"
 import { SlidingWindowLimiter } from "#domain/access/SlidingWindowLimiter.ts"
-import { runs } from "../support/groups/Runs.ts"
 
 setFlagsFromString("--expose-gc")
 const collect = runInNewContext("gc") as () => void
@@ -14,11 +13,11 @@ const heapBytes = (): number => {
   return process.memoryUsage().heapUsed
 }
 
-/** The default limit, a million, fills a table of 2^20 places; a quarter of it fills one of 2^18. */
-const users = runs(250_000, 1_000_000)
+/** The default limit. It fills a table of 2^20 places. */
+const users = 1_000_000
 const addresses = users / 10
-/** What may be left when nothing is remembered: 20 for a million users. */
-const leftMegabytes = users / 50_000
+/** What may be left when nothing is remembered. */
+const leftMegabytes = 20
 const megabyte = 1024 * 1024
 
 /** Ids as long as those of the store. */
