@@ -26,15 +26,10 @@ const large = JSON.stringify({
 })
 
 /** Sends items of 1.9 MB until the socket is closed. */
-const flood = async (client: SocketClient) => {
-  let isClosed = false
-  void client.closed.then(() => {
-    isClosed = true
-  })
-  while (!isClosed) {
-    await new Promise<void>((resolve) => client.socket.send(large, () => resolve()))
-  }
-  return client.closed
+const flood = async ({ closed, socket }: SocketClient) => {
+  while (socket.readyState === socket.OPEN)
+    await new Promise<void>((resolve) => socket.send(large, () => resolve()))
+  return closed
 }
 
 const openers = (): ReadonlyArray<readonly [string, string]> => [
