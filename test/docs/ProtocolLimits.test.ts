@@ -178,6 +178,7 @@ const limits: Readonly<Record<string, string>> = {
   "event of a realtime client": `${n(maxEventBytes)} bytes, ${n(maxJsonBytes)} without the audio of an \`append\``,
   "the same, read to its end": `${n(defaultSettings.discardedFrameBytes)} bytes`,
   "messages that wait to be read": `${n(defaultSettings.inboundBytes)} bytes, of a listener ${n(defaultSettings.unreadBytes)}`,
+  [`of them those over ${n(defaultSettings.inboundPauseBytes)} bytes, of all sockets of a user`]: `half of what is free of ${n(defaultSettings.unreadBytes)} bytes`,
   "audio of a socket": `${audioAllowance.burst} s at once, then ${audioAllowance.perSecond} s a second`,
   "realtime events and detected speech of all sockets": `${threadShare.perSecond} ms of the gateway's thread a second, users in turn`,
   "answer to a ping": `${defaultSettings.webSocketIdleSeconds} s`,

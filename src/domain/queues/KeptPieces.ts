@@ -6,7 +6,8 @@ import { freeMemory } from "./FreeMemory.ts"
 export const blockBytes = 256 * 1024
 
 class Block {
-  readonly bytes = new Uint8Array(blockBytes)
+  /** Not filled with zeros, which would take as long as to fill it with pieces. */
+  readonly bytes = new Uint8Array(Buffer.allocUnsafeSlow(blockBytes).buffer)
   used = 0
   /** Pieces that are not taken yet. */
   waiting = 0
