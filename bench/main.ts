@@ -173,7 +173,9 @@ const hostileCommand = Command.make(
       Flag.optional,
     ),
     attack: Flag.String("attack").pipe(
-      Flag.withDescription("With --section attacks: only those whose name begins with this, as M2"),
+      Flag.withDescription(
+        "With --section attacks: only those whose name begins with this, as M2; several: M2,audio",
+      ),
       Flag.optional,
     ),
     floodSeconds: Flag.Int("flood-seconds").pipe(

@@ -27,7 +27,7 @@ import { models, recursiveModel } from "./Models.ts"
 import { decoderPids, forgetPeak, isHealthy, ownBytes, resident, type Stage, startStage } from "./Stage.ts"
 
 export interface AttacksPlan {
-  /** Only attacks whose name begins with this. */
+  /** Only attacks whose name begins with this, or with one of these, separated by commas. */
   readonly named?: string | undefined
   readonly rounds: number
   /** Of quiet, and again of attack, a round. */
@@ -150,7 +150,8 @@ export const attacks = (
       preload: [new URL("./loopbackClips.ts", import.meta.url)],
     })
     const figures: Array<Figure> = []
-    for (const name of attackNames.filter((each) => each.startsWith(plan.named ?? ""))) {
+    const wanted = (plan.named ?? "").split(",")
+    for (const name of attackNames.filter((each) => wanted.some((begins) => each.startsWith(begins)))) {
       const rounds: Array<Round> = []
       yield* stage.honest.ask("texts", schemaAttacks.includes(name))
       while (rounds.length < plan.rounds) rounds.push(yield* round(stage, name, plan.seconds))

@@ -40,7 +40,7 @@ export interface HostileOptions {
   readonly seed: number | undefined
   /** Index of the one input to send. */
   readonly only: number | undefined
-  /** Only attacks whose name begins with this. */
+  /** Only attacks whose name begins with this, or with one of these, separated by commas. */
   readonly attack: string | undefined
   readonly floods: FloodsPlan
 }

@@ -21,3 +21,16 @@ export const SocketMessageSize = Context.Reference<MessageSize | undefined>(
     defaultValue: () => undefined,
   },
 )
+
+/** Whose a socket is. */
+export interface SocketOwner {
+  /** Of a user, or of a client secret. Large messages that wait are counted together with those of its other sockets. */
+  readonly id: string
+  /** Called with the bytes of messages that came and that no handler reads: those that wait when the handler ends, and one that is too much. */
+  readonly dropped: (bytes: number) => void
+}
+
+/** Of the socket that is opened with it; absent: each socket is counted alone. */
+export const CurrentSocketOwner = Context.Reference<SocketOwner | undefined>("edgewise/http/SocketOwner", {
+  defaultValue: () => undefined,
+})

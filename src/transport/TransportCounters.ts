@@ -1,5 +1,5 @@
 // The counters of a listener, for /metrics and tests.
-import type { MemoryBudget } from "#domain/queues/MemoryBudget.ts"
+import { MemoryBudget } from "#domain/queues/MemoryBudget.ts"
 import type { ListenerCounts, SocketEnd } from "#http/NodeMeters.ts"
 
 export interface TransportCounts extends ListenerCounts {
@@ -14,6 +14,8 @@ export interface TransportCounts extends ListenerCounts {
 export class TransportCounters implements TransportCounts {
   /** Bytes of messages of WebSockets that are not read yet. Each socket is a user of its own. */
   readonly unread: MemoryBudget
+  /** Of them those of large messages, by the owner of their sockets. */
+  readonly unreadLarge: MemoryBudget
   connections = 0
   requests = 0
   inFlight = 0
@@ -44,6 +46,8 @@ export class TransportCounters implements TransportCounts {
 
   constructor(unread: MemoryBudget) {
     this.unread = unread
+    const { node } = unread.limits
+    this.unreadLarge = new MemoryBudget({ node, user: node })
   }
 
   get messageBufferedBytes(): number {

@@ -53,7 +53,10 @@ export interface TransportSettings {
   readonly inboundPauseBytes: number
   /** Unread bytes of messages of one WebSocket, which uWS cannot pause. More close it with 1009. */
   readonly inboundBytes: number
-  /** The same of all WebSockets of a listener: none may have more than is left, except a message that its reader waits for. */
+  /**
+   * The same of all WebSockets of a listener: none may have more than half of what is left, except a message that its reader waits for. Of
+   * messages over `inboundPauseBytes` this holds for all sockets of a user together.
+   */
   readonly unreadBytes: number
   /** Unsent bytes of one WebSocket at which its writer waits. */
   readonly outboundBytes: number

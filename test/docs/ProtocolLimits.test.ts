@@ -9,7 +9,8 @@ import { sessionFailuresAMinute } from "#api/access/Sessions.ts"
 import { idleMinutes } from "#api/conversation/door/RealtimeConversation.ts"
 import { longestSeconds } from "#api/conversation/door/SessionEnds.ts"
 import { decodeJson } from "#api/http/JsonBody.ts"
-import { smallEvents } from "#api/live/EventReader.ts"
+import { droppedTraffic } from "#api/live/DroppedBytes.ts"
+import { smallEvents, tooLargeCost } from "#api/live/EventReader.ts"
 import { threadShare } from "#api/live/IntakePace.ts"
 import { turnSeconds } from "#api/live/RealtimeItems.ts"
 import { largeTraffic, realtimeBudget } from "#api/live/SocketShare.ts"
@@ -166,8 +167,9 @@ const limits: Readonly<Record<string, string>> = {
   "silence of a live client": s(idleMs),
   "duration of a conversation": `${longestSeconds / 60} minutes`,
   "silence of a conversation's client": `${idleMinutes} minutes`,
-  "realtime events, but those with 10 ms of audio and more": `${smallEvents.burst} at once, ${smallEvents.perSecond} a second; a new item is a quarter`,
+  "realtime events, but those with 10 ms of audio and more": `${smallEvents.burst} at once, ${smallEvents.perSecond} a second; a new item is a quarter, one that is too large ${tooLargeCost}`,
   "bytes of large realtime events of a user": `${n(largeTraffic.burstBytes)} at once, ${n(largeTraffic.bytesPerSecond)} a second`,
+  "bytes of a user's messages that came and are not read": `${n(droppedTraffic.burstBytes)} at once, ${n(droppedTraffic.bytesPerSecond)} a second`,
   "bytes that realtime sockets hold": `${n(realtimeBudget().memory.limits.user)} of a user, a quarter of the heap on a node`,
   "items of a conversation": `${n(maxItems)}, of ${n(maxItemBytes)} bytes together`,
   "answers outside of a conversation at a time": n(mostBeside),
@@ -176,6 +178,7 @@ const limits: Readonly<Record<string, string>> = {
   "event of a realtime client": `${n(maxEventBytes)} bytes, ${n(maxJsonBytes)} without the audio of an \`append\``,
   "the same, read to its end": `${n(defaultSettings.discardedFrameBytes)} bytes`,
   "messages that wait to be read": `${n(defaultSettings.inboundBytes)} bytes, of a listener ${n(defaultSettings.unreadBytes)}`,
+  [`of them those over ${n(defaultSettings.inboundPauseBytes)} bytes, of all sockets of a user`]: `half of what is free of ${n(defaultSettings.unreadBytes)} bytes`,
   "audio of a socket": `${audioAllowance.burst} s at once, then ${audioAllowance.perSecond} s a second`,
   "realtime events and detected speech of all sockets": `${threadShare.perSecond} ms of the gateway's thread a second, users in turn`,
   "answer to a ping": `${defaultSettings.webSocketIdleSeconds} s`,

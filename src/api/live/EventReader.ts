@@ -3,6 +3,7 @@
 import { type Duration, Effect, Option } from "effect"
 import { CloseEvent, type Reader, type SocketError } from "effect/socket/Socket"
 import { TokenBucket } from "#domain/access/TokenBucket.ts"
+import { freeMemory } from "#domain/queues/FreeMemory.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import { InvalidRequest } from "#domain/wire/Errors.ts"
 import { maxEventIdCharacters } from "#domain/wire/events/RealtimeEvents.ts"
@@ -23,13 +24,16 @@ export const freeAudioMs = 10
 /** What a new item costs: a conversation of 2,000 items can be restored at once. */
 export const itemCost = 1 / 4
 
+/** What an event costs that is too large to be read: it was received, and took the thread about 10 ms. */
+export const tooLargeCost = 50
+
 /** What an event with so much audio costs. */
 export const appendCost = (audioMs: number): number => Math.max(0, 1 - audioMs / freeAudioMs)
 
 const tooMany = {
   type: "invalid_request_error",
   code: "too_many_events",
-  message: `Too many events: ${smallEvents.burst} at once, then ${smallEvents.perSecond} a second. An event with ${freeAudioMs} ms of audio and more is not counted, one with less in proportion, and a new item as a quarter.`,
+  message: `Too many events: ${smallEvents.burst} at once, then ${smallEvents.perSecond} a second. An event with ${freeAudioMs} ms of audio and more is not counted, one with less in proportion, a new item as a quarter, and one that is larger than ${maxEventBytes} bytes as ${tooLargeCost}.`,
   param: null,
   event_id: null,
 }
@@ -96,18 +100,25 @@ export class EventReader<E, R> {
 
   /** Handles one event of the client. What it costs. */
   readonly take = (frame: string | Uint8Array): Effect.Effect<number, SocketError, R> => {
-    if (frame instanceof CutFrame) return this.#refuse(tooLarge, unreadId(frame))
+    if (frame instanceof CutFrame) return Effect.as(this.#refuse(tooLarge, unreadId(frame)), tooLargeCost)
     return typeof frame === "string" || frame instanceof TextFrame
       ? this.#takeText(frame)
       : this.#refuse(new InvalidRequest({ field: "event", problem: "must be a text frame" }), null)
   }
 
   #takeText(frame: Event): Effect.Effect<number, SocketError, R> {
-    return Effect.catchIf(
+    const taken = Effect.catchIf(
       this.#terms.share.hold("event", frame.length, this.#read(frame)),
       (error): error is InvalidRequest => error._tag === "InvalidRequest",
       (error) => this.#refuse(error, unreadId(frame)),
     )
+    // Nothing of it is needed any more: texts were copied out of it, and audio was taken in.
+    return typeof frame === "string"
+      ? taken
+      : Effect.ensuring(
+          taken,
+          Effect.sync(() => freeMemory(frame)),
+        )
   }
 
   #read(frame: Event): Effect.Effect<number, SocketError, R> {

@@ -137,7 +137,9 @@ const make = Effect.fnUntraced(function* (limited: boolean) {
         }
         return cost === 0 ? Effect.succeed(took) : Effect.as(turn(user, expectedMs), took)
       })
-    return { take, event: (cost) => (cost > 0 ? turn(user, cost * eventMs) : Effect.void) }
+    const event: SocketPace["event"] = (cost) =>
+      cost > 0 ? turn(user, Math.min(cost * eventMs, threadShare.burst)) : Effect.void
+    return { take, event }
   }
 
   return IntakePace.of({

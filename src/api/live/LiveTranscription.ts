@@ -17,6 +17,7 @@ import { Accounts } from "#store/accounts/Accounts.ts"
 import { onCredentialEnd } from "../access/CredentialEnd.ts"
 import { invalidRequestOf } from "../http/JsonBody.ts"
 import { type SessionTrace, traceSession } from "../tracing/SessionTrace.ts"
+import { ownedBy, refuseDropped } from "./DroppedBytes.ts"
 import { IntakePace } from "./IntakePace.ts"
 import { chargedSamples, identifyLive, liveModel, payFor, upgradeLive } from "./LiveAdmission.ts"
 import { converse } from "./LiveConversation.ts"
@@ -31,6 +32,7 @@ const parametersOf = (url: URL): Effect.Effect<LiveParameters, InvalidRequest> =
 const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
   const url = new URL(request.url, "http://edge")
   const caller = yield* identifyLive(request, url)
+  yield* refuseDropped(caller.userId)
   const parameters = yield* parametersOf(url)
   const entry = yield* liveModel(parameters.model, parameters.language)
   const language = parameters.language ?? entry.transcription?.defaultLanguage
@@ -52,7 +54,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
   const accounts = yield* Accounts
   const drain = yield* Drain
   yield* Effect.gen(function* () {
-    const socket = yield* upgradeLive(request)
+    const socket = yield* ownedBy(caller.userId, upgradeLive(request))
     const reader = yield* socket.reader
     const writer = yield* socket.writer
     trace = yield* traceSession("live transcription", (ended) => ended.hearing())

@@ -24,6 +24,7 @@ import { credentialEnds } from "../access/CredentialEnd.ts"
 import { RateLimit } from "../access/RateLimit.ts"
 import { invalidRequestOf } from "../http/JsonBody.ts"
 import { type SessionTrace, traceSession } from "../tracing/SessionTrace.ts"
+import { ownedBy, refuseDropped } from "./DroppedBytes.ts"
 import { EventReader, eventSize } from "./EventReader.ts"
 import type { LiveServices, Seat } from "./Hearing.ts"
 import { IntakePace } from "./IntakePace.ts"
@@ -115,6 +116,7 @@ export const followed = (trace: SessionTrace | undefined, seat: Seat): Seat => {
 const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
   const url = new URL(request.url, "http://edge")
   const caller = yield* identifyLive(request, url)
+  yield* refuseDropped(caller.userId)
   const { asked, ...initial } = yield* settingsOf(url)
   const accounts = yield* Accounts
   const drain = yield* Drain
@@ -127,7 +129,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
   const settings = { ...initial, model: seat.entry.id }
   let trace: SessionTrace | undefined
   yield* Effect.gen(function* () {
-    const connection = yield* upgradeLive(request, eventSize)
+    const connection = yield* ownedBy(caller.userId, upgradeLive(request, eventSize))
     const reader = yield* connection.reader
     const writer = yield* connection.writer
     trace = yield* traceSession("realtime transcription", (ended) => ({

@@ -2,6 +2,7 @@
 import { Effect } from "effect"
 import type { SocketError, Writer } from "effect/socket/Socket"
 import { isLarge, JsonWriter } from "#domain/json/JsonWriter.ts"
+import { freeMemory } from "#domain/queues/FreeMemory.ts"
 import { inSlices } from "#http/InSlices.ts"
 import { joined } from "#http/JoinedBytes.ts"
 import { TextFrame } from "#http/SocketFrames.ts"
@@ -13,7 +14,9 @@ const writeJson = (writer: Writer, event: object): Effect.Effect<void, SocketErr
   isLarge(event, atOnce)
     ? Effect.gen(function* () {
         const json = new JsonWriter(event)
-        const whole = yield* joined(yield* inSlices((isOver) => json.write(isOver)))
+        const parts = yield* inSlices((isOver) => json.write(isOver))
+        const whole = yield* joined(parts)
+        for (const part of parts) freeMemory(part)
         yield* writer.write(new TextFrame(whole.buffer as ArrayBuffer, whole.byteOffset, whole.byteLength))
       })
     : writer.write(JSON.stringify(event))

@@ -19,6 +19,7 @@ import { credentialOf, identify } from "../access/Authentication.ts"
 import { credentialEnds } from "../access/CredentialEnd.ts"
 import { RateLimit } from "../access/RateLimit.ts"
 import { decodeValue, parseFrame } from "../http/JsonBody.ts"
+import { ownedBy, refuseDropped } from "../live/DroppedBytes.ts"
 import { GenerationTrace } from "../tracing/GenerationTrace.ts"
 import { traceSession } from "../tracing/SessionTrace.ts"
 import { Outbox } from "./Outbox.ts"
@@ -59,7 +60,7 @@ const serve = Effect.fnUntraced(function* (
   const drain = yield* Drain
   const limit = yield* RateLimit
   const newId = yield* NewId
-  const socket = yield* httpRequest.upgrade
+  const socket = yield* ownedBy(caller.userId, httpRequest.upgrade)
   const reader = yield* socket.reader
   const writer = yield* socket.writer
   const trace = yield* traceSession("completions socket", (ended) => ended.generating())
@@ -142,6 +143,7 @@ export const completionsSocket = (httpRequest: HttpServerRequest.HttpServerReque
     }
     const url = new URL(httpRequest.url, "http://edge")
     const caller = yield* identify(credentialOf(httpRequest, url))
+    yield* refuseDropped(caller.userId)
     // No money is reserved before a frame starts a generation; a caller without money is refused before the upgrade.
     yield* Effect.scoped((yield* UsageLedger).reserve(caller, 0))
     yield* serve(httpRequest, caller).pipe(

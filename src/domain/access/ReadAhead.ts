@@ -56,8 +56,9 @@ export class ReadAhead {
       isOpen = false
     }
     return {
+      // Also a text of few tokens was sent to the engine, tokenized and compared.
       started: (promptTokens, cachedTokens) =>
-        settle(promptTokens - cachedTokens + cachedTokens * partOfCached + 1),
+        settle(Math.max(promptTokens - cachedTokens * (1 - partOfCached), estimate * partOfCached) + 1),
       ended: () => settle(estimate * partOfCached + 1),
     }
   }

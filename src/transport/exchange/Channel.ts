@@ -97,7 +97,7 @@ export interface SocketHandshake {
 
 /** One open WebSocket. Not used after its end. */
 export interface SocketChannel {
-  /** False if the message was dropped because too much is unsent. */
+  /** False if the message was dropped because too much is unsent. The memory of a `TextFrame` is freed once it is sent. */
   send(message: string | Uint8Array): boolean
   /** Sends a close frame and ends the socket. */
   end(code: number, reason: string): void

@@ -2,9 +2,8 @@
 import { Cause, Effect, Exit, type Scope } from "effect"
 import type { Headers } from "effect/http"
 import * as Socket from "effect/socket/Socket"
-import type { MessageSize } from "#http/SocketFrames.ts"
 import type { Exchange } from "./Exchange.ts"
-import { LiveSocket } from "./LiveSocket.ts"
+import { LiveSocket, type SocketTerms } from "./LiveSocket.ts"
 import { writeListenerHeaders, writeRequestHeaders } from "./ReplyHead.ts"
 
 /** 1000 for a handler that finished, 1001 for one that was interrupted, 1011 for one that failed. */
@@ -18,11 +17,11 @@ const closeCode = (exit: Exit.Exit<unknown, unknown>): number =>
 export const upgradeExchange = (
   exchange: Exchange,
   headers: Headers.Headers,
-  size: MessageSize | undefined,
+  terms: SocketTerms,
 ): Socket.Socket | undefined => {
   // uWS takes any request with a key for a handshake; one that does not name the protocol was not checked (Framing).
   if (!exchange.res.upgradable || exchange.headers.upgrade?.toLowerCase() !== "websocket") return undefined
-  const live = new LiveSocket(exchange, size)
+  const live = new LiveSocket(exchange, terms)
   const reader: Effect.Effect<Socket.Reader, Socket.SocketError, Scope.Scope> = Effect.acquireRelease(
     Effect.andThen(
       ownTick(exchange),
@@ -32,7 +31,7 @@ export const upgradeExchange = (
         return Effect.succeed({ pull: live.pull, upgrade: Socket.SocketUpgradeError.unsupported })
       }),
     ),
-    (_, exit) => Effect.sync(() => live.finish(closeCode(exit), "")),
+    (_, exit) => Effect.sync(() => live.leave(closeCode(exit))),
   )
   return Socket.make({
     reader,

@@ -5,9 +5,11 @@ import { Effect } from "effect"
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Socket from "effect/socket/Socket"
 import { TokenBucket } from "#domain/access/TokenBucket.ts"
+import { freeMemory } from "#domain/queues/FreeMemory.ts"
+import { KeptPiece, KeptPieces } from "#domain/queues/KeptPieces.ts"
 import type { Holding } from "#domain/queues/MemoryBudget.ts"
 import type { SocketEnd } from "#http/NodeMeters.ts"
-import { CutFrame, type MessageSize, TextFrame } from "#http/SocketFrames.ts"
+import { CutFrame, type MessageSize, type SocketOwner, TextFrame } from "#http/SocketFrames.ts"
 import { nowMs, type Watched } from "../Deadlines.ts"
 import type { SocketChannel, SocketEvents } from "./Channel.ts"
 import { sendableCode, shortReason } from "./CloseFrame.ts"
@@ -16,9 +18,16 @@ import type { ListenerState } from "./ListenerState.ts"
 
 type Frame = string | Uint8Array
 
-/** A message that is not read yet. */
+/** What a handler opens a socket with, see SocketMessageSize and CurrentSocketOwner. */
+export interface SocketTerms {
+  readonly size?: MessageSize | undefined
+  readonly owner?: SocketOwner | undefined
+}
+
+/** A message that is not read yet; a piece where its reader is far behind. */
 interface Unread {
-  readonly frame: Frame
+  readonly frame: Frame | KeptPiece
+  readonly isBinary: boolean
   readonly bytes: number
 }
 
@@ -50,11 +59,16 @@ export class LiveSocket implements SocketEvents, Watched {
   readonly #exchange: Exchange
   readonly #listener: ListenerState
   readonly #size: MessageSize
+  readonly #owner: SocketOwner | undefined
   #ws: SocketChannel | undefined
   #end: Socket.SocketError | undefined
   #inbound: Array<Unread> = []
+  /** Holds the small ones of `inbound` that come while more waits than causes a pause. */
+  readonly #kept = new KeptPieces()
   /** Counts the bytes of `inbound`. */
   readonly #unread: Holding
+  /** Counts those that are large, together with those of its owner's other sockets. */
+  readonly #large: Holding
   /** Counts the bytes of a message of which only a part has come. Apart from `unread`, which says when to pause. */
   readonly #arriving: Holding
   /** The connection is not read, because enough waits to be read by the handler. */
@@ -78,12 +92,14 @@ export class LiveSocket implements SocketEvents, Watched {
   /** True if the handler knows that the socket has ended, because it was notified or ended it itself. */
   #endKnown = false
 
-  constructor(exchange: Exchange, size?: MessageSize) {
+  constructor(exchange: Exchange, { owner, size }: SocketTerms = {}) {
     this.#exchange = exchange
     this.#listener = exchange.listener
     this.#size = size ?? { mostBytes: this.#listener.settings.frameBytes, cuts: false }
+    this.#owner = owner
     this.#unread = this.#listener.counters.unread.open(this)
     this.#arriving = this.#listener.counters.unread.open({})
+    this.#large = this.#listener.counters.unreadLarge.open(owner?.id ?? this)
   }
 
   // ---------------------------------------------------------------- for handlers
@@ -125,6 +141,12 @@ export class LiveSocket implements SocketEvents, Watched {
   finish(code: number, reason: string): void {
     this.#endKnown = true
     this.#close(code, reason)
+  }
+
+  /** The handler has ended and reads no more. */
+  leave(code: number): void {
+    this.finish(code, "")
+    this.#drop()
   }
 
   #close(code: number, reason: string): void {
@@ -169,37 +191,85 @@ export class LiveSocket implements SocketEvents, Watched {
   message(data: Uint8Array, isBinary: boolean, owned = false): void {
     this.#arriving.giveBack(this.#arriving.bytes)
     if (data.byteLength > this.#size.mostBytes)
-      return this.tooLarge(data.subarray(0, cutBytes), data.subarray(-cutBytes), isBinary)
-    if (this.#end === undefined) this.#add(data.byteLength, () => framed(data, isBinary, owned))
+      return this.#tooLarge(data.subarray(0, cutBytes), data.subarray(-cutBytes), isBinary, data.byteLength)
+    if (this.#end === undefined)
+      this.#add(data.byteLength, isBinary, (isLate) =>
+        isLate && data.byteLength <= largeTextBytes ? this.#kept.keep(data) : framed(data, isBinary, owned),
+      )
   }
 
   tooLarge(first: Uint8Array, last: Uint8Array, isBinary: boolean): void {
+    this.#tooLarge(first, last, isBinary, 0)
+  }
+
+  /** `received`: bytes of it that were received in one go. */
+  #tooLarge(first: Uint8Array, last: Uint8Array, isBinary: boolean, received: number): void {
     this.#arriving.giveBack(this.#arriving.bytes)
     if (this.#end !== undefined) return
     const { cuts, mostBytes } = this.#size
-    if (isBinary || !cuts) return this.#close(1009, `message larger than ${mostBytes} bytes`)
-    this.#add(2 * cutBytes, () => CutFrame.from([...first, ...last]) as CutFrame)
+    if (isBinary || !cuts) {
+      this.#owner?.dropped(received)
+      return this.#close(1009, `message larger than ${mostBytes} bytes`)
+    }
+    this.#add(2 * cutBytes, isBinary, () => CutFrame.from([...first, ...last]) as CutFrame)
   }
 
-  /** Adds a message of so many bytes to those that wait. */
-  #add(bytes: number, frame: () => Frame): void {
+  /** Adds a message of so many bytes to those that wait. `isLate`: more waits than causes a pause. */
+  #add(bytes: number, isBinary: boolean, frame: (isLate: boolean) => Frame | KeptPiece): void {
     const { counters, settings } = this.#listener
     const flood = this.#floodOf(bytes)
     if (flood !== undefined) {
       counters.socketsFlooded++
       return this.#close(1008, flood)
     }
+    const isLate = this.#unread.bytes > settings.inboundPauseBytes
     const isAwaited = this.#puller !== undefined && this.#inbound.length === 0
-    if (isAwaited) this.#unread.keep(bytes)
-    else if (!this.#unread.take(bytes)) {
+    if (isAwaited) this.#keep(bytes)
+    else if (!this.#holds(bytes)) {
       counters.socketsOverrun++
+      // Nothing is copied of this one, and what waits is of no use: its handler is interrupted soon.
+      this.#drop(bytes)
       return this.#close(1009, "messages come faster than they are read")
     }
-    this.#inbound.push({ frame: frame(), bytes })
+    this.#inbound.push({ frame: frame(isLate), isBinary, bytes })
     this.#wakeReader()
     if (this.#unread.bytes <= settings.inboundPauseBytes || this.#paused) return
     this.#paused = true
     this.#ws?.pause()
+  }
+
+  /** A message that is as large as what causes a pause. Clients that stream audio send smaller ones. */
+  #isLarge(bytes: number): boolean {
+    return bytes > this.#listener.settings.inboundPauseBytes
+  }
+
+  /** Counts a message whose reader waits for it. */
+  #keep(bytes: number): void {
+    this.#unread.keep(bytes)
+    if (this.#isLarge(bytes)) this.#large.keep(bytes)
+  }
+
+  /** Counts a message that waits. False where there is no room for it. */
+  #holds(bytes: number): boolean {
+    if (!this.#unread.take(bytes)) return false
+    if (!this.#isLarge(bytes) || this.#large.take(bytes)) return true
+    this.#unread.giveBack(bytes)
+    return false
+  }
+
+  /** Frees the messages that wait. `more`: bytes of one that is dropped besides. */
+  #drop(more = 0): void {
+    const dropped = this.#inbound.splice(0)
+    let bytes = more
+    for (const message of dropped) {
+      bytes += message.bytes
+      const { frame } = message
+      if (frame instanceof KeptPiece) frame.take(() => undefined)
+      else if (typeof frame !== "string" && message.bytes > largeTextBytes) freeMemory(frame)
+    }
+    this.#unread.giveBack(bytes - more)
+    this.#large.giveBack(this.#large.bytes)
+    if (bytes > 0) this.#owner?.dropped(bytes)
   }
 
   drain(): void {
@@ -210,6 +280,7 @@ export class LiveSocket implements SocketEvents, Watched {
     this.#listener.counters.socketEnds[this.#how ?? how ?? (code === 1006 ? "vanished" : "client")]++
     this.#ws = undefined
     this.#unread.end()
+    this.#large.end()
     this.#arriving.end()
     this.#end = new Socket.SocketError({ reason: new Socket.SocketCloseError({ code, closeReason: reason }) })
     this.#listener.counters.webSockets--
@@ -272,12 +343,16 @@ export class LiveSocket implements SocketEvents, Watched {
       count++
     }
     this.#unread.giveBack(bytes)
+    // It is alone.
+    if (this.#isLarge(bytes)) this.#large.giveBack(bytes)
     if (this.#paused && this.#unread.bytes <= settings.inboundPauseBytes) {
       this.#paused = false
       this.#ws?.resume()
     }
     const taken = this.#inbound.splice(0, count)
-    return taken.map(({ frame }) => frame) as unknown as NonEmptyReadonlyArray<Frame>
+    return taken.map(({ frame, isBinary }) =>
+      frame instanceof KeptPiece ? frame.take((bytes) => framed(bytes, isBinary, false)) : frame,
+    ) as unknown as NonEmptyReadonlyArray<Frame>
   }
 
   /** True if a message was dropped. */

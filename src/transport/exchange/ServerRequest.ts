@@ -5,7 +5,7 @@ import { Cookies, Headers, HttpIncomingMessage, HttpServerRequest, Multipart, Ur
 import { HttpServerError, RequestParseError } from "effect/http/HttpServerError"
 import type * as Socket from "effect/socket/Socket"
 import { joined, joinedAtOnce } from "#http/JoinedBytes.ts"
-import { SocketMessageSize } from "#http/SocketFrames.ts"
+import { CurrentSocketOwner, SocketMessageSize } from "#http/SocketFrames.ts"
 import { BoundaryBudget, boundaryOf } from "../BoundaryBudget.ts"
 import { areSendable } from "../Status.ts"
 import type { Exchange } from "./Exchange.ts"
@@ -207,7 +207,8 @@ export class ServerRequest extends Inspectable.Class implements HttpServerReques
     return Effect.withFiber((fiber) => {
       const headers = Headers.fromInput(options.headers)
       if (!areSendable(headers)) return Effect.die(new Error("an upgrade header cannot be sent"))
-      const socket = upgradeExchange(this.exchange, headers, fiber.getRef(SocketMessageSize))
+      const terms = { size: fiber.getRef(SocketMessageSize), owner: fiber.getRef(CurrentSocketOwner) }
+      const socket = upgradeExchange(this.exchange, headers, terms)
       return socket === undefined
         ? Effect.fail(this.#parseError("not a WebSocket request"))
         : Effect.succeed(socket)

@@ -2,6 +2,7 @@
 import type { IncomingMessage } from "node:http"
 import type { Socket } from "node:net"
 import { type WebSocket, WebSocketServer } from "ws"
+import { freeMemory } from "#domain/queues/FreeMemory.ts"
 import { TextFrame } from "#http/SocketFrames.ts"
 import { nowMs, type Watched } from "../Deadlines.ts"
 import type { SocketChannel, SocketEvents } from "../exchange/Channel.ts"
@@ -114,7 +115,8 @@ class NodeSocket implements SocketChannel, Watched {
   send(message: string | Uint8Array): boolean {
     // A writer that waits stays below half of this.
     if (this.#ws.bufferedAmount > this.#listener.settings.outboundBytes * droppedFactor) return false
-    this.#ws.send(message, { binary: typeof message !== "string" && !(message instanceof TextFrame) })
+    if (message instanceof TextFrame) this.#ws.send(message, { binary: false }, () => freeMemory(message))
+    else this.#ws.send(message, { binary: typeof message !== "string" })
     return true
   }
 

@@ -1,4 +1,5 @@
 // WebSockets of uWebSockets.js: the behaviour of all of a listener, and one as the channel that LiveSocket uses.
+import { freeMemory } from "#domain/queues/FreeMemory.ts"
 import { TextFrame } from "#http/SocketFrames.ts"
 import type { SocketChannel, SocketEvents } from "../exchange/Channel.ts"
 import type { ListenerState } from "../exchange/ListenerState.ts"
@@ -29,7 +30,11 @@ class UwsSocket implements SocketChannel {
   }
 
   send(message: string | Uint8Array): boolean {
-    return this.#ws.send(message, typeof message !== "string" && !(message instanceof TextFrame)) !== dropped
+    const isBinary = typeof message !== "string" && !(message instanceof TextFrame)
+    const result = this.#ws.send(message, isBinary)
+    // uWS has sent or copied it.
+    if (message instanceof TextFrame) freeMemory(message)
+    return result !== dropped
   }
 
   end(code: number, reason: string): void {

@@ -4,10 +4,18 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Queue } from "effect"
 import type { CloseEvent, Reader } from "effect/socket/Socket"
 import { TestClock } from "effect/testing"
-import { appendCost, EventReader, freeAudioMs, itemCost, smallEvents } from "#api/live/EventReader.ts"
+import {
+  appendCost,
+  EventReader,
+  freeAudioMs,
+  itemCost,
+  smallEvents,
+  tooLargeCost,
+} from "#api/live/EventReader.ts"
 import { CurrentRealtimeBudget, largeTraffic, realtimeBudget, socketShare } from "#api/live/SocketShare.ts"
 import { InvalidRequest } from "#domain/wire/Errors.ts"
 import { isObject } from "#domain/wire/text/Fields.ts"
+import { CutFrame, TextFrame } from "#http/SocketFrames.ts"
 
 const rateHz = 24_000
 const append = (ms: number) => {
@@ -20,7 +28,7 @@ const padded = `${clear.slice(0, -1)}${" ".repeat(400)}}`
 /** Costs as the sockets have them. An event `echo` is answered with so many bytes. */
 const socket = Effect.gen(function* () {
   const share = yield* socketShare("user")
-  const frames = yield* Queue.unbounded<string>()
+  const frames = yield* Queue.unbounded<string | TextFrame>()
   const errors: Array<unknown> = []
   const seen = { handled: 0, echoed: 0 }
   const reader = new EventReader<InvalidRequest, never>({
@@ -50,7 +58,7 @@ const socket = Effect.gen(function* () {
   })
   const pull = { pull: Queue.takeAll(frames) } as unknown as Reader
   const fiber = yield* Effect.forkChild(reader.readUntilIdle(pull, "15 minutes"), { startImmediately: true })
-  const send = (...all: ReadonlyArray<string>) => {
+  const send = (...all: ReadonlyArray<string | TextFrame>) => {
     for (const frame of all) Queue.offerUnsafe(frames, frame)
   }
   const settled = Effect.repeat(Effect.yieldNow, { times: 50 })
@@ -138,6 +146,23 @@ describe("a client is limited that sends", () => {
     ),
   )
 
+  it.effect("events that are too large to be read: a few at once", () =>
+    withSocket((open) =>
+      Effect.gen(function* () {
+        const most = smallEvents.burst / tooLargeCost
+        const cut = CutFrame.from(Buffer.from('{"event_id":"mine"')) as CutFrame
+        open.send(...Array.from({ length: most }, () => cut))
+        yield* open.settled
+        expect([yield* open.closed, open.errors.length]).toEqual([undefined, most])
+        expect(open.errors[0]).toEqual(["event", expect.stringContaining("is larger than"), "mine"])
+        open.send(cut)
+        yield* open.settled
+        expect(yield* open.closed).toMatchObject(closed)
+        expect(JSON.stringify(open.errors.at(-1))).toContain(`as ${tooLargeCost}.`)
+      }),
+    ),
+  )
+
   it.effect("audio of half of what is free, 200 times a second", () =>
     withSocket((open) =>
       Effect.gen(function* () {
@@ -151,6 +176,26 @@ describe("a client is limited that sends", () => {
 })
 
 describe("large events", () => {
+  it.live("have their memory free as soon as they are handled or refused", () =>
+    withSocket((open) =>
+      Effect.gen(function* () {
+        const frames = ["any", "wrong"].map(
+          (type) => new TextFrame(Buffer.from(JSON.stringify({ type, text: "x".repeat(100_000) }))),
+        )
+        const broken = new TextFrame(Buffer.from(`{"type":"${"x".repeat(100_000)}`))
+        open.send(...frames, broken)
+        // They are read in slices.
+        while (open.errors.length < 2) yield* Effect.promise(() => new Promise(setImmediate))
+        yield* open.settled
+        expect([...frames, broken].map(({ byteLength }) => byteLength)).toEqual([0, 0, 0])
+        expect(open.errors).toEqual([
+          ["type", "is wrong", null],
+          ["event", expect.any(String), null],
+        ])
+      }),
+    ),
+  )
+
   it.effect("wait: of an item of 1.7 MB that is asked for 90 times a second, so much is sent", () =>
     withSocket((open) =>
       Effect.gen(function* () {

@@ -55,6 +55,17 @@ it("is one allowance for all conversations of a user, also for those that never 
   expect(dropped).toBeLessThan(60)
 })
 
+it("costs what its text costs where that has few tokens: a megabyte is read once, and not again soon", () => {
+  const all = new ReadAhead(() => 0)
+  let reads = 0
+  for (let one = all.begin("a", 950_000); one !== undefined && reads < 100; one = all.begin("a", 950_000)) {
+    one.started(1, 0)
+    one.ended()
+    reads++
+  }
+  expect(reads).toBe(1)
+})
+
 it("suffices for 20 conversations of one user that begin together and are answered", () => {
   let nowMs = 0
   const all = new ReadAhead(() => nowMs)

@@ -6,7 +6,7 @@ import { MemoryBudget } from "#domain/queues/MemoryBudget.ts"
 import { Deadlines } from "#transport/Deadlines.ts"
 import type { SocketChannel } from "#transport/exchange/Channel.ts"
 import type { Exchange } from "#transport/exchange/Exchange.ts"
-import { LiveSocket } from "#transport/exchange/LiveSocket.ts"
+import { LiveSocket, type SocketTerms } from "#transport/exchange/LiveSocket.ts"
 import { LoopTicks } from "#transport/LoopTicks.ts"
 import { TransportCounters } from "#transport/TransportCounters.ts"
 import { defaultSettings } from "#transport/TransportSettings.ts"
@@ -16,11 +16,11 @@ const newCounters = () =>
     new MemoryBudget({ node: defaultSettings.unreadBytes, user: defaultSettings.inboundBytes }),
   )
 
-const openSocket = (counters = newCounters()) => {
+const openSocket = (counters = newCounters(), terms: SocketTerms = {}) => {
   const closes: Array<readonly [code: number, reason: string]> = []
   const deadlines = new Deadlines(1_000)
   const listener = { counters, deadlines, settings: defaultSettings, ticks: new LoopTicks() }
-  const socket = new LiveSocket({ listener, interrupt: () => {} } as unknown as Exchange)
+  const socket = new LiveSocket({ listener, interrupt: () => {} } as unknown as Exchange, terms)
   const end = (code: number, reason: string) => {
     closes.push([code, reason])
     socket.closed(code, reason)
@@ -35,6 +35,11 @@ const openSocket = (counters = newCounters()) => {
   socket.open(channel as unknown as SocketChannel)
   return { closes, counters, reading, socket }
 }
+
+/** Writes down what it is told. */
+const ownerOf = (id: string, told: Array<number> = []): SocketTerms => ({
+  owner: { id, dropped: (bytes) => told.push(bytes) },
+})
 
 /** While the clock stands still: what comes back of an allowance, 200 messages a second, would add to the count. */
 const taken = (sizeBytes: number, most: number): readonly [number, string | undefined] => {
@@ -129,6 +134,118 @@ describe("messages that the handler has not read", () => {
     expect(ended().length).toBeGreaterThan(0)
     expect(ended().length).toBeLessThan(24)
     expect(calm.closes).toEqual([])
+  })
+})
+
+describe("messages that no handler reads", () => {
+  const mib = 1024 * 1024
+  /** Of so many bytes, in memory of its own. */
+  const own = (bytes: number) => new Uint8Array(bytes)
+
+  it("are told where they end the socket, with the one that was too much; their memory is free at once", async () => {
+    const told: Array<number> = []
+    const counters = newCounters()
+    const { closes, socket } = openSocket(counters, ownerOf("user", told))
+    const messages = Array.from({ length: 17 }, () => own(mib))
+    for (const message of messages) socket.message(message, false, true)
+    expect(closes).toEqual([[1009, "messages come faster than they are read"]])
+    expect(told).toEqual([17 * mib])
+    // The last one was never kept.
+    expect(messages.map(({ byteLength }) => byteLength)).toEqual([
+      ...Array.from({ length: 16 }, () => 0),
+      mib,
+    ])
+    expect(counters.messageBufferedBytes).toBe(0)
+    expect(await Effect.runPromise(Effect.isFailure(socket.pull))).toBe(true)
+    socket.leave(1000)
+    expect(told).toEqual([17 * mib])
+  })
+
+  it("are told and free when the handler ends; none of those that it has read", async () => {
+    const told: Array<number> = []
+    const { counters, socket } = openSocket(newCounters(), ownerOf("user", told))
+    const [read, left] = [own(mib), own(2 * mib)]
+    socket.message(read, false, true)
+    socket.message(left, true, true)
+    expect(await Effect.runPromise(socket.pull)).toHaveLength(1)
+    socket.leave(1000)
+    expect(told).toEqual([2 * mib])
+    expect([read.byteLength, left.byteLength]).toEqual([mib, 0])
+    expect(counters.messageBufferedBytes).toBe(0)
+  })
+
+  it("none is told where all were read", async () => {
+    const told: Array<number> = []
+    const { socket } = openSocket(newCounters(), ownerOf("user", told))
+    socket.message(own(mib), false, true)
+    await Effect.runPromise(socket.pull)
+    socket.leave(1000)
+    expect(told).toEqual([])
+  })
+})
+
+describe("large messages that wait", () => {
+  const mib = 1024 * 1024
+
+  /** Fills sockets with messages of a size, in turn, as far as they take them. */
+  const filled = (sizeBytes: number, ids: ReadonlyArray<string>) => {
+    const counters = newCounters()
+    const sockets = ids.map((id) => ({ id, ...openSocket(counters, ownerOf(id)) }))
+    const bytes = new Map<string, number>()
+    for (let round = 0; round < (20 * mib) / sizeBytes; round++) {
+      for (const { closes, id, socket } of sockets) {
+        if (closes.length > 0) continue
+        socket.message(new Uint8Array(sizeBytes), false)
+        if (closes.length === 0) bytes.set(id, Math.max(bytes.get(id) ?? 0, counters.unreadLarge.heldBy(id)))
+      }
+    }
+    return { bytes, counters, sockets }
+  }
+
+  it("are counted for all sockets of a user: it has half of what is free, and others find room", () => {
+    const { bytes, counters } = filled(
+      mib,
+      Array.from({ length: 20 }, () => "user"),
+    )
+    const most = bytes.get("user") ?? 0
+    expect(most).toBeGreaterThan(40 * mib)
+    expect(most).toBeLessThan(defaultSettings.unreadBytes / 3 + mib)
+    const other = openSocket(counters, ownerOf("other"))
+    for (let at = 0; at < 5; at++) other.socket.message(new Uint8Array(3 * mib), false)
+    expect(other.closes).toEqual([])
+  })
+
+  it("are not those of a client that streams: ten sockets of a user wait with two minutes of audio each", () => {
+    const second = 64_000
+    const counters = newCounters()
+    for (let sockets = 0; sockets < 10; sockets++) {
+      const { closes, socket } = openSocket(counters, ownerOf("user"))
+      for (let at = 0; at < 120; at++) socket.message(new Uint8Array(second), false)
+      expect(closes).toEqual([])
+    }
+  })
+
+  it("count no more once they are read, or the socket has ended", async () => {
+    const { counters, socket } = openSocket(newCounters(), ownerOf("user"))
+    for (let at = 0; at < 3; at++) socket.message(new Uint8Array(2 * mib), false)
+    expect(counters.unreadLarge.held).toBe(6 * mib)
+    await Effect.runPromise(socket.pull)
+    expect(counters.unreadLarge.held).toBe(4 * mib)
+    socket.closed(1000, "")
+    expect(counters.unreadLarge.held).toBe(0)
+  })
+
+  it("one that its reader waits for is taken, whatever else waits", async () => {
+    const { counters } = filled(
+      mib,
+      Array.from({ length: 20 }, () => "user"),
+    )
+    const size = { mostBytes: 15 * mib, cuts: true }
+    const { closes, socket } = openSocket(counters, { ...ownerOf("user"), size })
+    const pulled = Effect.runPromise(socket.pull)
+    socket.message(new Uint8Array(15 * mib), true, true)
+    expect((await pulled).map((frame) => frame.length)).toEqual([15 * mib])
+    expect(closes).toEqual([])
   })
 })
 

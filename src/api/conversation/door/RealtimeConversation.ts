@@ -19,6 +19,7 @@ import { Accounts } from "#store/accounts/Accounts.ts"
 import { CurrentSpendingLimit } from "#store/ledger/SpendingLimit.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { RateLimit } from "../../access/RateLimit.ts"
+import { ownedBy, refuseDropped } from "../../live/DroppedBytes.ts"
 import { EventReader, eventSize } from "../../live/EventReader.ts"
 import { IntakePace } from "../../live/IntakePace.ts"
 import { identifyLive, isWebSocket, liveCredential, upgradeLive } from "../../live/LiveAdmission.ts"
@@ -61,7 +62,8 @@ const openerOf = Effect.fnUntraced(function* (request: HttpServerRequest.HttpSer
 
 const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, url: URL) {
   const opener = yield* openerOf(request, url)
-  const { caller, models, session } = opener
+  const { caller, models, secret, session } = opener
+  yield* refuseDropped(secret?.id ?? caller.userId)
   // No money is reserved before audio arrives; a caller without money is refused before the upgrade.
   yield* Effect.scoped((yield* UsageLedger).reserve(caller, 0))
   const settings = withChange(firstSettings(models), session)
@@ -90,7 +92,7 @@ const converse = Effect.fnUntraced(function* (
   const expiresAt = Math.floor(Date.now() / 1000) + secondsOf(limits)
   const facts = { id: `sess_${newId()}`, model: models.asked, expiresAt }
   const life = Effect.gen(function* () {
-    const connection = yield* upgradeLive(request, eventSize)
+    const connection = yield* ownedBy(secret?.id ?? caller.userId, upgradeLive(request, eventSize))
     const reader = yield* connection.reader
     const writer = yield* connection.writer
     const scope = yield* Effect.scope

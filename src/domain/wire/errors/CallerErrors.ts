@@ -152,7 +152,7 @@ export class RateLimited extends Schema.TaggedError<RateLimited>()("RateLimited"
     status: 429,
     fault: "caller",
     retry: "after",
-    when: "The user or the address has made too many requests, or sent too many costly schemas",
+    when: "The user or the address has made too many requests, or sent too many costly schemas, or more on sockets than could be read",
     detail: ({ field, problem = "Rate limit exceeded" }) =>
       field === undefined ? problem : `${field}: ${problem}`,
     advice: (error) => `Try again in ${Math.max(1, Math.ceil(retryAfterMs(error) / 1000))} s`,
