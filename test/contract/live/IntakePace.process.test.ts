@@ -30,7 +30,7 @@ const transcribe = async (): Promise<SocketClient> => {
     type: "session.update",
     session: { type: "transcription", audio: { input: { turn_detection: { type: "server_vad" } } } },
   })
-  await client.until((events) => events.length === 2)
+  await client.until((events) => events.length >= 2)
   return client
 }
 

@@ -37,7 +37,8 @@ const sources = new Set([
 const started = /new URL\("([^"]+)\.ts", import\.meta\.url\)/g
 
 const find = () => {
-  const hash = createHash("sha256")
+  // The programs hold paths of the repository: those of a copy of it, made with its node_modules, are others.
+  const hash = createHash("sha256").update(`${root}\0`)
   const entries = new Set(["src/main", "test/support/process/commandHostMain"])
   for (const path of [...sources, "bin/edgewise.js", "bin/child.js", "package-lock.json", own]) {
     const text = readFileSync(join(root, path), "utf8")
