@@ -185,6 +185,21 @@ describe("truncation", () => {
     expect(brokenOrders(client.client.frames)).toEqual([])
     client.close()
   })
+
+  it("nor where audio is sent without a pause when the user begins to speak", async () => {
+    const client = await open()
+    client.update(unpaced)
+    const minutes = Array.from({ length: 800 }, (_, at) => `word${at} here.`).join(" ")
+    client.say(script({ tokens: 1, text: minutes }))
+    client.send({ type: "response.create" })
+    await client.nth("response.output_audio.delta", 3)
+    await client.speak(Buffer.concat([Buffer.alloc(24_000), voice(1)]))
+    expect((await client.nth("response.done")).response.status).toBe("cancelled")
+    const after = client.types.slice(client.types.indexOf("input_audio_buffer.speech_started"))
+    expect(after).not.toContain("response.output_audio.delta")
+    expect(brokenOrders(client.client.frames)).toEqual([])
+    client.close()
+  })
 })
 
 describe("long conversations", () => {
