@@ -46,51 +46,57 @@ interface Latency {
 const latencies = (client: ConversationClient): ReadonlyArray<Latency> =>
   client.client.frames.filter(({ type }) => type === "response.latency") as unknown as ReadonlyArray<Latency>
 
-it.concurrent("are sent when the silence ends the turn, charged once, and say where the time went", async ({ expect }) => {
-  const client = await opened({}, await orgWith(node, "prepared", 1_000_000))
-  let turns = 0
-  do {
-    turns++
-    await client.speak(Buffer.concat([silence(200), speech(800), silence(silenceMs + 200)]), true)
-    await client.client.until(() => latencies(client).length === turns)
-    // On a busy machine an answer may begin only when the turn has ended; then the user says it again.
-  } while (latencies(client).at(-1)?.prepared === false && turns < 10)
-  const { response } = await client.nth("response.done", turns)
-  const latency = latencies(client).at(-1)
-  expect(latency).toMatchObject({ response_id: response.id, prepared: true, silence_ms: silenceMs })
-  expect(latency!.first_sent_ms).toBeLessThanOrEqual(latency!.total_ms)
-  expect(response.status).toBe("completed")
-  const types = client.types
-  expect(types.lastIndexOf("response.created")).toBeGreaterThan(
-    types.lastIndexOf("input_audio_buffer.committed"),
-  )
-  expect(brokenOrders(client.client.frames.filter(({ type }) => type !== "response.latency"))).toEqual([])
-  await expect.poll(() => textRequestsOf(node, "prepared")).toBe(turns)
-  client.close()
-})
+it.concurrent(
+  "are sent when the silence ends the turn, charged once, and say where the time went",
+  async ({ expect }) => {
+    const client = await opened({}, await orgWith(node, "prepared", 1_000_000))
+    let turns = 0
+    do {
+      turns++
+      await client.speak(Buffer.concat([silence(200), speech(800), silence(silenceMs + 200)]), true)
+      await client.client.until(() => latencies(client).length === turns)
+      // On a busy machine an answer may begin only when the turn has ended; then the user says it again.
+    } while (latencies(client).at(-1)?.prepared === false && turns < 10)
+    const { response } = await client.nth("response.done", turns)
+    const latency = latencies(client).at(-1)
+    expect(latency).toMatchObject({ response_id: response.id, prepared: true, silence_ms: silenceMs })
+    expect(latency!.first_sent_ms).toBeLessThanOrEqual(latency!.total_ms)
+    expect(response.status).toBe("completed")
+    const types = client.types
+    expect(types.lastIndexOf("response.created")).toBeGreaterThan(
+      types.lastIndexOf("input_audio_buffer.committed"),
+    )
+    expect(brokenOrders(client.client.frames.filter(({ type }) => type !== "response.latency"))).toEqual([])
+    await expect.poll(() => textRequestsOf(node, "prepared")).toBe(turns)
+    client.close()
+  },
+)
 
-it.concurrent("are dropped where speech goes on: the answer is to the whole turn, and only it is charged", async ({ expect }) => {
-  const audio = {
-    input: {
-      transcription: {},
-      turn_detection: { type: "server_vad", silence_duration_ms: silenceMs },
-    },
-    output: { pacing: "none" },
-  }
-  const client = await opened({ audio }, await orgWith(node, "dropped", 1_000_000))
-  const pause = silence(silenceMs - 150)
-  const words = Buffer.concat([silence(200), speech(600), pause, speech(500), pause, speech(700)])
-  await client.speak(words, true)
-  // An answer was prepared in each pause, and nothing tells of it.
-  expect(client.types.filter((type) => type.startsWith("response."))).toEqual([])
-  await client.speak(silence(silenceMs + 200), true)
-  await client.nth("response.done")
-  expect(client.of("response.created")).toHaveLength(1)
-  expect(client.of("input_audio_buffer.speech_started")).toHaveLength(1)
-  expect(client.of("conversation.item.input_audio_transcription.completed")).toHaveLength(1)
-  await expect.poll(() => textRequestsOf(node, "dropped")).toBe(1)
-  client.close()
-})
+it.concurrent(
+  "are dropped where speech goes on: the answer is to the whole turn, and only it is charged",
+  async ({ expect }) => {
+    const audio = {
+      input: {
+        transcription: {},
+        turn_detection: { type: "server_vad", silence_duration_ms: silenceMs },
+      },
+      output: { pacing: "none" },
+    }
+    const client = await opened({ audio }, await orgWith(node, "dropped", 1_000_000))
+    const pause = silence(silenceMs - 150)
+    const words = Buffer.concat([silence(200), speech(600), pause, speech(500), pause, speech(700)])
+    await client.speak(words, true)
+    // An answer was prepared in each pause, and nothing tells of it.
+    expect(client.types.filter((type) => type.startsWith("response."))).toEqual([])
+    await client.speak(silence(silenceMs + 200), true)
+    await client.nth("response.done")
+    expect(client.of("response.created")).toHaveLength(1)
+    expect(client.of("input_audio_buffer.speech_started")).toHaveLength(1)
+    expect(client.of("conversation.item.input_audio_transcription.completed")).toHaveLength(1)
+    await expect.poll(() => textRequestsOf(node, "dropped")).toBe(1)
+    client.close()
+  },
+)
 
 it.concurrent("are made anew where the session has changed since", async ({ expect }) => {
   const client = await opened()
