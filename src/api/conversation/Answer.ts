@@ -98,6 +98,10 @@ export class Answer {
   /** Commands that go one after the other. */
   readonly #queue: Array<Effect.Effect<void, SocketError>> = []
   readonly #news = new Signal()
+  /** Set while its audio may be sent. */
+  readonly #mayPlay = new Signal()
+  /** Speech of the user has ended it: no more of its audio is sent. */
+  #isSilenced = false
   #isAtEnd = false
   readonly #work: TracedWork | undefined
   #context = Context.empty()
@@ -114,6 +118,7 @@ export class Answer {
     this.#prompts = prompts
     this.#state = unbegun(decidedOf(terms))
     this.#work = terms.trace?.work.begin("answer")
+    this.#mayPlay.set()
   }
 
   get id(): string {
@@ -142,6 +147,15 @@ export class Answer {
     )
   }
 
+  /** Sends no audio until it goes on, or is over: then what waits for its last event must not wait. */
+  holdAudio(): void {
+    if (this.phase !== "over") this.#mayPlay.clear()
+  }
+
+  goOn(): void {
+    this.#mayPlay.set()
+  }
+
   /** Something has happened to it. */
   happened(event: AnswerEvent): void {
     this.#events.push(event)
@@ -165,6 +179,7 @@ export class Answer {
       this.#enqueue(Effect.die(defect))
     } finally {
       this.#isDeciding = false
+      if (this.phase === "over") this.goOn()
     }
   }
 
@@ -256,7 +271,12 @@ export class Answer {
         return this.#enqueue(tell(type, message))
       }
       case "send audio":
-        return this.#enqueue(Effect.suspend(() => this.#sendAudio(command)))
+        return this.#enqueue(
+          Effect.andThen(
+            this.#mayPlay.wait,
+            Effect.suspend(() => this.#sendAudio(command)),
+          ),
+        )
       case "call":
         return this.#enqueue(Effect.sync(() => this.happened({ is: "free" })))
       case "join":
@@ -297,6 +317,7 @@ export class Answer {
       case "resume model":
         return this.#flow?.resume()
       case "play no more":
+        this.#isSilenced = true
         return clock.stopped(nowMs)
       case "stop":
         for (const fiber of [this.#timer, ...this.#workers]) fiber?.interruptUnsafe()
@@ -325,6 +346,7 @@ export class Answer {
     part,
     samples,
   }: Extract<AnswerCommand, { readonly do: "send audio" }>): Effect.Effect<void, SocketError> {
+    if (this.#isSilenced) return Effect.void
     const bytes = this.#encoded(samples)
     const delta = Buffer.from(bytes).toString("base64")
     const sent =

@@ -54,6 +54,8 @@ export class Conversation {
   #asks = 0
   readonly #asked = new Map<Ask, Deferred.Deferred<number, Failure>>()
   #silence: Fiber.Fiber<void, unknown> | undefined
+  /** Whether speech of the user is being told: an answer that begins meanwhile holds its audio, too. */
+  #holdsAudio = false
   /** Audio of the user when the silence began to be awaited. */
   #silentFromMs = 0
 
@@ -119,10 +121,21 @@ export class Conversation {
 
   // ------------------------------------------------------------ what happens
 
-  /** The user has begun to speak. */
-  readonly speechStarted: Effect.Effect<void, SocketError> = Effect.suspend(() =>
-    this.#settle({ is: "speech started" }),
-  )
+  /**
+   * The user has begun to speak, which `told` tells the client. No audio of an answer is sent from here until it is decided whether the
+   * speech ends it: the client would get it behind `speech_started`.
+   */
+  readonly speechStarted = (told: Effect.Effect<void, SocketError>): Effect.Effect<void, SocketError> =>
+    Effect.suspend(() => {
+      this.#holdsAudio = true
+      for (const answer of this.#answers.values()) answer.holdAudio()
+      const decided = Effect.andThen(told, this.#settle({ is: "speech started" }))
+      const goOn = Effect.sync(() => {
+        this.#holdsAudio = false
+        for (const answer of this.#answers.values()) answer.goOn()
+      })
+      return Effect.ensuring(decided, goOn)
+    })
 
   /** A turn of the user gets its place; the id of the item before it. */
   readonly turnTaken = (itemId: string): string | null => {
@@ -365,6 +378,7 @@ export class Conversation {
   ): Effect.Effect<void, never, AnswerServices> {
     const { scope } = this.#terms
     this.#answers.set(key, answer)
+    if (this.#holdsAudio) answer.holdAudio()
     const ended = Effect.sync(() => {
       letGo()
       this.#answers.delete(key)

@@ -96,8 +96,8 @@ export interface HearingTerms {
   readonly reseat: (replaced: SessionLease) => Effect.Effect<Seat, EdgeError, LiveServices>
   /** Counts an item as a request of the caller. */
   readonly admit: Effect.Effect<void, RateLimited>
-  /** Runs when speech has begun, after its event. */
-  readonly onSpeech?: Effect.Effect<void, SocketError>
+  /** Runs when speech has begun; it tells its event first, which is `told`. Absent: the event is told, and no more. */
+  readonly onSpeech?: (told: Effect.Effect<void, SocketError>) => Effect.Effect<void, SocketError>
   /** Runs when a silence has ended a turn, after the events of its item. */
   readonly onTurn?: (itemId: string, silenceMs: number) => void
 }
@@ -255,11 +255,11 @@ export class Hearing {
         const item_id = (items.isOpen ? items.openId : undefined) ?? (yield* this.#begin)
         // Its item may be open already: the client ended the turns itself until its settings changed.
         if (turn.step === "started") {
-          yield* tell("input_audio_buffer.speech_started", {
+          const told = tell("input_audio_buffer.speech_started", {
             audio_start_ms: Math.round(turn.audioMs),
             item_id,
           })
-          if (onSpeech !== undefined) yield* onSpeech
+          yield* onSpeech === undefined ? told : onSpeech(told)
         }
         if (!items.push(turn.samples, nowMs)) isLeftOut = true
       }

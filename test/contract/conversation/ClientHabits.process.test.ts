@@ -185,6 +185,21 @@ describe("truncation", () => {
     expect(brokenOrders(client.client.frames)).toEqual([])
     client.close()
   })
+
+  it("nor where audio is sent without a pause when the user begins to speak", async () => {
+    const client = await open()
+    client.update(unpaced)
+    const minutes = Array.from({ length: 800 }, (_, at) => `word${at} here.`).join(" ")
+    client.say(script({ tokens: 1, text: minutes }))
+    client.send({ type: "response.create" })
+    await client.nth("response.output_audio.delta", 3)
+    await client.speak(Buffer.concat([Buffer.alloc(24_000), voice(1)]))
+    expect((await client.nth("response.done")).response.status).toBe("cancelled")
+    const after = client.types.slice(client.types.indexOf("input_audio_buffer.speech_started"))
+    expect(after).not.toContain("response.output_audio.delta")
+    expect(brokenOrders(client.client.frames)).toEqual([])
+    client.close()
+  })
 })
 
 describe("long conversations", () => {
@@ -194,17 +209,17 @@ describe("long conversations", () => {
       output_modalities: ["text"],
       audio: { input: { turn_detection: null, transcription: { model: "whisper-1" } } },
     })
-    const minute = Buffer.concat(Array.from({ length: 12 }, (_, at) => noise(3, at)))
-    for (let sent = 0; sent < 8; sent++) {
+    const part = Buffer.concat(Array.from({ length: 12 }, (_, at) => noise(3, at)))
+    for (let sent = 0; sent < 6; sent++) {
       const events = client.of("conversation.item.input_audio_transcription.delta").length
-      await client.speak(minute)
+      await client.speak(part)
       await client.client.until(
         () => client.of("conversation.item.input_audio_transcription.delta").length > events,
       )
     }
     client.send({ type: "input_audio_buffer.commit" })
     const { usage } = await client.nth("conversation.item.input_audio_transcription.completed")
-    expect((usage as { seconds: number }).seconds).toBeCloseTo(192, 1)
+    expect((usage as { seconds: number }).seconds).toBeCloseTo(144, 1)
     expect(client.of("input_audio_buffer.committed")).toHaveLength(1)
     expect(client.of("conversation.item.added")).toHaveLength(1)
     expect(client.of("error")).toEqual([])

@@ -69,9 +69,10 @@ describe("a client secret", () => {
       },
       limits: { max_session_seconds: 30, max_cost_usd: 0.5 },
     })
+    const madeS = Date.now() / 1000
     expect(value).toMatch(/^ek_[0-9A-Za-z]{33}$/)
     expect(expires_at).toBeGreaterThanOrEqual(Math.floor(nowS + 60))
-    expect(expires_at).toBeLessThanOrEqual(Math.ceil(nowS + 75))
+    expect(expires_at).toBeLessThanOrEqual(Math.ceil(madeS + 60))
     expect(session).toMatchObject({
       type: "realtime",
       model: "gpt-realtime-2.1",
@@ -163,9 +164,9 @@ describe("a client secret", () => {
   })
 
   it("ends; its sessions go on", async () => {
-    const { value } = await make({ expires_after: { seconds: 10 }, session: { type: "realtime" } })
+    const { value } = await make({ expires_after: { seconds: 600 }, session: { type: "realtime" } })
     const client = await open(value)
-    // Its end comes now instead of in ten seconds.
+    // Its end comes now instead of in ten minutes.
     await node.run(
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient

@@ -9,6 +9,7 @@ import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { voice } from "../../support/audio/Voice.ts"
 import { ConversationClient } from "../../support/clients/ConversationClient.ts"
 import { listener, noise } from "../../support/clients/LiveClient.ts"
+import { orgWith } from "../../support/nodes/Ledger.ts"
 import { fakeVoice } from "../../support/nodes/SpeechNode.ts"
 import { fakeModel } from "../../support/nodes/TestCatalog.ts"
 import { eventually, startNode, type TestNode, untilLoaded } from "../../support/nodes/TestNode.ts"
@@ -18,14 +19,31 @@ let node: TestNode
 beforeAll(async () => {
   node = await startNode({ models: [listener(), fakeModel, fakeVoice] })
   await untilLoaded(node, "listener", "fake", "fake-voice")
+  silent = untilSilence()
+  // Where it fails, its test says so.
+  silent.catch(() => {})
 })
 afterAll(() => node.stop())
 
-/** What the development key's organization was charged so far for a kind of model. */
-const charged = (kind: "text" | "speech") =>
+/** A conversation with a silence of 5 s behind an answer, the shortest that may be set. It lasts while the other tests run. */
+let silent: Promise<ConversationClient>
+const untilSilence = async (): Promise<ConversationClient> => {
+  const client = await open()
+  client.update({
+    ...written,
+    audio: { input: { turn_detection: { type: "server_vad", idle_timeout_ms: 5_000 } } },
+  })
+  client.say(script({ tokens: 1, text: "Are you there?" }))
+  client.send({ type: "response.create" })
+  await client.nth("input_audio_buffer.timeout_triggered")
+  return client
+}
+
+/** What an organization was charged so far for a kind of model. */
+const charged = (org: string, kind: "text" | "speech") =>
   node.run(
     Effect.gen(function* () {
-      const { id } = yield* (yield* Accounts).showOrg("dev")
+      const { id } = yield* (yield* Accounts).showOrg(org)
       const rows = (yield* (yield* UsageLedger).usage(id, 0)).filter((row) => row.kind === kind)
       const sum = (of: (row: (typeof rows)[number]) => number) => rows.reduce((all, row) => all + of(row), 0)
       return {
@@ -36,7 +54,7 @@ const charged = (kind: "text" | "speech") =>
     }),
   )
 
-const open = (model?: string) => ConversationClient.open(node, model)
+const open = (model?: string, key?: string) => ConversationClient.open(node, model, key)
 const script = (steps: Readonly<Record<string, unknown>>) => `fake:${JSON.stringify(steps)}`
 const written = { output_modalities: ["text"] }
 /** Answers come as fast as they are made. */
@@ -90,9 +108,8 @@ describe("a session", () => {
 
 describe("a written answer", () => {
   it("has its events in order, a usage, and is charged as a chat is", async () => {
-    const client = await open()
+    const client = await open(undefined, await orgWith(node, "writes", 1_000_000))
     client.update(written)
-    const before = await charged("text")
     client.say(script({ tokens: 3, text: " word", cachedTokens: 2 }))
     client.send({ type: "response.create", response: { metadata: { topic: "test" } } })
     await client.nth("response.done")
@@ -120,9 +137,8 @@ describe("a written answer", () => {
       output: [{ role: "assistant", content: [{ type: "output_text", text: " word word word" }] }],
       usage: { output_tokens: 3, input_token_details: { cached_tokens: 2 } },
     })
-    await eventually(async () => (await charged("text")).requests > before.requests, "the answer is charged")
-    const { outputTokens, requests } = await charged("text")
-    expect([requests - before.requests, outputTokens - before.outputTokens]).toEqual([1, 3])
+    await eventually(async () => (await charged("writes", "text")).requests > 0, "the answer is charged")
+    expect(await charged("writes", "text")).toMatchObject({ requests: 1, outputTokens: 3 })
     expect(brokenOrders(client.client.frames)).toEqual([])
     client.close()
   })
@@ -170,9 +186,8 @@ describe("a written answer", () => {
 
 describe("a spoken answer", () => {
   it("is the engine's samples in events of at most 100 ms, and charges what was sent", async () => {
-    const client = await open()
+    const client = await open(undefined, await orgWith(node, "speaks", 1_000_000))
     client.update(unpaced)
-    const before = await charged("speech")
     client.say(script({ tokens: 1, text: "Hello there, I am here." }))
     client.send({ type: "response.create" })
     const { response } = await client.nth("response.done")
@@ -182,8 +197,8 @@ describe("a spoken answer", () => {
       expect(delta.length).toBeLessThanOrEqual(6_400)
     // Two pieces of text, and three pieces of the fake voice for each; its noise has no leading silence.
     expect(bytesToS16(client.audio)).toHaveLength(2 * 3 * 4_800)
-    await eventually(async () => (await charged("speech")).requests >= before.requests + 2, "it is charged")
-    expect((await charged("speech")).audioMs - before.audioMs).toBe(1_200)
+    await eventually(async () => (await charged("speaks", "speech")).requests >= 2, "it is charged")
+    expect((await charged("speaks", "speech")).audioMs).toBe(1_200)
     expect(client.of("response.output_audio_transcript.delta")).toMatchObject([
       { delta: "Hello there, ", start_time: 0 },
       { delta: "I am here.", start_time: 0.6 },
@@ -195,14 +210,14 @@ describe("a spoken answer", () => {
   it("is sent about a second ahead of what is played, and ends when it has been sent", async () => {
     const client = await open()
     client.say(script({ tokens: 1, text: "One two three four. Five six seven eight. Nine ten." }))
-    client.send({ type: "response.create" })
-    await client.nth("response.output_audio.delta")
+    // Before the node's own clock starts: however late the events are noticed here, the time is not too short.
     const startMs = performance.now()
+    client.send({ type: "response.create" })
     await client.nth("response.done")
     const tookMs = performance.now() - startMs
     const audioMs = client.audio.length / 48
     expect(audioMs).toBeGreaterThan(1_500)
-    expect(tookMs).toBeGreaterThan(audioMs - 1_000 - 250)
+    expect(tookMs).toBeGreaterThan(audioMs - 1_000 - 100)
     client.close()
   })
 
@@ -241,14 +256,16 @@ describe("a spoken answer", () => {
     client.send({ type: "response.create" })
     await client.nth("response.created", 2)
     expect(client.of("response.done")[0]!.response.status).toBe("completed")
+    client.send({ type: "response.cancel" })
     await client.nth("response.done", 2)
     client.update(written)
-    client.say(script({ tokens: 50, tokenMs: 20 }))
+    client.say(script({ tokens: 4_000, tokenMs: 20 }))
     client.send({ type: "response.create" })
     await client.nth("response.output_text.delta")
     client.send({ type: "response.create", event_id: "second" })
     const { error } = await client.nth("error")
     expect(error).toMatchObject({ code: "conversation_already_has_active_response", event_id: "second" })
+    client.send({ type: "response.cancel" })
     await client.nth("response.done", 3)
     expect(brokenOrders(client.client.frames)).toEqual([])
     client.close()
@@ -411,25 +428,19 @@ describe("turns", () => {
 
 describe("a silence of the user", () => {
   it("after an answer makes an empty turn and another answer, where the session has a time for it", async () => {
-    const client = await open()
-    client.update({
-      ...written,
-      audio: { input: { turn_detection: { type: "server_vad", idle_timeout_ms: 5_000 } } },
-    })
-    client.say(script({ tokens: 1, text: "Are you there?" }))
-    client.send({ type: "response.create" })
+    const client = await silent
     const { item_id } = await client.nth("input_audio_buffer.timeout_triggered")
-    expect(client.of("response.done")).toHaveLength(1)
     await client.nth("response.done", 2)
-    const types = client.types.slice(client.types.indexOf("input_audio_buffer.timeout_triggered"))
-    expect(types.slice(0, 5)).toEqual([
+    const triggered = client.types.indexOf("input_audio_buffer.timeout_triggered")
+    expect(client.types.slice(0, triggered).filter((type) => type === "response.done")).toHaveLength(1)
+    expect(client.types.slice(triggered, triggered + 5)).toEqual([
       "input_audio_buffer.timeout_triggered",
       "input_audio_buffer.committed",
       "conversation.item.added",
       "conversation.item.done",
       "response.created",
     ])
-    expect(client.of("input_audio_buffer.committed")).toMatchObject([{ item_id }])
+    expect(client.of("input_audio_buffer.committed")[0]).toMatchObject({ item_id })
     // Speech ends the next wait.
     await client.speak(Buffer.concat([silence(1), voice(1)]))
     await client.nth("input_audio_buffer.speech_started")
@@ -478,7 +489,7 @@ describe("events that cannot be carried out", () => {
   it("an answer that is cancelled ends once, and a second cancel finds none", async () => {
     const client = await open()
     client.update(written)
-    client.say(script({ tokens: 200, tokenMs: 10 }))
+    client.say(script({ tokens: 4_000, tokenMs: 10 }))
     client.send({ type: "response.create" })
     await client.nth("response.output_text.delta", 2)
     client.send({ type: "response.cancel" })

@@ -1,5 +1,6 @@
 // Interruptions of spoken answers at random moments, by a client that plays in real time: what the conversation keeps, against the words
 // that were heard by the times that the voice tells.
+import { monitorEventLoopDelay } from "node:perf_hooks"
 import { voice } from "../../support/audio/Voice.ts"
 import { ConversationClient } from "../../support/clients/ConversationClient.ts"
 import type { TestNode } from "../../support/nodes/TestNode.ts"
@@ -42,6 +43,8 @@ export interface Interruption {
   readonly told: ReadonlyArray<{ readonly word: string; readonly startMs: number }>
   /** The answer's text. */
   readonly text: string
+  /** Longest time for which this process, which is server and client, did nothing, milliseconds: so much later it may have noticed things. */
+  readonly stalledMs: number
   /** The position that the server cut at, where the client said one. */
   readonly cutMs: number | undefined
 }
@@ -53,6 +56,8 @@ export const interrupted = async (
   afterMs: number,
   how: "truncate" | "speech",
 ): Promise<Interruption> => {
+  const delays = monitorEventLoopDelay({ resolution: 10 })
+  delays.enable()
   const client = await ConversationClient.open(node)
   const text = textOf(seed)
   client.say(`fake:${JSON.stringify({ tokens: 1, text })}`)
@@ -85,7 +90,8 @@ export const interrupted = async (
     startMs: (event as unknown as { start_time: number }).start_time * 1000,
   }))
   client.close()
-  return { playedMs: position, kept: part?.transcript ?? "", told, text, cutMs }
+  delays.disable()
+  return { stalledMs: delays.max / 1e6, playedMs: position, kept: part?.transcript ?? "", told, text, cutMs }
 }
 
 /** How far what was kept is from what was heard. */

@@ -85,17 +85,39 @@ const saying = async (client: ConversationClient, { end, samples }: Pick<Ending,
   await client.speak(pcm.subarray(-late), true)
 }
 
+/** A silence is judged within some ten milliseconds, or never. */
+const judgedWithinMs = 5_000
+
+/** A conversation in which this was said and the silence behind it was judged. */
+const judged = async (
+  id: string,
+  said: Ending,
+  open: () => Promise<ConversationClient>,
+): Promise<ConversationClient> => {
+  for (let tries = 0; tries < 10; tries++) {
+    const client = await open()
+    const before = await prepared()
+    await saying(client, said)
+    // It is prepared once the silence is judged for the last time. On a busy machine the silence may have come all at once, which is
+    // not judged: then the sentence is said again, in another conversation.
+    const isJudged = await eventually(async () => (await prepared()) > before, id, judgedWithinMs).then(
+      () => true,
+      () => false,
+    )
+    if (isJudged) return client
+    client.close()
+  }
+  throw new Error(`the silence was never judged: ${id}`)
+}
+
 /** Says this and is silent; how long the silence was that ended the turn, milliseconds. */
 const silenceAfter = async (
   id: string,
-  { end, samples }: Ending,
+  said: Ending,
   turns: Readonly<Record<string, unknown>>,
 ): Promise<number> => {
-  const client = await opened(id, turns)
-  const before = await prepared()
-  await saying(client, { end, samples })
-  // It is prepared once the silence is judged for the last time.
-  await eventually(async () => (await prepared()) > before, "the silence is judged", 20_000)
+  const { end } = said
+  const client = await judged(id, said, () => opened(id, turns))
   await client.speak(Buffer.alloc(2_600 * 48))
   const { audio_end_ms } = await client.nth("input_audio_buffer.speech_stopped")
   client.close()
@@ -155,8 +177,9 @@ it("asks about a text once, also when the silence is judged again, and charges n
   // No turn is answered: what is charged as text could only be the question.
   const client = await opened("waits", { ...decisive, create_response: false }, key)
   await saying(client, complete)
-  await eventually(async () => (await asked()) > questions, "the model is asked", 20_000)
-  await client.speak(Buffer.alloc(2_600 * 48), true)
+  await eventually(async () => (await asked()) > questions, "the model is asked")
+  // In real time, until the turn ends.
+  void client.speak(Buffer.alloc(2_600 * 48), true)
   await client.nth("input_audio_buffer.speech_stopped")
   client.close()
   expect(await asked()).toBe(questions + 1)
@@ -164,14 +187,14 @@ it("asks about a text once, also when the silence is judged again, and charges n
 })
 
 it("asks nothing about a conversation with pictures", async () => {
-  const client = await opened("ends", decisive)
-  const content = [{ type: "input_image", image_url: "data:image/png;base64,AAAA" }]
-  client.send({ type: "conversation.item.create", item: { type: "message", role: "user", content } })
-  await client.nth("conversation.item.done")
   const before = await asked()
-  const preparedBefore = await prepared()
-  await saying(client, incomplete)
-  await eventually(async () => (await prepared()) > preparedBefore, "the silence is judged", 20_000)
+  const client = await judged("with a picture", incomplete, async () => {
+    const one = await opened("ends", decisive)
+    const content = [{ type: "input_image", image_url: "data:image/png;base64,AAAA" }]
+    one.send({ type: "conversation.item.create", item: { type: "message", role: "user", content } })
+    await one.nth("conversation.item.done")
+    return one
+  })
   await client.speak(Buffer.alloc(2_600 * 48))
   const { audio_end_ms } = await client.nth("input_audio_buffer.speech_stopped")
   client.close()

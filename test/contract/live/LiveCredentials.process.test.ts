@@ -64,7 +64,12 @@ describe.each(["/v1/audio/transcriptions/ws", "/v1/realtime?intent=transcription
 it("a socket ends with the session token that opened it, and not with that of another", async () => {
   const base = `${node.base.edge.replace("http", "ws")}/v1/completions/ws?token=`
   const other = await SocketClient.open(base + good)
-  const socket = await SocketClient.open(base + lasting(1))
+  let socket = await SocketClient.connect(base + lasting(1))
+  // On a busy machine it may expire before the handshake.
+  while (!(socket instanceof SocketClient)) {
+    expect(JSON.parse(socket.body)).toEqual({ detail: "Token has expired" })
+    socket = await SocketClient.connect(base + lasting(1))
+  }
   expect(await socket.closed).toEqual({ code: 1008, reason: "session token expired" })
   expect(other.socket.readyState).toBe(other.socket.OPEN)
   other.socket.close()

@@ -55,9 +55,15 @@ it(
     const { body } = await speak(node, { model: "tts-82m", voice: "af_bella", input, response_format: "pcm" })
     const sent = new Int16Array(new Uint8Array(body).buffer)
     const audible = sent.subarray(sent.findIndex((sample) => sample !== 0))
-    await play(input)
-    await shows("#speak-play", /^Stop$/)
-    await shows("#speak-play", /^Play$/)
+    for (let tries = 0; tries < 10; tries++) {
+      await forgetSound(page)
+      await play(input)
+      await shows("#speak-play", /^Stop$/)
+      await shows("#speak-play", /^Play$/)
+      // On a busy machine a piece may come too late, and the page says so: then it plays once more.
+      await shows("#speak-status", / gaps$/)
+      if (/ no gaps$/.test((await page.textContent("#speak-status")) ?? "")) break
+    }
     const heard = await heardSamples(page)
     const differing = audible.findIndex((sample, at) => Math.abs(heard[at]! * 32_768 - sample) > 0.5)
     expect({ differing, samples: audible.length > 24_000 }).toEqual({ differing: -1, samples: true })

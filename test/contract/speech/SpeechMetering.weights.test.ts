@@ -150,7 +150,7 @@ describe("a batch reply of pcm is written while it is made, and costs what was w
   })
 
   it("when its client leaves: the work ends, and what was on its way is charged as well", async () => {
-    // Twice as fast as it is played: the two seconds below are one in which the node has to notice.
+    // Twice as fast as it is played: the ten seconds below are five in which the node has to notice. Unnoticed it would be 200.
     const connection = await open(fake({ pieces: 2_000, samples: 2_400, pieceMs: 50 }))
     await connection.bytes(40_000)
     const receivedMs = connection.unread.length / 48
@@ -158,7 +158,7 @@ describe("a batch reply of pcm is written while it is made, and costs what was w
     const { audioMs, requests } = await charged()
     expect(requests).toBe(1)
     expect(audioMs).toBeGreaterThan(receivedMs * 0.7)
-    expect(audioMs).toBeLessThan(receivedMs + 2_000)
+    expect(audioMs).toBeLessThan(receivedMs + 10_000)
   })
 
   it("does not hold a slot for a reader that takes nothing", async () => {
@@ -226,7 +226,7 @@ describe("a stream costs what was written of it", () => {
     const receivedMs = response_format === "pcm" ? receivedBytes / 48 : receivedBytes / 6
     // What was in flight when the client disconnected is charged as well.
     expect(audioMs).toBeGreaterThan(receivedMs * 0.7)
-    expect(audioMs).toBeLessThan(receivedMs + 2_000)
+    expect(audioMs).toBeLessThan(receivedMs + 10_000)
   })
 
   it("of a client that takes nothing: what the system's buffers took, and the engine waits", async () => {

@@ -1,6 +1,6 @@
 // A client of `/v1/realtime?model=…` for tests: sends typed events, waits for answers, and reads what came.
 import type { RealtimeClientEvent, RealtimeServerEvent } from "openai/resources/realtime/realtime"
-import type { TestNode } from "../nodes/TestNode.ts"
+import { eventually, type TestNode } from "../nodes/TestNode.ts"
 import { SocketClient } from "./SocketClient.ts"
 
 type ServerType = RealtimeServerEvent["type"]
@@ -13,21 +13,26 @@ export class ConversationClient {
     this.client = client
   }
 
+  /** Again while the node refuses it: while a machine is busy, captions take so long that a second conversation may not fit. */
   static async open(
     node: TestNode,
     model = "gpt-realtime",
     token = node.keys.dev,
   ): Promise<ConversationClient> {
-    return ConversationClient.over(
-      await SocketClient.open(
-        `${node.socketBase}/v1/realtime?model=${encodeURIComponent(model)}&token=${token}`,
-      ),
-    )
+    const url = `${node.socketBase}/v1/realtime?model=${encodeURIComponent(model)}&token=${token}`
+    let answer = await SocketClient.connect(url)
+    await eventually(async () => {
+      if (answer instanceof SocketClient || answer.status !== 503) return true
+      answer = await SocketClient.connect(url)
+      return answer instanceof SocketClient
+    }, "the node admits the conversation")
+    if (!(answer instanceof SocketClient)) throw new Error(`refused: ${answer.status} ${answer.body}`)
+    return ConversationClient.over(answer)
   }
 
   /** A conversation on this socket, once it has begun. */
   static async over(client: SocketClient): Promise<ConversationClient> {
-    await client.until((events) => events.length === 1)
+    await client.until((events) => events.length >= 1)
     return new ConversationClient(client)
   }
 

@@ -15,6 +15,7 @@ import {
   toneEars,
   toneWords,
 } from "../../support/engines/ToneEars.ts"
+import { uses } from "../../support/groups/Uses.ts"
 import { eventually, startNode, type TestNode } from "../../support/nodes/TestNode.ts"
 
 const layouts = ["sherpa", "tdt", "zipformer"] as const
@@ -22,6 +23,7 @@ const layouts = ["sherpa", "tdt", "zipformer"] as const
 let ears: ReadonlyArray<ToneEars> = []
 let node: TestNode
 beforeAll(async () => {
+  uses("weights", "a native engine")
   ears = layouts.map((layout) => toneEars({ layout, options: { pieceSeconds: layout === "tdt" ? 20 : 10 } }))
   node = await startNode({
     models: ears.map(({ spec }, i) => ({
