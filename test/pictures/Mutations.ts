@@ -64,10 +64,8 @@ const change: fc.Arbitrary<Change> = fc.oneof(
 const damage = fc.oneof(fc.tuple(change), fc.array(change, { minLength: 1, maxLength: 4 }))
 
 /** A damaged file. */
-export const damaged = fc
-  .tuple(fc.nat(99), damage)
-  .map(([seed, changes]) => {
-    const files = seeds()
-    const file = Buffer.from(files[seed % files.length] as Buffer)
-    return changes.reduce((bytes, one) => Buffer.from(one(bytes)), file)
-  })
+export const damaged = fc.tuple(fc.nat(99), damage).map(([seed, changes]) => {
+  const files = seeds()
+  const file = Buffer.from(files[seed % files.length] as Buffer)
+  return changes.reduce((bytes, one) => Buffer.from(one(bytes)), file)
+})
