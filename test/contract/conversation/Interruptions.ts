@@ -43,8 +43,11 @@ export interface Interruption {
   readonly told: ReadonlyArray<{ readonly word: string; readonly startMs: number }>
   /** The answer's text. */
   readonly text: string
-  /** Longest time for which this process, which is server and client, did nothing, milliseconds: so much later it may have noticed things. */
-  readonly stalledMs: number
+  /**
+   * How far `playedMs` may be from the server's clock, milliseconds: the longest time for which this process, which is server and client,
+   * did nothing on a busy machine. 0 where the client says the position.
+   */
+  readonly slackMs: number
   /** The position that the server cut at, where the client said one. */
   readonly cutMs: number | undefined
 }
@@ -91,24 +94,31 @@ export const interrupted = async (
   }))
   client.close()
   delays.disable()
-  return { stalledMs: delays.max / 1e6, playedMs: position, kept: part?.transcript ?? "", told, text, cutMs }
+  return {
+    slackMs: how === "truncate" ? 0 : delays.max / 1e6,
+    playedMs: position,
+    kept: part?.transcript ?? "",
+    told,
+    text,
+    cutMs,
+  }
 }
 
 /** How far what was kept is from what was heard. */
-export const judged = ({ kept, playedMs, text, told }: Interruption) => {
+export const judged = ({ kept, playedMs, slackMs, text, told }: Interruption) => {
   const keptWords = kept.split(/\s+/).filter((word) => word !== "")
   const startOf = (index: number): number => told[index]?.startMs ?? Number.POSITIVE_INFINITY
   return {
     isPrefix: text.startsWith(kept.trim()) && keptWords.every((word, at) => word === text.split(" ")[at]),
     /** Words that were kept and had not begun. */
-    unheard: keptWords.filter((_, at) => startOf(at) > playedMs).length,
+    unheard: keptWords.filter((_, at) => startOf(at) > playedMs + slackMs).length,
     /** Words that were lost, though the next one had begun. */
-    lost: told.filter((_, at) => at >= keptWords.length && startOf(at + 1) <= playedMs).length,
+    lost: told.filter((_, at) => at >= keptWords.length && startOf(at + 1) <= playedMs - slackMs).length,
     /** Between the moment of the interruption and the words kept: 0 where it lies in the last one kept or the pause behind it. */
     offMs: Math.max(
       0,
-      (keptWords.length === 0 ? 0 : startOf(keptWords.length - 1)) - playedMs,
-      playedMs - startOf(keptWords.length + 1),
+      (keptWords.length === 0 ? 0 : startOf(keptWords.length - 1)) - playedMs - slackMs,
+      playedMs - slackMs - startOf(keptWords.length + 1),
     ),
   }
 }
