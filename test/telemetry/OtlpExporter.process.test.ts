@@ -138,7 +138,7 @@ describe("the exporter", () => {
     await collector.stop()
   })
   const make = (counted: ReturnType<typeof counts>, more: object = {}) => {
-    const settings = { url: `${collector.url}/v1/traces`, headers: { "x-key": "k" }, timeoutMs: 1_000 }
+    const settings = { url: `${collector.url}/v1/traces`, headers: { "x-key": "k" }, timeoutMs: 30_000 }
     const sizes = { delayMs: 60_000, batchSize: 10, queueSize: 25, ...more }
     const encode = (batch: ReadonlyArray<number>) => HttpBody.jsonUnsafe(batch)
     return Effect.runPromise(

@@ -2,7 +2,7 @@
 import { appendFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Effect } from "effect"
-import { expect, it, type TestContext } from "vitest"
+import { afterEach, expect, it } from "vitest"
 import { Device } from "#actors/device/Device.ts"
 import type { ReloadRecord } from "#api/operations/CatalogReload.ts"
 import { runs } from "../../support/groups/Runs.ts"
@@ -15,14 +15,11 @@ import { eventually, startNode, type TestNode, untilLoaded } from "../../support
 import { childrenRunning } from "../../support/process/ChildProcesses.ts"
 import { sha256 } from "../../support/servers/FakeHub.ts"
 
-const start = async (
-  { onTestFinished }: Pick<TestContext, "onTestFinished">,
-  models: ReadonlyArray<TestModel>,
-): Promise<TestNode> => {
-  const node = await startNode({ models })
-  onTestFinished(() => node.stop())
-  return node
-}
+let node: TestNode | undefined
+afterEach(async () => {
+  await node?.stop()
+  node = undefined
+})
 
 const model = (id: string, more: Partial<TestModel> = {}): TestModel => ({ ...fakeModel, id, ...more })
 
@@ -43,7 +40,7 @@ const claimedBytes = Effect.map(Device, (device) => device.host().claimedBytes)
 
 const edits = runs(4, 20)
 
-it(`${edits} edits under load of 8 clients: nothing of models that stay fails, and they keep their processes`, async (context) => {
+it(`${edits} edits under load of 8 clients: nothing of models that stay fails, and they keep their processes`, async () => {
   const edition = (n: number): ReadonlyArray<TestModel> => [
     model("stays-a"),
     model("stays-b"),
@@ -52,7 +49,8 @@ it(`${edits} edits under load of 8 clients: nothing of models that stay fails, a
     model("replaced", { options: { contextTokens: 4_096 + Math.floor(n / 4) } }),
     ...(n % 2 === 0 ? [] : [model("guest", { runtime: { load: "demand" } })]),
   ]
-  const at = await start(context, edition(0))
+  node = await startNode({ models: edition(0) })
+  const at = node
   const ids = ["stays-a", "stays-b", "priced", "replaced"]
   await untilLoaded(at, ...ids)
   const pids = () => ids.slice(0, 3).map((id) => at.gauges(id).pid)
@@ -104,37 +102,36 @@ it(`${edits} edits under load of 8 clients: nothing of models that stay fails, a
   await eventually(async () => (await leaving(at)) === 0, "the replaced engines have ended")
 }, 180_000)
 
-it.concurrent(
-  "what has begun on a removed model ends there; then its process, its memory and its series are gone",
-  async (context) => {
-    const at = await start(context, [model("goes"), model("stays")])
-    await untilLoaded(at, "goes", "stays")
-    const { pid } = at.gauges("goes")
-    const claimed = await at.run(claimedBytes)
-    const begun = await at.post(
-      "/v1/chat/completions",
-      chat("goes", { tokens: 200, tokenMs: 1, text: "y", signalAt: 100 }, true),
-    )
-    expect(await reload(at, [model("stays")])).toMatchObject({ removed: ["goes"], unchanged: 1 })
-    const refused = await at.post("/v1/chat/completions", chat("goes", { tokens: 1 }))
-    expect([refused.status, await refused.json()]).toEqual([404, { detail: "Model not loaded" }])
-    expect(await listed(at)).toEqual(["stays"])
-    expect((await at.metrics()).get("edgewise_models_leaving")).toBe(1)
-    expect(isRunning(pid)).toBe(true)
-    process.kill(pid!, "SIGUSR2")
-    const text = await begun.text()
-    expect(text.match(/"content":"y"/g)).toHaveLength(200)
-    expect(text.endsWith("data: [DONE]\n\n")).toBe(true)
-    await eventually(async () => (await leaving(at)) === 0, "it has ended")
-    expect(isRunning(pid)).toBe(false)
-    expect(await at.run(claimedBytes)).toBeLessThan(claimed)
-    const names = [...(await at.metrics()).keys()]
-    expect(names.filter((name) => name.includes('"goes"'))).toEqual([])
-  },
-)
+it("what has begun on a removed model ends there; then its process, its memory and its series are gone", async () => {
+  node = await startNode({ models: [model("goes"), model("stays")] })
+  const at = node
+  await untilLoaded(at, "goes", "stays")
+  const { pid } = at.gauges("goes")
+  const claimed = await at.run(claimedBytes)
+  const begun = await at.post(
+    "/v1/chat/completions",
+    chat("goes", { tokens: 200, tokenMs: 1, text: "y", signalAt: 100 }, true),
+  )
+  expect(await reload(at, [model("stays")])).toMatchObject({ removed: ["goes"], unchanged: 1 })
+  const refused = await at.post("/v1/chat/completions", chat("goes", { tokens: 1 }))
+  expect([refused.status, await refused.json()]).toEqual([404, { detail: "Model not loaded" }])
+  expect(await listed(at)).toEqual(["stays"])
+  expect((await at.metrics()).get("edgewise_models_leaving")).toBe(1)
+  expect(isRunning(pid)).toBe(true)
+  process.kill(pid!, "SIGUSR2")
+  const text = await begun.text()
+  expect(text.match(/"content":"y"/g)).toHaveLength(200)
+  expect(text.endsWith("data: [DONE]\n\n")).toBe(true)
+  await eventually(async () => (await leaving(at)) === 0, "it has ended")
+  expect(isRunning(pid)).toBe(false)
+  expect(await at.run(claimedBytes)).toBeLessThan(claimed)
+  const names = [...(await at.metrics()).keys()]
+  expect(names.filter((name) => name.includes('"goes"'))).toEqual([])
+})
 
-it.concurrent("an operator's unload ends what a reload has left running", async (context) => {
-  const at = await start(context, [model("goes"), model("stays")])
+it("an operator's unload ends what a reload has left running", async () => {
+  node = await startNode({ models: [model("goes"), model("stays")] })
+  const at = node
   await untilLoaded(at, "goes")
   const { pid } = at.gauges("goes")
   const begun = await at.post("/v1/chat/completions", chat("goes", { tokens: 4_000, tokenMs: 50 }, true))
@@ -148,35 +145,31 @@ it.concurrent("an operator's unload ends what a reload has left running", async 
   expect((await at.post("/v1/models/unload", { model_name: "goes" }, { key })).status).toBe(404)
 })
 
-it.concurrent(
-  "a wrong catalog changes nothing and says what is wrong; callers may not reload",
-  async (context) => {
-    const at = await start(context, [model("a")])
-    await untilLoaded(at, "a")
-    const { pid } = at.gauges("a")
-    for (const [text, words] of [
-      ["{", "catalog"],
-      [JSON.stringify({ models: [{ id: "a" }] }), "kind"],
-      [JSON.stringify({ models: [] }).replace("[]", "17"), "models"],
-    ] as const) {
-      writeFileSync(at.catalog, text)
-      const answer = await askToReload(at)
-      const { detail, mistakes } = (await answer.json()) as {
-        detail: string
-        mistakes: ReadonlyArray<string>
-      }
-      expect([answer.status, detail]).toEqual([400, expect.stringContaining(words)])
-      expect(detail.startsWith(mistakes[0]!)).toBe(true)
-    }
-    expect([await listed(at), at.gauges("a").pid]).toEqual([["a"], pid])
-    expect(await reload(at, [model("a")])).toMatchObject({ unchanged: 1, changed: [] })
-    const refused = await at.post("/v1/models/reload", "", { key: at.keys.credit })
-    expect([refused.status, await refused.json()]).toEqual([403, { detail: "Requires the superadmin scope" }])
-  },
-)
+it("a wrong catalog changes nothing and says what is wrong; callers may not reload", async () => {
+  node = await startNode({ models: [model("a")] })
+  const at = node
+  await untilLoaded(at, "a")
+  const { pid } = at.gauges("a")
+  for (const [text, words] of [
+    ["{", "catalog"],
+    [JSON.stringify({ models: [{ id: "a" }] }), "kind"],
+    [JSON.stringify({ models: [] }).replace("[]", "17"), "models"],
+  ] as const) {
+    writeFileSync(at.catalog, text)
+    const answer = await askToReload(at)
+    const { detail, mistakes } = (await answer.json()) as { detail: string; mistakes: ReadonlyArray<string> }
+    expect([answer.status, detail]).toEqual([400, expect.stringContaining(words)])
+    expect(detail.startsWith(mistakes[0]!)).toBe(true)
+  }
+  expect([await listed(at), at.gauges("a").pid]).toEqual([["a"], pid])
+  expect(await reload(at, [model("a")])).toMatchObject({ unchanged: 1, changed: [] })
+  const refused = await at.post("/v1/models/reload", "", { key: at.keys.credit })
+  expect([refused.status, await refused.json()]).toEqual([403, { detail: "Requires the superadmin scope" }])
+})
 
-it.concurrent("reloads at once and side by side are done one after the other", async (context) => {
-  const at = await start(context, [model("a", { runtime: { load: "demand" } })])
+it("reloads at once and side by side are done one after the other", async () => {
+  node = await startNode({ models: [model("a", { runtime: { load: "demand" } })] })
+  const at = node
   writeCatalog(at.catalog, [
     model("a", { runtime: { load: "demand" } }),
     model("b", { runtime: { load: "demand" } }),
@@ -188,36 +181,33 @@ it.concurrent("reloads at once and side by side are done one after the other", a
   expect(added.filter((ids) => ids.length > 0)).toEqual([["b"]])
 })
 
-it.concurrent(
-  "weights that changed under the same entry are a change; a file that was only touched and has a sum is none",
-  async (context) => {
-    const at = await start(context, [model("a", { runtime: { load: "demand" } })])
-    // Not loaded: a load would read the file again, between two edits.
-    const file = join(at.dataDir, "weights.bin")
-    writeFileSync(file, "one")
-    const plain = model("a", { runtime: { load: "demand" }, files: { weights: { source: file } } })
-    expect((await reload(at, [plain])).changed).toEqual(["a"])
-    expect((await reload(at, [plain])).changed).toEqual([])
-    appendFileSync(file, "!")
-    expect((await reload(at, [plain])).changed).toEqual(["a"])
-    const withSum = (sum: string) =>
-      model("a", { ...plain, files: { weights: { source: file, sha256: sum } } })
-    expect(await reload(at, [withSum(sha256(Buffer.from("another")))])).toMatchObject({
-      status: "partial",
-      changed: ["a"],
-      failed: [{ model: "a", reason: expect.stringContaining("has SHA-256") }],
-    })
-    const right = withSum(sha256(Buffer.from("one!")))
-    // The entry is right again, the weights did not change.
-    expect((await reload(at, [right])).changed).toEqual(["a"])
-    const touch = () => utimesSync(file, new Date(), new Date(statSync(file).mtimeMs + 5_000))
-    touch()
-    expect((await reload(at, [right])).changed).toEqual([])
-    expect((await reload(at, [plain])).changed).toEqual(["a"])
-    touch()
-    expect((await reload(at, [plain])).changed).toEqual(["a"])
-  },
-)
+it("weights that changed under the same entry are a change; a file that was only touched and has a sum is none", async () => {
+  node = await startNode({ models: [model("a", { runtime: { load: "demand" } })] })
+  const at = node
+  // Not loaded: a load would read the file again, between two edits.
+  const file = join(at.dataDir, "weights.bin")
+  writeFileSync(file, "one")
+  const plain = model("a", { runtime: { load: "demand" }, files: { weights: { source: file } } })
+  expect((await reload(at, [plain])).changed).toEqual(["a"])
+  expect((await reload(at, [plain])).changed).toEqual([])
+  appendFileSync(file, "!")
+  expect((await reload(at, [plain])).changed).toEqual(["a"])
+  const withSum = (sum: string) => model("a", { ...plain, files: { weights: { source: file, sha256: sum } } })
+  expect(await reload(at, [withSum(sha256(Buffer.from("another")))])).toMatchObject({
+    status: "partial",
+    changed: ["a"],
+    failed: [{ model: "a", reason: expect.stringContaining("has SHA-256") }],
+  })
+  const right = withSum(sha256(Buffer.from("one!")))
+  // The entry is right again, the weights did not change.
+  expect((await reload(at, [right])).changed).toEqual(["a"])
+  const touch = () => utimesSync(file, new Date(), new Date(statSync(file).mtimeMs + 5_000))
+  touch()
+  expect((await reload(at, [right])).changed).toEqual([])
+  expect((await reload(at, [plain])).changed).toEqual(["a"])
+  touch()
+  expect((await reload(at, [plain])).changed).toEqual(["a"])
+})
 
 it("SIGHUP under load, on a node of its own: nothing fails, the engine stays, a mistake is one line", async () => {
   const at = await startProcess({ models: [model("a")] })
@@ -265,8 +255,9 @@ it("SIGHUP under load, on a node of its own: nothing fails, the engine stays, a 
   }
 })
 
-it.concurrent("`edgewise reload` says what changed, or what is wrong", async (context) => {
-  const at = await start(context, [model("a"), model("b")])
+it("`edgewise reload` says what changed, or what is wrong", async () => {
+  node = await startNode({ models: [model("a"), model("b")] })
+  const at = node
   const env = { EDGEWISE_API_KEY: await operatorKey(at) }
   writeCatalog(at.catalog, [model("a", { kind: "song" }), model("b", { adapter: "none" })])
   const bad = await edgewise(["reload", "--url", at.base], env)
@@ -283,9 +274,10 @@ it.concurrent("`edgewise reload` says what changed, or what is wrong", async (co
   expect(JSON.parse(json.stdout)).toMatchObject({ status: "success", unchanged: 1 })
 })
 
-it.concurrent("a price that changed is charged from then on, on the same engine", async (context) => {
+it("a price that changed is charged from then on, on the same engine", async () => {
   const free = { inputPerMillionTokens: 0, outputPerMillionTokens: 0 }
-  const at = await start(context, [model("a", { price: free })])
+  node = await startNode({ models: [model("a", { price: free })] })
+  const at = node
   await untilLoaded(at, "a")
   const { pid } = at.gauges("a")
   const key = await orgWith(at, "probe", 1_000_000)
@@ -303,48 +295,44 @@ it.concurrent("a price that changed is charged from then on, on the same engine"
   expect(at.gauges("a").pid).toBe(pid)
 })
 
-it.concurrent(
-  "files that vanish under a loaded model leave it its engine; without one, it is failed until they are back",
-  async (context) => {
-    const at = await start(context, [model("runs")])
-    const file = join(at.dataDir, "weights.bin")
-    writeFileSync(file, "one")
-    const files = { weights: { source: file } }
-    const both = [model("runs", { files }), model("waits", { files, runtime: { load: "demand" } })]
-    expect(await reload(at, both)).toMatchObject({ status: "success", added: ["waits"], changed: ["runs"] })
-    await untilLoaded(at, "runs")
-    const { pid } = at.gauges("runs")
-    rmSync(file)
-    const reason = `weights: ${file} is not there`
-    expect(await reload(at, both)).toEqual({
-      status: "partial",
-      added: [],
-      removed: [],
-      changed: ["waits"],
-      unchanged: 1,
-      failed: ["runs", "waits"].map((id) => ({ model: id, reason })),
-    })
-    const ask = async (id: string) => (await at.post("/v1/chat/completions", chat(id, { tokens: 1 }))).status
-    expect([await ask("runs"), await ask("waits")]).toEqual([200, 503])
-    writeFileSync(file, "one")
-    const mended = await reload(at, both)
-    expect([mended.status, mended.changed.includes("waits")]).toEqual(["success", true])
-    expect([await ask("runs"), await ask("waits")]).toEqual([200, 200])
-    expect(at.gauges("runs").pid).not.toBe(pid)
-  },
-)
+it("files that vanish under a loaded model leave it its engine; without one, it is failed until they are back", async () => {
+  node = await startNode({ models: [model("runs")] })
+  const at = node
+  const file = join(at.dataDir, "weights.bin")
+  writeFileSync(file, "one")
+  const files = { weights: { source: file } }
+  const both = [model("runs", { files }), model("waits", { files, runtime: { load: "demand" } })]
+  expect(await reload(at, both)).toMatchObject({ status: "success", added: ["waits"], changed: ["runs"] })
+  await untilLoaded(at, "runs")
+  const { pid } = at.gauges("runs")
+  rmSync(file)
+  const reason = `weights: ${file} is not there`
+  expect(await reload(at, both)).toEqual({
+    status: "partial",
+    added: [],
+    removed: [],
+    changed: ["waits"],
+    unchanged: 1,
+    failed: ["runs", "waits"].map((id) => ({ model: id, reason })),
+  })
+  const ask = async (id: string) => (await at.post("/v1/chat/completions", chat(id, { tokens: 1 }))).status
+  expect([await ask("runs"), await ask("waits")]).toEqual([200, 503])
+  writeFileSync(file, "one")
+  const mended = await reload(at, both)
+  expect([mended.status, mended.changed.includes("waits")]).toEqual(["success", true])
+  expect([await ask("runs"), await ask("waits")]).toEqual([200, 200])
+  expect(at.gauges("runs").pid).not.toBe(pid)
+})
 
-it.concurrent(
-  "an alias works from the reload on that adds it until the one that takes it away, on the same engine",
-  async (context) => {
-    const at = await start(context, [model("a")])
-    await untilLoaded(at, "a")
-    const { pid } = at.gauges("a")
-    const ask = async () => (await at.post("/v1/chat/completions", chat("nickname", { tokens: 1 }))).status
-    expect(await ask()).toBe(404)
-    expect((await reload(at, [model("a", { aliases: ["nickname"] })])).changed).toEqual(["a"])
-    expect(await ask()).toBe(200)
-    expect((await reload(at, [model("a")])).changed).toEqual(["a"])
-    expect([await ask(), at.gauges("a").pid]).toEqual([404, pid])
-  },
-)
+it("an alias works from the reload on that adds it until the one that takes it away, on the same engine", async () => {
+  node = await startNode({ models: [model("a")] })
+  const at = node
+  await untilLoaded(at, "a")
+  const { pid } = at.gauges("a")
+  const ask = async () => (await at.post("/v1/chat/completions", chat("nickname", { tokens: 1 }))).status
+  expect(await ask()).toBe(404)
+  expect((await reload(at, [model("a", { aliases: ["nickname"] })])).changed).toEqual(["a"])
+  expect(await ask()).toBe(200)
+  expect((await reload(at, [model("a")])).changed).toEqual(["a"])
+  expect([await ask(), at.gauges("a").pid]).toEqual([404, pid])
+})
