@@ -19,8 +19,8 @@ export interface NewOrg {
 }
 
 interface SharedOptions extends Pick<TestNodeOptions, "beatMs" | "lostAfterMs"> {
-  /** Uploads lie in a folder that both nodes have. */
-  readonly sharedUploads?: boolean
+  /** Uploads lie in a folder that both nodes have, or in this bucket. */
+  readonly sharedUploads?: boolean | string
   /** How long they go on without the database. Absent: the default. */
   readonly graceSeconds?: number
 }
@@ -83,7 +83,7 @@ export class SharedNodes {
     const settings = {
       databaseUrl: this.databaseUrl,
       ...(graceSeconds === undefined ? {} : { databaseGraceSeconds: String(graceSeconds) }),
-      ...(sharedUploads ? { uploads: this.uploads } : {}),
+      ...(sharedUploads === false ? {} : { uploads: sharedUploads === true ? this.uploads : sharedUploads }),
     }
     const node = await startNode({ models: this.#models, settings, dataDir: this.dataDir(index), ...times })
     this.#nodes[index] = node
