@@ -11,6 +11,7 @@ import type { HostGauges } from "#actors/engine/HostOptions.ts"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import type { ModelStatus } from "#actors/model/ModelState.ts"
 import type { Redeployment } from "#actors/model/Redeployment.ts"
+import { SettleEvery } from "#api/live/LiveAdmission.ts"
 import { CurrentRealtimeBudget, type RealtimeBudget } from "#api/live/SocketShare.ts"
 import { nodeLayer } from "#cli/roles/NodeLayer.ts"
 import { load } from "#config/Config.ts"
@@ -60,6 +61,8 @@ export interface TestNodeOptions {
   /** Where nodes share a store: interval of the beats, and when a dead node's own jobs fail. */
   readonly beatMs?: number
   readonly lostAfterMs?: number
+  /** After which a live session that goes on is charged for its audio so far. */
+  readonly settleEveryMs?: number
 }
 
 type Services =
@@ -149,7 +152,7 @@ export const startNode = async (options: TestNodeOptions = {}): Promise<TestNode
     const quiet = Layer.mergeAll(Logger.layer([]), Layer.succeed(References.MinimumLogLevel, "None"))
     const realtime =
       options.realtime === undefined ? Layer.empty : Layer.succeed(CurrentRealtimeBudget, options.realtime)
-    const { beatMs, lostAfterMs } = options
+    const { beatMs, lostAfterMs, settleEveryMs } = options
     const layer = nodeLayer(config, deployed, options.transport).pipe(
       Layer.provide(
         Layer.mergeAll(
@@ -157,6 +160,7 @@ export const startNode = async (options: TestNodeOptions = {}): Promise<TestNode
           realtime,
           beatMs === undefined ? Layer.empty : Layer.succeed(BeatEvery, beatMs),
           lostAfterMs === undefined ? Layer.empty : Layer.succeed(LostAfter, lostAfterMs),
+          settleEveryMs === undefined ? Layer.empty : Layer.succeed(SettleEvery, settleEveryMs),
         ),
       ),
     )
