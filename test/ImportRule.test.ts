@@ -134,7 +134,7 @@ it("reads the environment in the files that are named here, each for its reason"
   const readers: Readonly<Record<string, string>> = {
     "src/config/Config.ts": "every setting",
     "src/config/OtherVariables.ts":
-      "variables of OpenTelemetry, CUDA and the model hub, and the switch of the fake adapters",
+      "variables of OpenTelemetry, CUDA, AWS and the model hub, and the switch of the fake adapters",
     "src/store/Store.ts": "commands on the store need its place and no other setting",
     "src/cli/shared/NodeClient.ts": "the key of a command that calls a node is no setting of the node",
     "src/web/api/Snippets.js": "the code that the playground shows reads it, the playground does not",

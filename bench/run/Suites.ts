@@ -11,6 +11,7 @@ import { liveSizes, sizedLiveSuite } from "../live/Sized.ts"
 import { liveSuite } from "../live/Suite.ts"
 import { controlSuite, cyclesSuite, restartSuite, slowClientsSuite } from "../operations/Suite.ts"
 import { picturesSuite } from "../pictures/Suite.ts"
+import { regionSuite } from "../region/Suite.ts"
 import { kokoroSizes } from "../sizes/kokoro/Kokoro.ts"
 import { textSizes } from "../sizes/text/TextWeights.ts"
 import { whisperSizes } from "../sizes/whisper/Whisper.ts"
@@ -65,6 +66,10 @@ export const suites = {
   },
   models: { about: "Quality of the built-in models, by the product's own engines", suite: modelsSuite() },
   pictures: { about: "Chats with pictures: first tokens, replies beside them, memory", suite: picturesSuite },
+  region: {
+    about: "Nodes on one Postgres behind one router, beside nodes that share nothing",
+    suite: regionSuite,
+  },
   restart: { about: "A gateway that is killed: how soon the node serves again", suite: restartSuite },
   "slow-clients": {
     about: "slowhttptest with 1,000 connections: what others notice",

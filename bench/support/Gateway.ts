@@ -29,6 +29,8 @@ export interface GatewayOptions {
   readonly heapMib?: number
   /** Modules that are loaded before the node's own. */
   readonly preload?: ReadonlyArray<URL>
+  /** A key of its store. Absent: the development key, which a node on a shared database does not have. */
+  readonly key?: string
   /** A folder whose programs are found before those of PATH. */
   readonly programs?: string | undefined
 }
@@ -52,6 +54,7 @@ const cleanEnvironment = (): NodeJS.ProcessEnv =>
 
 export const startGateway = ({
   heapMib,
+  key,
   models,
   preload = [],
   profileDir,
@@ -86,10 +89,10 @@ export const startGateway = ({
       },
     })
     const [, port] = yield* child.line(/edge listening on http:\/\/[^\s]+:(\d+)/)
-    const [, key] = yield* child.line(/development API key: (\S+)\n/)
+    const own = key ?? (yield* child.line(/development API key: (\S+)\n/))[1]
     return {
       child,
-      target: { port: Number(port), key: key ?? "" },
+      target: { port: Number(port), key: own ?? "" },
       dataDir,
       engineCpuUs: Effect.sync(() => engineCpuUs(child.pid)),
     }

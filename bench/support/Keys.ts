@@ -9,10 +9,15 @@ const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url))
 
 type Scope = "read-write" | "superadmin"
 
-/** Creates a key in the store of `dataDir`, and the organization if it does not exist. */
-export const madeKey = async (dataDir: string, org: string, scope: Scope): Promise<string> => {
+/** Creates a key in the store of `dataDir`, or in a shared database, and the organization if it does not exist. */
+export const madeKey = async (
+  dataDir: string,
+  org: string,
+  scope: Scope,
+  databaseUrl = "",
+): Promise<string> => {
   const args = ["keys", "create", "--org", org, "--scope", scope, "--json"]
-  const env = { PATH: process.env.PATH, EDGEWISE_DATA_DIR: dataDir }
+  const env = { PATH: process.env.PATH, EDGEWISE_DATA_DIR: dataDir, EDGEWISE_DATABASE_URL: databaseUrl }
   const flags = ["--disable-warning=ExperimentalWarning", main]
   const { stdout } = await promisify(execFile)(process.execPath, [...flags, ...args], { env })
   return (JSON.parse(stdout) as { readonly api_key: string }).api_key

@@ -1,6 +1,7 @@
 // Environment variables that are not settings of the node: those of other programs and standards, which edgewise reads
 // too, and the switch of the fake adapters.
 import { Effect, Option, Schema } from "effect"
+import type { S3Access } from "#store/files/S3Address.ts"
 import { type OtlpSettings, parseOtlp } from "../telemetry/OtlpSettings.ts"
 import { BadSetting } from "./BadSetting.ts"
 import { parseUrl } from "./settings/Setting.ts"
@@ -95,4 +96,43 @@ export const hubSettings = (): Effect.Effect<HubSettings, BadSetting> =>
       return yield* bad("HF_TOKEN", "…", "a token of visible ASCII characters")
     }
     return { endpoint: text.replace(/\/+$/, ""), token }
+  })
+
+/**
+ * AWS' own variables, for a bucket with shared uploads. The keys have no flag, because a command line is visible to other users. No value
+ * of them is ever shown.
+ */
+export const s3Access = (env: NodeJS.ProcessEnv = process.env): Effect.Effect<S3Access, BadSetting> =>
+  Effect.gen(function* () {
+    const bad = (variable: string, allowed: string, value = "…") =>
+      new BadSetting({ variable, value, allowed })
+    /** The characters allowed in a header. */
+    const secret = (variable: string) => {
+      const value = env[variable] ?? ""
+      if (/^[\x21-\x7e]{1,4096}$/.test(value)) return Effect.succeed(value)
+      const allowed = "EDGEWISE_UPLOADS names a bucket, which needs it: visible ASCII characters"
+      return Effect.fail(bad(variable, allowed, value === "" ? "" : "…"))
+    }
+    const accessKeyId = yield* secret("AWS_ACCESS_KEY_ID")
+    const secretAccessKey = yield* secret("AWS_SECRET_ACCESS_KEY")
+    const sessionToken = env.AWS_SESSION_TOKEN ? yield* secret("AWS_SESSION_TOKEN") : undefined
+    const region = env.AWS_REGION || env.AWS_DEFAULT_REGION || "us-east-1"
+    if (!/^[a-z0-9-]{1,32}$/.test(region))
+      return yield* bad(
+        env.AWS_REGION ? "AWS_REGION" : "AWS_DEFAULT_REGION",
+        "allowed is the name of a region, such as eu-central-1",
+        region.slice(0, 100),
+      )
+    const variable = env.AWS_ENDPOINT_URL_S3 ? "AWS_ENDPOINT_URL_S3" : "AWS_ENDPOINT_URL"
+    const text = env[variable] || undefined
+    const url = text === undefined || parseUrl(text) === undefined ? undefined : new URL(text)
+    const isPlainAddress =
+      url?.username === "" && url.pathname === "/" && url.search === "" && url.hash === ""
+    if (text !== undefined && !isPlainAddress)
+      return yield* bad(
+        variable,
+        "allowed is an http or https address without a path, credentials or a query",
+        text.slice(0, 200).replace(/\/\/[^@/]*@/, "//…@"),
+      )
+    return { accessKeyId, secretAccessKey, sessionToken, region, endpoint: url?.origin }
   })

@@ -1,10 +1,11 @@
-// Settings that need more than their own text to be checked: variables that only look like settings, and regions.
+// Settings that need more than their own text to be checked: variables that only look like settings, regions, and the place of uploads.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect } from "effect"
 import { afterAll, describe, expect, it } from "vitest"
 import { catalogRegions, environmentMistakes, load } from "#config/Config.ts"
+import { s3Access } from "#config/OtherVariables.ts"
 import { settings } from "#config/Settings.ts"
 import { builtInCatalog } from "#config/settings/NodeSettings.ts"
 
@@ -85,4 +86,91 @@ it("several wrong settings are a line each", async () => {
     'EDGEWISE_PORT: "x" is not allowed; allowed is an integer from 0 to 65535',
     'EDGEWISE_LOG: "xml" is not allowed; allowed is pretty or json',
   ])
+})
+
+describe("a place of shared uploads", () => {
+  const uploads = (text: string) =>
+    Effect.runPromise(
+      Effect.match(load({ uploads: text, databaseUrl: "postgres://u:p@db/edgewise" }, {}), {
+        onSuccess: (config) => config.uploads,
+        onFailure: ({ message }) => message,
+      }),
+    )
+
+  it("is a folder or a bucket", async () => {
+    for (const text of [
+      "/srv/uploads",
+      "uploads",
+      "s3://a-bucket",
+      "s3://a.bucket/a/b_c/",
+      "s3://bucket/a?encryption=aws:kms",
+      "s3://bucket?encryption=none",
+    ])
+      expect(await uploads(text)).toBe(text)
+    for (const text of [
+      "S3://bucket",
+      "gs://bucket/a",
+      "s3://",
+      "s3:///a",
+      "s3://Bucket",
+      "s3://bucket//a",
+      "s3://bucket/a/../b",
+      "s3://bucket/.",
+      "s3://bucket/a b",
+      "s3://bucket/a#b",
+      "s3://bucket?encryption=",
+      "s3://bucket?encryption=toString",
+      "s3://bucket?acl=public",
+      "s3://key:secret@bucket/a",
+    ]) {
+      const message = await uploads(text)
+      expect(message, text).toMatch(/^EDGEWISE_UPLOADS: ".*" is not allowed; allowed is a path, or s3:/)
+      expect(message).not.toContain("secret")
+    }
+  })
+
+  it("that is a bucket needs AWS' variables, whose values are never shown", async () => {
+    const access = (env: NodeJS.ProcessEnv) =>
+      Effect.runPromise(
+        Effect.catch(
+          Effect.map(s3Access(env), (found): unknown => found),
+          ({ message }) => Effect.succeed(message),
+        ),
+      )
+    const keys = { AWS_ACCESS_KEY_ID: "AKID", AWS_SECRET_ACCESS_KEY: "s3cret" }
+    expect(await access(keys)).toEqual({
+      accessKeyId: "AKID",
+      secretAccessKey: "s3cret",
+      sessionToken: undefined,
+      region: "us-east-1",
+      endpoint: undefined,
+    })
+    const all = {
+      ...keys,
+      AWS_SESSION_TOKEN: "token",
+      AWS_REGION: "eu-central-1",
+      AWS_DEFAULT_REGION: "us-west-2",
+      AWS_ENDPOINT_URL: "https://other",
+      AWS_ENDPOINT_URL_S3: "http://minio:9000/",
+    }
+    expect(await access(all)).toMatchObject({
+      sessionToken: "token",
+      region: "eu-central-1",
+      endpoint: "http://minio:9000",
+    })
+    for (const [change, variable] of [
+      [{ AWS_ACCESS_KEY_ID: "" }, "AWS_ACCESS_KEY_ID"],
+      [{ AWS_SECRET_ACCESS_KEY: "s3cret\n" }, "AWS_SECRET_ACCESS_KEY"],
+      [{ AWS_SESSION_TOKEN: "s3cret token" }, "AWS_SESSION_TOKEN"],
+      [{ AWS_REGION: "eu/s" }, "AWS_REGION"],
+      [{ AWS_ENDPOINT_URL_S3: "https://user:s3cret@minio" }, "AWS_ENDPOINT_URL_S3"],
+      [{ AWS_ENDPOINT_URL_S3: "minio:9000" }, "AWS_ENDPOINT_URL_S3"],
+      [{ AWS_ENDPOINT_URL: "https://minio/path" }, "AWS_ENDPOINT_URL"],
+    ] as const) {
+      const { AWS_ENDPOINT_URL_S3: _, ...rest } = all
+      const message = await access({ ...rest, ...change })
+      expect(message).toMatch(new RegExp(`^${variable}: ".*" is not allowed; `))
+      expect(message).not.toContain("s3cret")
+    }
+  })
 })

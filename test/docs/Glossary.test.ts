@@ -73,7 +73,7 @@ const samples: ReadonlyArray<string> = [
   "src/domain/activity/EndingWords.ts",
   "src/domain/language/SentenceRules.ts",
   "test/docs/Glossary.test.ts",
-  "test/support/servers/PostgresServer.ts",
+  "test/support/servers/PostgresProcess.ts",
 ]
 
 const prose = /\.(?:ts|js|md|json|html|txt|py|pl|wat)$|(?:^|\/)(?:NOTICE|run)$/

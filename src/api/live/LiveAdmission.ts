@@ -1,6 +1,6 @@
 // Admission and price of a live session: everything that is decided before a WebSocket is answered, and the
 // receipt at its end. Knows neither events nor frames.
-import { Effect, type Scope } from "effect"
+import { Context, type Duration, Effect, Scope } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import type { Socket } from "effect/socket/Socket"
 import { type LiveSession, longestSessionSeconds } from "#actors/live/LiveSession.ts"
@@ -17,7 +17,7 @@ import { findModel } from "#services/ModelLookup.ts"
 import { checkLanguage } from "#services/TranscriptionRun.ts"
 import type { Principal } from "#store/accounts/Accounts.ts"
 import { CurrentSpendingLimit } from "#store/ledger/SpendingLimit.ts"
-import { UsageLedger } from "#store/ledger/UsageLedger.ts"
+import { type Reservation, UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { credentialOf, identify } from "../access/Authentication.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
@@ -71,34 +71,98 @@ export const liveModel = Effect.fnUntraced(function* (
 })
 
 /**
- * Reserves the most that a session can cost. `charge` is called when the scope ends for any reason; the samples
- * that it returns are charged.
+ * Time after which a session that goes on is charged for its audio so far: a node that is killed loses no more than that. A guess, below
+ * the ten minutes after which a dead node's leases end. Tests shorten it.
+ */
+export const SettleEvery = Context.Reference<Duration.Input>("edgewise/api/SettleEvery", {
+  defaultValue: () => "5 minutes",
+})
+
+/**
+ * Reserves the most that a session can cost. When the scope ends for any reason, the samples that `charged` gives are charged. A session
+ * that is longer than `SettleEvery` has a receipt for each such part; all together are what one for all of it would be. `certain`: samples
+ * that are charged however the session ends, so that nothing is charged before that is not owed.
  */
 export const payFor = Effect.fnUntraced(function* (
   caller: Principal,
   entry: ModelEntry,
   charged: () => number,
+  certain: () => number,
 ): Effect.fn.Return<
-  { readonly more: Effect.Effect<void, PaymentRequired, Scope.Scope> },
+  { readonly more: Effect.Effect<void, PaymentRequired> },
   PaymentRequired,
   Scope.Scope | UsageLedger
 > {
   const ledger = yield* UsageLedger
-  const most = costOf(entry.price, audioUsage("transcription", longestSessionSeconds, 1))
+  const costOfSamples = (samples: number) =>
+    costOf(entry.price, audioUsage("transcription", samples, listenRateHz))
+  // Closed after the session's last charge, which the scope of the session would close before.
+  const money = yield* Effect.acquireRelease(Scope.make(), Scope.close)
+  let reservedSamples = 0
+  let settledSamples = 0
+  /** Those that are open. */
+  let held: ReadonlyArray<Reservation> = []
+  /** Reserves the price of the audio up to `samples` beyond what was settled. */
+  const reserve = (samples: number, before: number) =>
+    Effect.map(
+      Scope.provide(ledger.reserve(caller, costOfSamples(samples) - costOfSamples(before)), money),
+      (reservation) => {
+        reservedSamples = Math.max(reservedSamples, samples)
+        return reservation
+      },
+    )
+  const more = Effect.suspend(() =>
+    Effect.map(
+      reserve(reservedSamples + longestSessionSeconds * listenRateHz, reservedSamples),
+      (reservation) => {
+        held = [...held, reservation]
+        return reservation
+      },
+    ),
+  ).pipe(Effect.uninterruptible)
   const notes = yield* CurrentRequest
-  const reservation = yield* ledger.reserve(caller, most)
-  notes.reserved(reservation)
-  const used = () => audioUsage("transcription", charged(), listenRateHz)
-  const leaveLimit = (yield* CurrentSpendingLimit)?.watch(() => costOf(entry.price, used()))
+  notes.reserved(yield* more)
+
+  const owed = (samples: number) => costOfSamples(samples) - costOfSamples(settledSamples)
+  const leaveLimit = (yield* CurrentSpendingLimit)?.watch(() => owed(Math.max(settledSamples, charged())))
+  /** Charges the audio up to `samples` that was not charged yet, and closes what is reserved. */
+  const settle = (samples: number) =>
+    Effect.suspend(() => {
+      const [first, ...others] = held
+      held = []
+      if (first === undefined) return Effect.void
+      if (samples <= settledSamples)
+        return Effect.forEach([first, ...others], ledger.cancel, { discard: true })
+      const usage = audioUsage("transcription", samples, listenRateHz)
+      const { audioMs } = audioUsage("transcription", settledSamples, listenRateHz)
+      const settlement = {
+        model: entry.id,
+        usage: { ...usage, audioMs: usage.audioMs - audioMs },
+        microDollars: owed(samples),
+      }
+      settledSamples = samples
+      return Effect.andThen(
+        ledger.settle(first, settlement),
+        Effect.forEach(others, ledger.cancel, { discard: true }),
+      )
+    })
   yield* Effect.addFinalizer(() => {
     leaveLimit?.()
-    if (charged() === 0) return ledger.cancel(reservation)
-    const usage = used()
-    const microDollars = costOf(entry.price, usage)
-    return ledger.settle(reservation, { model: entry.id, usage, microDollars })
+    return settle(charged())
   })
-  // Given back when the scope closes; the first reservation is settled with all that was used.
-  return { more: Effect.asVoid(ledger.reserve(caller, most)) }
+  const part = Effect.gen(function* () {
+    const samples = certain()
+    if (samples <= settledSamples) return
+    const next = yield* reserve(Math.max(reservedSamples, samples), samples)
+    yield* settle(samples)
+    held = [next]
+  }).pipe(
+    // There is no money for both the part and what follows: the part is charged later.
+    Effect.catchTag("PaymentRequired", () => Effect.void),
+    Effect.uninterruptible,
+  )
+  yield* Effect.forkScoped(Effect.forever(Effect.delay(part, yield* SettleEvery)))
+  return { more: Effect.asVoid(more) }
 })
 
 /**

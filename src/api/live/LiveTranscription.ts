@@ -41,7 +41,13 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
   let failed = false
   let session: LiveSession<LiveError> | undefined
   let trace: SessionTrace | undefined
-  yield* payFor(caller, entry, () => (session === undefined ? 0 : chargedSamples(session, failed)))
+  const charged = (fails: boolean) => (session === undefined ? 0 : chargedSamples(session, fails))
+  yield* payFor(
+    caller,
+    entry,
+    () => charged(failed),
+    () => charged(true),
+  )
   const place = yield* (yield* LiveSessions).open({
     model: entry.id,
     org: caller.orgId,

@@ -302,7 +302,12 @@ export class RealtimeItems {
       })
     }
     return Effect.gen({ self: this }, function* (this: RealtimeItems) {
-      const { more } = yield* payFor(this.#caller, entry, () => chargedSamples(session, failed))
+      const { more } = yield* payFor(
+        this.#caller,
+        entry,
+        () => chargedSamples(session, failed),
+        () => chargedSamples(session, true),
+      )
       const paying = Effect.forever(
         Effect.gen(function* () {
           yield* item.isLonger.wait

@@ -34,7 +34,7 @@ import { CodecPool } from "#audio/codecs/CodecPool.ts"
 import { Decoder, defaultLimits } from "#audio/Decoder.ts"
 import { VoiceUrl } from "#audio/VoiceUrl.ts"
 import { catalogRegions } from "#config/Config.ts"
-import { hubSettings, isHubOffline, visibleGpus } from "#config/OtherVariables.ts"
+import { hubSettings, isHubOffline, s3Access, visibleGpus } from "#config/OtherVariables.ts"
 import type { Config } from "#config/Settings.ts"
 import { type DevKeyAccess, devKeyAccess } from "#domain/access/DevelopmentKey.ts"
 import type { Deployment } from "#domain/models/Deployment.ts"
@@ -46,6 +46,7 @@ import { CurrentNodeMeters, NodeMeters } from "#http/NodeMeters.ts"
 import { PictureUrl } from "#pictures/PictureUrl.ts"
 import { answerFailures } from "#services/AnswerFailures.ts"
 import { ConversationList, Conversations } from "#services/Conversations.ts"
+import { s3Uploads } from "#services/jobs/S3Uploads.ts"
 import { sharedUploads } from "#services/jobs/SharedUploads.ts"
 import { TranscriptionJobs } from "#services/jobs/TranscriptionJobs.ts"
 import { OpenAiNames } from "#services/ModelLookup.ts"
@@ -57,6 +58,7 @@ import { storeUpkeep } from "#store/deletion/StoreUpkeep.ts"
 import { compiledCode } from "#store/files/CompileCacheFolder.ts"
 import { edgeLock } from "#store/files/DataDir.ts"
 import { processHome } from "#store/files/ProcessFolder.ts"
+import { parseS3Address } from "#store/files/S3Address.ts"
 import type { StoreUnavailable } from "#store/files/StoreErrors.ts"
 import { keptThreads } from "#store/files/ThreadFile.ts"
 import { Presence } from "#store/nodes/Presence.ts"
@@ -135,8 +137,13 @@ export const nodeStore = (config: Config): NodeStore => {
   return part("store", Specifications.part("the store goes on without it", "store"), store)
 }
 
-const withSharedUploads = ({ uploads }: Config, store: NodeStore): NodeStore =>
-  uploads === "" ? store : Layer.provideMerge(sharedUploads(uploads), store)
+const withSharedUploads = ({ uploads }: Config, store: NodeStore) => {
+  if (uploads === "") return store
+  const address = parseS3Address(uploads)
+  if (address === undefined) return Layer.provideMerge(sharedUploads(uploads), store)
+  const bucket = Layer.unwrap(Effect.map(s3Access(), (access) => s3Uploads({ address, access })))
+  return Layer.provideMerge(bucket, store)
+}
 
 /** How long the store keeps things, from the settings in hours and days. */
 const retentionOf = ({ answerHours, jobHours, receiptDays }: Config): Retention => ({

@@ -1,6 +1,7 @@
 // Settings of the node: its files, database, region, catalog and libraries.
 import { fileURLToPath } from "node:url"
 import { nodeRegions } from "#domain/regions/Regions.ts"
+import { hasScheme, parseS3Address, s3AddressRule } from "#store/files/S3Address.ts"
 import { databaseUrlRule, hidePassword, parseDatabaseUrl } from "#store/sql/DatabaseUrl.ts"
 import { integer, nonEmpty, oneOf, parseBoolean, type Setting } from "./Setting.ts"
 
@@ -41,12 +42,14 @@ export const nodeSettings = {
   uploads: {
     variable: "EDGEWISE_UPLOADS",
     flag: "uploads",
-    value: "FOLDER",
-    help: "folder that all nodes of the database mount, for the uploads of transcription jobs: any node does any job; without it each node does those that it accepted",
-    allowed: "a path",
+    value: "FOLDER|s3://BUCKET",
+    help: "folder that all nodes of the database mount, or bucket of an S3 service, for the uploads of transcription jobs: any node does any job; without it each node does those that it accepted",
+    allowed: `a path, or ${s3AddressRule}`,
     fallback: "",
     fallbackText: "none",
-    parse: (text: string) => (/^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? undefined : nonEmpty(text)),
+    parse: (text: string) =>
+      hasScheme(text) && parseS3Address(text) === undefined ? undefined : nonEmpty(text),
+    shown: hidePassword,
   },
   region: {
     variable: "EDGEWISE_REGION",

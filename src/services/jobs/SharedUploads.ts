@@ -1,5 +1,5 @@
 // Where the uploads of transcription jobs lie if any node may do any job: a folder that all nodes of a database mount
-// (`EDGEWISE_UPLOADS`). A file is complete and synced before a job names it, and a worker copies it to its own disk and compares its
+// (`EDGEWISE_UPLOADS`), or a bucket (S3Uploads.ts). A file is complete and synced before a job names it, and a worker copies it to its own disk and compares its
 // digest, so that a folder that is cut off or a file that was changed ends in an error and never in half a transcript.
 //
 // A file server that hangs keeps a thread of the process busy, which nothing can end. So few calls may hang, and then all are refused.
@@ -56,16 +56,17 @@ const deadline = Duration.seconds(60)
 /** Calls that may hang at a time. The process has four threads for files. */
 const mostLate = 2
 
-/** A file without a job is removed at this age: an upload that is being stored takes seconds. */
-const oldMs = 24 * 3_600_000
+/** A file without a job is removed at this age: an upload that is being stored takes minutes at most. */
+export const oldMs = 24 * 3_600_000
 
-/** Identifies the folder: two nodes of one database must not mean different ones. */
-const markName = ".edgewise-uploads"
+/** Identifies the folder or bucket: two nodes of one database must not mean different ones. */
+export const markName = ".edgewise-uploads"
 
 /** Row of `meta` with the same text. */
-const metaName = "shared uploads"
+export const metaName = "shared uploads"
 
-const nameShape = /^[0-9a-f-]{36}(?:\.part)?$/
+/** Names of uploads. `.part` is one that is being written. */
+export const nameShape = /^[0-9a-f-]{36}(?:\.part)?$/
 
 const isMissing = (cause: unknown): boolean => (cause as NodeJS.ErrnoException).code === "ENOENT"
 

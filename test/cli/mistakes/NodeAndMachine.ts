@@ -254,6 +254,24 @@ export const databases: ReadonlyArray<Omit<OperatorMistake, "category">> = [
     line: "DIR/uploads: there is no such folder, which EDGEWISE_UPLOADS names",
   },
   {
+    mistake: "a bucket of shared uploads with a key in its address",
+    make: (world) => ({
+      env: { ...postgres(world, () => {}).env, EDGEWISE_UPLOADS: "s3://AKID:secret@bucket/jobs" },
+    }),
+    needs: "Postgres",
+    status: 2,
+    line: 'EDGEWISE_UPLOADS: "s3://…@bucket/jobs" is not allowed; allowed is a path, or s3://BUCKET/PREFIX, with ?encryption=aws:kms or ?encryption=none',
+  },
+  {
+    mistake: "a bucket of shared uploads without a key",
+    make: (world) => ({
+      env: { ...postgres(world, () => {}).env, EDGEWISE_UPLOADS: "s3://bucket/jobs" },
+    }),
+    needs: "Postgres",
+    status: 2,
+    line: 'AWS_ACCESS_KEY_ID: "" is not allowed; EDGEWISE_UPLOADS names a bucket, which needs it: visible ASCII characters',
+  },
+  {
     mistake: "another file as database",
     make: (world) => {
       inDataDir(world, "store.sqlite", "id,name\n1,acme\n")

@@ -19,8 +19,8 @@ export interface NewOrg {
 }
 
 interface SharedOptions extends Pick<TestNodeOptions, "beatMs" | "uploadRetryMs"> {
-  /** Uploads lie in a folder that both nodes have. */
-  readonly sharedUploads?: boolean
+  /** Uploads lie in a folder that both nodes have, or in this bucket. */
+  readonly sharedUploads?: boolean | string
   /** Connections to the database go through a relay that can hold back all bytes. */
   readonly relayed?: boolean
   /** How long they go on without the database. Absent: the default. */
@@ -92,7 +92,7 @@ export class SharedNodes {
     const settings = {
       databaseUrl: this.databaseUrl,
       ...(graceSeconds === undefined ? {} : { databaseGraceSeconds: String(graceSeconds) }),
-      ...(sharedUploads ? { uploads: this.uploads } : {}),
+      ...(sharedUploads === false ? {} : { uploads: sharedUploads === true ? this.uploads : sharedUploads }),
     }
     const node = await startNode({ models: this.#models, settings, dataDir: this.dataDir(index), ...times })
     this.#nodes[index] = node

@@ -11,6 +11,7 @@ import type { HostGauges } from "#actors/engine/HostOptions.ts"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import type { ModelStatus } from "#actors/model/ModelState.ts"
 import type { Redeployment } from "#actors/model/Redeployment.ts"
+import { SettleEvery } from "#api/live/LiveAdmission.ts"
 import { CurrentRealtimeBudget, type RealtimeBudget } from "#api/live/SocketShare.ts"
 import { nodeLayer } from "#cli/roles/NodeLayer.ts"
 import { load } from "#config/Config.ts"
@@ -62,6 +63,8 @@ export interface TestNodeOptions {
   readonly beatMs?: number
   /** Pause of a job whose shared upload cannot be reached. */
   readonly uploadRetryMs?: number
+  /** After which a live session that goes on is charged for its audio so far. */
+  readonly settleEveryMs?: number
 }
 
 type Services =
@@ -151,7 +154,7 @@ export const startNode = async (options: TestNodeOptions = {}): Promise<TestNode
     const quiet = Layer.mergeAll(Logger.layer([]), Layer.succeed(References.MinimumLogLevel, "None"))
     const realtime =
       options.realtime === undefined ? Layer.empty : Layer.succeed(CurrentRealtimeBudget, options.realtime)
-    const { beatMs, uploadRetryMs } = options
+    const { beatMs, settleEveryMs, uploadRetryMs } = options
     const layer = nodeLayer(config, deployed, options.transport).pipe(
       Layer.provide(
         Layer.mergeAll(
@@ -159,6 +162,7 @@ export const startNode = async (options: TestNodeOptions = {}): Promise<TestNode
           realtime,
           beatMs === undefined ? Layer.empty : Layer.succeed(BeatEvery, beatMs),
           uploadRetryMs === undefined ? Layer.empty : Layer.succeed(UploadRetry, uploadRetryMs),
+          settleEveryMs === undefined ? Layer.empty : Layer.succeed(SettleEvery, settleEveryMs),
         ),
       ),
     )
