@@ -331,9 +331,9 @@ it("counts each item as a request: beyond the limit an error, and the socket goe
       send(client, { type: "input_audio_buffer.commit" })
     }
     // The handshake was the first request of the minute.
-    await client.until(() => of(client, completed).length === 3)
-    const errors = of(client, "error").map(({ error }) => error.message)
-    expect(errors).toContain("Rate limit exceeded")
+    const errors = () => of(client, "error").map(({ error }) => error.message)
+    await client.until(() => of(client, completed).length === 3 && errors().length > 0)
+    expect(errors()).toContain("Rate limit exceeded")
     expect(client.socket.readyState).toBe(client.socket.OPEN)
     client.socket.close()
   } finally {

@@ -176,7 +176,7 @@ describe("413", () => {
   })
 
   it("for a body over 8 MB, whatever is in it", async () => {
-    const voice = Buffer.alloc(30_000_000, 65).toString("latin1")
+    const voice = Buffer.alloc(9_000_000, 65).toString("latin1")
     const body = JSON.stringify({ ...clone, voice, voice_transcript: "Hello." })
     expectRefusal(await speak(node, body), 413, "body: larger than 8000000 bytes")
   })
@@ -233,7 +233,7 @@ it("503 with Retry-After when no slot and no place in the queue is free", async 
   const busy = new AbortController()
   const held = node.post(
     speechPath,
-    { ...good, model: "narrow", stream: true, input: spokenScript({ pieces: 1_000, pieceMs: 20 }) },
+    { ...good, model: "narrow", stream: true, input: spokenScript({ pieces: 10_000, pieceMs: 20 }) },
     { signal: busy.signal },
   )
   await (await held).body!.getReader().read()

@@ -146,7 +146,8 @@ describe("refused is", () => {
     ["a data: URL of another kind", () => `data:text/html;base64,${clip(wavBytes(man, 24_000, "16"))}`],
   ]
   it.each(refused)("%s", async (_, voice) => {
-    for (const stream of [false, true]) expectRefusal(await say({ voice: voice(), stream }), "voice: ")
+    const bytes = voice()
+    for (const stream of [false, true]) expectRefusal(await say({ voice: bytes, stream }), "voice: ")
   })
 
   it.each([[undefined], [null], [""], [" \n"], ["w".repeat(10_001)]])(
