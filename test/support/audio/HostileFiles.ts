@@ -52,7 +52,7 @@ const crcOf = (bytes: Uint8Array, bits: 8 | 16, polynomial: number): number => {
 
 const flacBlock = 65_535
 
-/** FLAC whose frames are one value each: 1.4 s in 13 bytes, so 48 hours are 1.6 MB. */
+/** FLAC whose frames are one value each: at 48 kHz 1.4 s in 13 bytes, so 48 hours are 1.6 MB. */
 export const constantFlac = (sizeBytes: number, rateHz: 16_000 | 48_000 = 48_000): Buffer => {
   const head = Buffer.alloc(42)
   head.write("fLaC\x80\0\0\x22", "latin1")
