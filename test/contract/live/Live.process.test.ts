@@ -20,16 +20,26 @@ import { metered } from "../../support/clients/TranscriptionClient.ts"
 import { fakeModel } from "../../support/nodes/TestCatalog.ts"
 import { eventually, startNode, type TestNode, untilIdle } from "../../support/nodes/TestNode.ts"
 
+const stop = { type: "stop" }
+const half = 16_000
+
 let node: TestNode
 beforeAll(async () => {
   const lazy = listener({}, { id: "lazy", runtime: { load: "demand" } })
   const fragile = listener({}, { id: "fragile" })
   node = await startNode({ models: [fakeModel, listener(), lazy, fragile] })
+  // The first caption that is measured may be dear on a busy machine, which makes the next ones rarer than their windows.
+  await eventually(async () => {
+    const client = await openLive(node, { model: "listener", window_s: "0.5" })
+    speak(client, noise(0.5))
+    await client.until(() => deltas(client).length > 0)
+    const share = (await node.metrics()).get('edgewise_live_share{model="listener"}')
+    client.send(stop)
+    await client.closed
+    return share !== undefined && share < 0.25
+  }, "captions are known to be cheap")
 })
 afterAll(() => node.stop())
-
-const stop = { type: "stop" }
-const half = 16_000
 
 /** Sends audio, then stop; returns the final result and how the socket closed. */
 const utter = async (pcm: Buffer, query: Readonly<Record<string, string>> = {}) => {
@@ -293,23 +303,32 @@ describe("admission", () => {
   })
 
   it("not more than the engine can serve, by measurement: 503 before the upgrade", async () => {
-    const busy = await startNode({ models: [listener({ callMs: 1_600 })] })
+    const busy = await startNode({ models: [listener({ callMs: 620 })] })
     try {
       const first = await openLive(busy)
       speak(first, noise(1))
       await first.until(() => deltas(first).length === 1)
-      first.socket.close()
-      await first.closed
-      // With a caption every ten seconds a session takes a sixth of the engine, with one every two seconds, the lowest rate of others, four
-      // fifths: more than the share of 0.9 leaves beside a sixth. A busy machine may take up to 4.5 s for a call, and it stays true.
-      const slow = await openLive(busy, { window_s: "10" })
-      const refused = (await SocketClient.connect(liveAddress(busy))) as Refused
-      expect(refused.status).toBe(503)
-      expect(JSON.parse(refused.body)).toEqual({ detail: "Model is at capacity" })
-      expect(Number(refused.headers["retry-after"])).toBeGreaterThan(0)
-      const second = await openLive(busy, { window_s: "10" })
-      for (const client of [second, slow]) client.socket.close()
-      await Promise.all([second.closed, slow.closed])
+      // With a caption every two seconds, the lowest rate, each takes a third of the engine; three exceed the share of
+      // 0.9. On a machine so busy that a call takes 0.28 s more, the second one is refused.
+      const next = await SocketClient.connect(liveAddress(busy))
+      const second = next instanceof SocketClient ? next : first
+      // Those that have sent no audio for two seconds are not counted.
+      for (const client of [first, second]) speak(client, noise(0.02))
+      const third = (await SocketClient.connect(liveAddress(busy))) as Refused
+      expect(third.status).toBe(503)
+      expect(JSON.parse(third.body)).toEqual({ detail: "Model is at capacity" })
+      expect(Number(third.headers["retry-after"])).toBeGreaterThan(0)
+      // A longer window costs less. Where a busy machine made the first caption dear, further ones are measured.
+      const slow = { window_s: "10" }
+      let longer = await SocketClient.connect(liveAddress(busy, slow))
+      while (!(longer instanceof SocketClient)) {
+        const before = deltas(first).length
+        speak(first, noise(2))
+        await first.until(() => deltas(first).length > before)
+        longer = await SocketClient.connect(liveAddress(busy, slow))
+      }
+      for (const client of [first, second, longer]) client.socket.close()
+      await Promise.all([first.closed, second.closed, longer.closed])
       await eventually(async () => {
         const again = await SocketClient.connect(liveAddress(busy))
         if (!(again instanceof SocketClient)) return false
@@ -335,7 +354,6 @@ describe("what is charged", () => {
     client.send(stop)
     await client.closed
     await untilIdle(node)
-    await eventually(async () => (await metered(node, "charged-stop")).requests > 0, "it is charged")
     // 39,990 samples are 2,499.375 ms.
     expect(await metered(node, "charged-stop")).toEqual({ requests: 1, audioMs: 2_500 })
   })
@@ -347,7 +365,6 @@ describe("what is charged", () => {
     await client.until(() => deltas(client).length > 0)
     client.vanish()
     await untilIdle(node)
-    await eventually(async () => (await metered(node, "charged-vanish")).requests > 0, "it is charged")
     expect(await metered(node, "charged-vanish")).toEqual({ requests: 1, audioMs: 3_000 })
   })
 
@@ -375,7 +392,6 @@ describe("what is charged", () => {
     })
     expect((await client.closed).code).toBe(1011)
     await untilIdle(node)
-    await eventually(async () => (await metered(node, "charged-failure")).requests > 0, "it is charged")
     expect(await metered(node, "charged-failure")).toEqual({ requests: 1, audioMs: 1_000 })
   })
 })

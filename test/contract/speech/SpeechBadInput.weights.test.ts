@@ -233,7 +233,7 @@ it("503 with Retry-After when no slot and no place in the queue is free", async 
   const busy = new AbortController()
   const held = node.post(
     speechPath,
-    { ...good, model: "narrow", stream: true, input: spokenScript({ pieces: 1_000, pieceMs: 20 }) },
+    { ...good, model: "narrow", stream: true, input: spokenScript({ pieces: 10_000, pieceMs: 20 }) },
     { signal: busy.signal },
   )
   await (await held).body!.getReader().read()

@@ -69,6 +69,13 @@ const fake = (steps: object, more: object = {}) => ({
   input: spokenScript({ ...steps }),
   ...more,
 })
+/**
+ * A reply that its client leaves, and how long it would be. It is made twice as fast as it is played: an eighth of it takes a minute, in
+ * which a machine that is ever so busy notices that the client has left.
+ */
+const leftSteps = { pieces: 10_000, samples: 2_400, pieceMs: 50 }
+const leftMs = 10_000 * 100
+
 const paid = (body: object) => speak(node, body, node.keys.credit)
 const open = async (body: object) => {
   const connection = await RawConnection.open(node.port)
@@ -124,7 +131,7 @@ describe("what was not delivered costs nothing", () => {
 it.each(["wav", "mp3"])(
   "a batch reply of %s whose client leaves while it is made costs what was made by then",
   async (response_format) => {
-    const steps = { pieces: 500, samples: 2_400, pieceMs: 10 }
+    const steps = { pieces: 10_000, samples: 2_400, pieceMs: 10 }
     const connection = await open(fake(steps, { response_format }))
     const pieces = () =>
       node.run(
@@ -136,7 +143,7 @@ it.each(["wav", "mp3"])(
     const { audioMs, requests } = await charged()
     expect(requests).toBe(1)
     expect(audioMs).toBeGreaterThan(0)
-    expect(audioMs).toBeLessThan(500 * 100)
+    expect(audioMs).toBeLessThan(10_000 * 100)
   },
 )
 
@@ -150,15 +157,14 @@ describe("a batch reply of pcm is written while it is made, and costs what was w
   })
 
   it("when its client leaves: the work ends, and what was on its way is charged as well", async () => {
-    // Twice as fast as it is played: the ten seconds below are five in which the node has to notice. Unnoticed it would be 200.
-    const connection = await open(fake({ pieces: 2_000, samples: 2_400, pieceMs: 50 }))
+    const connection = await open(fake(leftSteps))
     await connection.bytes(40_000)
     const receivedMs = connection.unread.length / 48
     connection.destroy()
     const { audioMs, requests } = await charged()
     expect(requests).toBe(1)
     expect(audioMs).toBeGreaterThan(receivedMs * 0.7)
-    expect(audioMs).toBeLessThan(receivedMs + 10_000)
+    expect(audioMs).toBeLessThan(leftMs / 8)
   })
 
   it("does not hold a slot for a reader that takes nothing", async () => {
@@ -215,9 +221,7 @@ describe("a stream costs what was written of it", () => {
   })
 
   it.each(["pcm", "opus"])("%s, when its client leaves", async (response_format) => {
-    const connection = await open(
-      fake({ pieces: 2_000, samples: 2_400, pieceMs: 50 }, { stream: true, response_format }),
-    )
+    const connection = await open(fake(leftSteps, { stream: true, response_format }))
     await connection.bytes(response_format === "pcm" ? 40_000 : 6_000)
     const receivedBytes = connection.unread.length
     connection.destroy()
@@ -226,7 +230,7 @@ describe("a stream costs what was written of it", () => {
     const receivedMs = response_format === "pcm" ? receivedBytes / 48 : receivedBytes / 6
     // What was in flight when the client disconnected is charged as well.
     expect(audioMs).toBeGreaterThan(receivedMs * 0.7)
-    expect(audioMs).toBeLessThan(receivedMs + 10_000)
+    expect(audioMs).toBeLessThan(leftMs / 8)
   })
 
   it("of a client that takes nothing: what the system's buffers took, and the engine waits", async () => {

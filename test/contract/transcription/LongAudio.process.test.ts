@@ -8,8 +8,11 @@ import { inLong, isLong, runs } from "../../support/groups/Runs.ts"
 import { startNode, type TestNode } from "../../support/nodes/TestNode.ts"
 
 const hours = runs(1.01, 6)
-/** 13 bytes hold 65,535 samples at 48 kHz. */
-const file = constantFlac(42 + 13 * Math.ceil((hours * 3_600 * 48_000) / 65_535)) as Buffer<ArrayBuffer>
+/** 13 bytes hold 65,535 samples. */
+const file = constantFlac(
+  42 + 13 * Math.ceil((hours * 3_600 * 16_000) / 65_535),
+  16_000,
+) as Buffer<ArrayBuffer>
 const ears = listener({ pieceSeconds: 30, words: ["la"] }, { id: "ears" })
 
 let free: TestNode | undefined

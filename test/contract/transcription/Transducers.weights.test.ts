@@ -61,13 +61,24 @@ describe.each(layouts)("%s", (layout) => {
   const ask = (query: Record<string, string>, fields: ReadonlyArray<readonly [string, string]> = []) =>
     post(node, wav, { query: { model, ...query }, fields })
 
+  /** Answers that several tests compare with: a model hears the same each time, so each is requested once. */
+  let json: Promise<{ readonly text: string }> | undefined
+  let verbose: Promise<Verbose> | undefined
+  const heardJson = () => {
+    json ??= ask({ sync: "true" }).then((response) => response.json() as Promise<{ text: string }>)
+    return json
+  }
+  const heardVerbose = () => {
+    const granularities = ["word", "segment"].map((value) => ["timestamp_granularities[]", value] as const)
+    verbose ??= ask({ sync: "true", response_format: "verbose_json" }, granularities).then((response) => {
+      expect(response.status).toBe(200)
+      return response.json() as Promise<Verbose>
+    })
+    return verbose
+  }
+
   it("hears a file, and says when each word was said", async () => {
-    const response = await ask({ sync: "true", response_format: "verbose_json" }, [
-      ["timestamp_granularities[]", "word"],
-      ["timestamp_granularities[]", "segment"],
-    ])
-    expect(response.status).toBe(200)
-    const { language, segments, text, words = [] } = (await response.json()) as Verbose
+    const { language, segments, text, words = [] } = await heardVerbose()
     expect(language).toBe("en")
     const heard = text.toLowerCase().replaceAll("!", "").split(" ")
     expect(heard).toEqual(tones.map(({ word }) => toneWords[word]))
@@ -88,22 +99,17 @@ describe.each(layouts)("%s", (layout) => {
   })
 
   it("marks that are removed leave the words their times", async () => {
-    const times = async (punctuation: Record<string, string>) => {
-      const response = await ask({ sync: "true", response_format: "verbose_json", ...punctuation }, [
-        ["timestamp_granularities[]", "word"],
-      ])
-      return ((await response.json()) as Verbose).words!
-    }
-    const marked = await times({})
-    const plain = await times({ punctuation: "false" })
+    const marked = (await heardVerbose()).words!
+    const response = await ask({ sync: "true", response_format: "verbose_json", punctuation: "false" }, [
+      ["timestamp_granularities[]", "word"],
+    ])
+    const plain = ((await response.json()) as Verbose).words!
     expect(plain.map(({ word }) => word)).toEqual(marked.map(({ word }) => word.replace("!", "")))
     expect(plain.map(({ start }) => start)).toEqual(marked.map(({ start }) => start))
   })
 
   it("srt and vtt have a cue for each segment", async () => {
-    const { segments } = (await (
-      await ask({ sync: "true", response_format: "verbose_json" })
-    ).json()) as Verbose
+    const { segments } = await heardVerbose()
     const srt = await (await ask({ sync: "true", response_format: "srt" })).text()
     const vtt = await (await ask({ sync: "true", response_format: "vtt" })).text()
     expect(srt.match(/ --> /g)).toHaveLength(segments.length)
@@ -112,7 +118,7 @@ describe.each(layouts)("%s", (layout) => {
   })
 
   it("a stream and a job say the same", async () => {
-    const { text } = (await (await ask({ sync: "true" })).json()) as Verbose
+    const { text } = await heardJson()
     const events = parseEventStream(await (await ask({ stream: "true" })).text())
     const parsed = events
       .slice(0, -1)
@@ -134,7 +140,7 @@ describe.each(layouts)("%s", (layout) => {
   })
 
   it("a live session ends in the file's text, and captions of streaming models are only appended to", async () => {
-    const { text } = (await (await ask({ sync: "true" })).json()) as Verbose
+    const { text } = await heardJson()
     const client = await openLive(node, { model, window_s: "0.5" })
     const second = 32_000
     for (let at = 0; at < pcm.length; at += second) {
@@ -186,7 +192,7 @@ describe.each(layouts)("%s", (layout) => {
       .map((event) => JSON.parse(event) as { type: string; logprobs: ReadonlyArray<Token> })
     expect(parsed.at(-1)).toMatchObject({ type: "transcript.text.done", logprobs: json.logprobs })
     expect(parsed.slice(0, -1).flatMap(({ logprobs }) => logprobs)).toEqual(json.logprobs)
-    expect(await (await ask({ sync: "true" })).json()).not.toHaveProperty("logprobs")
+    expect(await heardJson()).not.toHaveProperty("logprobs")
   })
 
   it("another language is refused", async () => {

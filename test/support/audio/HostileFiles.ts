@@ -52,20 +52,20 @@ const crcOf = (bytes: Uint8Array, bits: 8 | 16, polynomial: number): number => {
 
 const flacBlock = 65_535
 
-/** FLAC whose frames are one value each: 1.4 s in 13 bytes, so 48 hours are 1.6 MB. */
-export const constantFlac = (sizeBytes: number): Buffer => {
+/** FLAC whose frames are one value each: at 48 kHz 1.4 s in 13 bytes, so 48 hours are 1.6 MB. */
+export const constantFlac = (sizeBytes: number, rateHz: 16_000 | 48_000 = 48_000): Buffer => {
   const head = Buffer.alloc(42)
   head.write("fLaC\x80\0\0\x22", "latin1")
   head.writeUInt16BE(flacBlock, 8)
   head.writeUInt16BE(flacBlock, 10)
   // 20 bits rate, 3 bits channels less one, 5 bits depth less one, 36 bits of an unknown length.
-  head.writeUInt32BE(((48_000 << 12) | (15 << 4)) >>> 0, 18)
+  head.writeUInt32BE(((rateHz << 12) | (15 << 4)) >>> 0, 18)
   const frame = (number: number): Uint8Array => {
-    // Fixed block size, given in 16 bits after the frame number; 48 kHz, mono, 16 bits. Frame numbers have one byte and repeat.
+    // Fixed block size, given in 16 bits after the frame number; the rate, mono, 16 bits. Frame numbers have one byte and repeat.
     const start = Uint8Array.of(
       0xff,
       0xf8,
-      0x7a,
+      rateHz === 16_000 ? 0x75 : 0x7a,
       0x08,
       number & 0x7f,
       (flacBlock - 1) >> 8,
