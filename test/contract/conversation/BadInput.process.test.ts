@@ -1,6 +1,7 @@
 // Clients of a conversation that send too much, read nothing, or ask for what cannot be: each event gets an error with type, code, param
 // and its id, the conversation goes on, and others on the node are served.
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { itemCost, smallEvents } from "#api/live/EventReader.ts"
 import { maxItems } from "#domain/conversation/History.ts"
 import { voice } from "../../support/audio/Voice.ts"
 import { ConversationClient } from "../../support/clients/ConversationClient.ts"
@@ -75,10 +76,14 @@ describe("too much", () => {
 
   it("10,000 items at once: 2,000 are taken, and more end the connection with what is allowed", async () => {
     const [client, other] = [await open(), await open()]
+    const startMs = performance.now()
     for (let at = 0; at < 10_000; at++) client.say("x".repeat(300))
     expect(await client.client.closed).toEqual({ code: 1008, reason: "too many events" })
-    expect(client.of("conversation.item.done").length).toBeGreaterThanOrEqual(2_000)
-    expect(client.of("conversation.item.done").length).toBeLessThan(maxItems)
+    const taken = client.of("conversation.item.done").length
+    expect(taken).toBeGreaterThanOrEqual(2_000)
+    // As many more as the time allows that it took: on a slow machine the conversation may be full before.
+    const allowed = smallEvents.burst + (smallEvents.perSecond * (performance.now() - startMs)) / 1000
+    expect(taken).toBeLessThanOrEqual(Math.min(maxItems, allowed / itemCost + 1))
     expect(client.of("error").at(-1)).toMatchObject({
       error: { code: "too_many_events", message: expect.stringContaining("a new item as a quarter") },
     })

@@ -71,7 +71,7 @@ describe("a client secret", () => {
     })
     expect(value).toMatch(/^ek_[0-9A-Za-z]{33}$/)
     expect(expires_at).toBeGreaterThanOrEqual(Math.floor(nowS + 60))
-    expect(expires_at).toBeLessThanOrEqual(Math.ceil(nowS + 75))
+    expect(expires_at).toBeLessThanOrEqual(Math.ceil(Date.now() / 1000 + 60))
     expect(session).toMatchObject({
       type: "realtime",
       model: "gpt-realtime-2.1",
@@ -163,9 +163,9 @@ describe("a client secret", () => {
   })
 
   it("ends; its sessions go on", async () => {
-    const { value } = await make({ expires_after: { seconds: 10 }, session: { type: "realtime" } })
+    const { value } = await make({ expires_after: { seconds: 600 }, session: { type: "realtime" } })
     const client = await open(value)
-    // Its end comes now instead of in ten seconds.
+    // Its end comes now instead of in ten minutes.
     await node.run(
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient

@@ -15,9 +15,12 @@ beforeAll(async () => {
   const slow = { ...fakeVoice, options: { realTimeFactor: 0.2 } }
   node = await startNode({ models: [listener(), fakeModel, slow] })
   await untilLoaded(node, "listener", "fake", "fake-voice")
-  // The measured factor is known once the voice has been used.
+  // The measured factor is known once the voice has been used, for several seconds: then a wait of a busy machine matters little.
   const client = await ConversationClient.open(node)
-  client.say('fake:{"tokens":1,"text":"Hello."}')
+  client.update({ audio: { output: { pacing: "none" } } })
+  client.say(
+    `fake:${JSON.stringify({ tokens: 1, text: "One two three four. Five six seven eight. Nine ten." })}`,
+  )
   client.send({ type: "response.create" })
   await client.nth("response.done")
   client.close()

@@ -17,7 +17,8 @@ beforeAll(async () => {
 afterAll(() => node.stop())
 
 const script = (steps: object) => `fake:${JSON.stringify(steps)}`
-const long = Array.from({ length: 40 }, (_, at) => `word${at} here.`).join(" ")
+/** A minute of speech: longer than a busy machine takes to interrupt it. */
+const long = Array.from({ length: 100 }, (_, at) => `word${at} here.`).join(" ")
 /** The detector learns from the silence how loud the surroundings are. */
 const speech = Buffer.concat([Buffer.alloc(48_000), voice(1.3), Buffer.alloc(48_000)])
 const tools = [

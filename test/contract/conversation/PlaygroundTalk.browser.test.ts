@@ -115,6 +115,11 @@ it(
     await shows(page, ".assistant .quiet-note", /^interrupted here$/)
     const heard = await page.locator(".assistant .text").first().textContent()
 
+    // The browser tells of its frames later than the page shows them.
+    await eventually(
+      () => received.some(({ type }) => type === "conversation.item.truncated"),
+      "the answer is cut",
+    )
     const truncate = sent.find(({ type }) => type === "conversation.item.truncate")!
     const sentMs =
       received
@@ -190,12 +195,10 @@ it("takes a turn while a key is held, and answers it when the key is let go", wi
     .toBeGreaterThan(enough)
   await page.keyboard.up("Space")
   await shows(page, ".assistant .text", /^token/)
-  expect(sent.map(({ type }) => type).filter((type) => !type.endsWith("append"))).toEqual([
-    "session.update",
-    "input_audio_buffer.clear",
-    "input_audio_buffer.commit",
-    "response.create",
-  ])
+  // The browser tells of its frames later than the page shows them.
+  await expect
+    .poll(() => sent.map(({ type }) => type).filter((type) => !type.endsWith("append")))
+    .toEqual(["session.update", "input_audio_buffer.clear", "input_audio_buffer.commit", "response.create"])
   // Another press ends the answer.
   await page.click("#talk-interrupt")
   await shows(page, ".assistant .quiet-note", /^interrupted here$/)

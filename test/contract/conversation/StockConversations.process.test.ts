@@ -23,7 +23,8 @@ afterAll(() => node.stop())
 
 type Frame = Readonly<Record<string, unknown>>
 const script = (steps: object) => `fake:${JSON.stringify(steps)}`
-const long = Array.from({ length: 40 }, (_, at) => `word${at} here.`).join(" ")
+/** A minute of speech: longer than a busy machine takes to interrupt it. */
+const long = Array.from({ length: 100 }, (_, at) => `word${at} here.`).join(" ")
 const agent = script({
   steps: [
     { calls: [{ name: "get_time", arguments: { city: "Rome" } }] },

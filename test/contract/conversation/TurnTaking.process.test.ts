@@ -25,7 +25,8 @@ const pcm24 = (samples: Float32Array): Buffer =>
     s16ToBytes(new Resampler(rateHz, 24_000).push(Int16Array.from(samples, (sample) => sample * 8_000))),
   )
 
-const text = Array.from({ length: 40 }, (_, at) => `word${at} here.`).join(" ")
+/** Two minutes of speech: longer than a busy machine takes to hear the sounds. */
+const text = Array.from({ length: 200 }, (_, at) => `word${at} here.`).join(" ")
 
 it("sounds do not interrupt an answer, speech does", async () => {
   const client = await ConversationClient.open(node)

@@ -26,7 +26,7 @@ beforeAll(async () => {
       { ...embedder, id: "wide", options: { dimensions: 4096 } },
     ],
   })
-  await untilLoaded(node, "vectors")
+  await untilLoaded(node, "vectors", "slow", "wide")
 })
 afterAll(() => node.stop())
 
@@ -155,16 +155,22 @@ describe("charged are", () => {
     expect(await receiptsOf(node, "embeds")).toMatchObject([
       { kind: "embedding", model: "vectors", inputTokens: 4, outputTokens: 0, microDollars: 1 },
     ])
-    const leave = new AbortController()
-    const input = Array.from({ length: 1_000 }, () => "a b")
-    const slow = ask({ model: "slow", input }, { key, signal: leave.signal })
-    setTimeout(() => leave.abort(), 500)
-    await expect(slow).rejects.toThrow()
-    await untilIdle(node)
-    const [latest] = await receiptsOf(node, "embeds")
-    expect(latest).toMatchObject({ model: "slow", outputTokens: 0 })
-    expect(latest?.inputTokens).toBeGreaterThan(0)
-    expect(latest?.inputTokens).toBeLessThan(200)
+    const input = Array.from({ length: 2_000 }, () => "a b")
+    /** Leaves in the middle: the receipt, if any input was computed by then. */
+    const left = async () => {
+      const leave = new AbortController()
+      const slow = ask({ model: "slow", input }, { key, signal: leave.signal })
+      setTimeout(() => leave.abort(), 500)
+      await expect(slow).rejects.toThrow()
+      await untilIdle(node)
+      const receipts = await receiptsOf(node, "embeds")
+      return receipts.find(({ inputTokens, model }) => model === "slow" && inputTokens > 0)
+    }
+    let receipt = await left()
+    while (receipt === undefined) receipt = await left()
+    expect(receipt.outputTokens).toBe(0)
+    // A tenth of what all of it would cost, after 40 s.
+    expect(receipt.inputTokens).toBeLessThan(400)
   })
 
   it("nothing for a refusal, and an organization without credit gets 402", async () => {

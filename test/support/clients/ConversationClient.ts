@@ -27,7 +27,7 @@ export class ConversationClient {
 
   /** A conversation on this socket, once it has begun. */
   static async over(client: SocketClient): Promise<ConversationClient> {
-    await client.until((events) => events.length === 1)
+    await client.until((events) => events.length > 0)
     return new ConversationClient(client)
   }
 
