@@ -305,10 +305,9 @@ export class Answer {
         times.reached("firstClause", nowMs)
         return voice?.speak(command.piece, command.text)
       case "play": {
-        const { piece, samples } = command
+        const { samples } = command
         clock.sent(samples.length, nowMs, samples)
-        times.reached("firstSent", nowMs)
-        return voice?.delivered(piece, samples.length)
+        return times.reached("firstSent", nowMs)
       }
       case "await":
         return this.#await(command)
@@ -344,14 +343,16 @@ export class Answer {
 
   #sendAudio({
     part,
+    piece,
     samples,
   }: Extract<AnswerCommand, { readonly do: "send audio" }>): Effect.Effect<void, SocketError> {
     if (this.#isSilenced) return Effect.void
+    this.#terms.voice?.delivered(piece, samples.length)
     const bytes = this.#encoded(samples)
     const delta = Buffer.from(bytes).toString("base64")
-    const sent =
-      bytes.length === 0 ? Effect.void : this.#terms.tell("response.output_audio.delta", { ...part, delta })
-    return sent
+    return bytes.length === 0
+      ? Effect.void
+      : this.#terms.tell("response.output_audio.delta", { ...part, delta })
   }
 
   #encoded(samples: Int16Array): Uint8Array {

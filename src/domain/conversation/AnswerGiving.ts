@@ -129,7 +129,13 @@ export interface AudioPart {
 
 export type AnswerCommand =
   | { readonly do: "send"; readonly message: AnswerMessage }
-  | { readonly do: "send audio"; readonly part: AudioPart; readonly samples: Int16Array }
+  /** Charged when it is sent; what a cut has overtaken is neither. */
+  | {
+      readonly do: "send audio"
+      readonly piece: number
+      readonly part: AudioPart
+      readonly samples: Int16Array
+    }
   /** Once all before is written the socket is `free`: audio is decided only then, so that none waits behind a cut. */
   | { readonly do: "call" }
   /** The item joins the history at its end, and `conversation.item.added` says so. */
@@ -140,7 +146,7 @@ export type AnswerCommand =
   | { readonly do: "message began"; readonly itemId: string }
   /** Speaks a piece of text, after the one before it. */
   | { readonly do: "speak"; readonly piece: number; readonly text: string }
-  /** Audio of this piece is sent now: it is charged, and the client plays it. */
+  /** Audio of this piece is sent now, by the next command: the client plays it. */
   | { readonly do: "play"; readonly piece: number; readonly samples: Int16Array }
   | { readonly do: "await"; readonly ms: number }
   | { readonly do: "pause model" }
@@ -543,7 +549,7 @@ class Decision {
     })
     this.#do({ do: "play", piece: piece.number, samples })
     this.#tellCaptions(message, captions)
-    this.#do({ do: "send audio", part: this.#part(message), samples })
+    this.#do({ do: "send audio", piece: piece.number, part: this.#part(message), samples })
   }
 
   #tellCaptions(message: Message, captions: ReadonlyArray<Caption>): void {

@@ -125,6 +125,7 @@ const mutations: ReadonlyArray<Mutation> = [
     'this.#do({ do: "play", piece: piece.number, samples })',
     'this.#do({ do: "play", piece: piece.number, samples: chunk.samples })',
   ],
+  ['{ do: "send audio", piece: piece.number,', '{ do: "send audio", piece: piece.number - 1,'],
   ["this.#become({ output: [...this.state.output, item] })", ""],
   ['if (!isBeside) this.#do({ do: "join", item, spoken })', 'this.#do({ do: "join", item, spoken })'],
   ['if (!isBeside) this.#do({ do: "join", item, spoken })', ""],

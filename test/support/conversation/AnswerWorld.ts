@@ -64,6 +64,7 @@ interface SpokenPiece {
   readonly words: Array<string>
   samples: number
   sent: number
+  written: number
   readonly placed: Array<PlacedWord>
   isOver: boolean
 }
@@ -441,6 +442,7 @@ class LivingAnswer {
           words: isMute ? [] : [...command.text.matchAll(/\s*\S+/g)].map(([word]) => word),
           samples: 0,
           sent: 0,
+          written: 0,
           placed: [],
           isOver: false,
         })
@@ -541,6 +543,7 @@ class LivingAnswer {
       case "send audio":
         world.tell("response.output_audio.delta", { ...command.part, delta: "" })
         this.#writtenSamples += command.samples.length
+        this.#pieces.find(({ number }) => number === command.piece)!.written += command.samples.length
         this.#unwritten--
         return
       case "call":
@@ -630,6 +633,8 @@ class LivingAnswer {
       return
     }
     assert.equal(this.#writtenSamples, this.#sentSamples, "what is charged was sent")
+    for (const { sent, written } of this.#pieces)
+      assert.equal(written, sent, "each piece is charged for itself")
     const done = this.#world.frames.findLast(({ type }) => type === "response.done")
     const { output, status } = done?.response as {
       readonly status: string
