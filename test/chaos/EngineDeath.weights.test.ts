@@ -59,7 +59,7 @@ const expectFailure = (stream: TextStream, message: string): void => {
   expect(stream.events.filter((data) => data.includes('"error"'))).toHaveLength(1)
 }
 
-/** The lines of the node's tree by name, without what changes by itself: ages, memory and CPU threads. */
+/** The lines of the node's tree by name, without what changes by itself: ages, memory, CPU threads, and the messages that wait. */
 const readTree = async (): Promise<Map<string, object>> => {
   const answer = await node.fetch("/v1/node/tree", { headers: { authorization: `Bearer ${operator}` } })
   const lines = new Map<string, object>()
@@ -73,7 +73,14 @@ const readTree = async (): Promise<Map<string, object>> => {
     restarts,
     state,
   }: TreeRecord): void => {
-    lines.set(name, { kind, state, restarts, mailbox, requests: holds.requests, children_total })
+    lines.set(name, {
+      kind,
+      state,
+      restarts,
+      bound: mailbox?.bound,
+      requests: holds.requests,
+      children_total,
+    })
     children.forEach(add)
   }
   add(((await answer.json()) as typeof NodeTreeRecord.Type).tree)

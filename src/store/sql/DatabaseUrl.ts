@@ -42,7 +42,7 @@ export const shownDatabase = (url: string): string => {
 /** Hides a password, also in a text that is not a valid address. */
 export const hidePassword = (text: string): string =>
   text
-    .replace(/^([a-z+]*:\/\/)?.*@/is, (_, scheme: string | undefined) => `${scheme ?? ""}…@`)
+    .replace(/^([a-z0-9+.-]*:\/\/)?.*@/is, (_, scheme: string | undefined) => `${scheme ?? ""}…@`)
     .replace(/\?.*$/s, "?…")
 
 /** The hosts of an address and the one that is used now. */
