@@ -4,6 +4,7 @@ import { Effect, type Scope } from "effect"
 import postgres from "postgres"
 import { atLeast, besideFloor, figureOf, ofEach, type Part, readingsOf } from "#harness/report/Figure.ts"
 import { runPostgres } from "../../test/support/servers/PostgresProcess.ts"
+import { fakeModel } from "../operations/Models.ts"
 import { ChildFailed, startChild } from "../support/Child.ts"
 import type { Target } from "../support/Connection.ts"
 import { startGateway, temporaryFolder } from "../support/Gateway.ts"
@@ -24,14 +25,8 @@ const slots = 16
 const script = { tokens: 5, tokenMs: 40 }
 
 const model = {
-  id: "fake",
-  kind: "text",
-  adapter: "fake",
-  ownedBy: "bench",
-  created: 1,
-  files: {},
+  ...fakeModel,
   options: { slots },
-  runtime: { load: "start" },
   price: { inputPerMillionTokens: 200_000, outputPerMillionTokens: 750_000 },
 }
 

@@ -1,6 +1,6 @@
-// A Postgres server: Debian's binaries with a temporary folder, on a free port of 127.0.0.1, with a
-// password. Who starts it removes it. `initdb` refuses root, so under root it runs as the user `postgres` or
-// `nobody`.
+// A PostgreSQL server for tests and benches: Debian's programs with a temporary folder, on a free port of 127.0.0.1, with a password. It
+// runs until `remove` is called. `initdb` refuses to run as root, so under root it runs as the system's user `postgres`, or as `nobody`
+// where that is missing.
 import { type ChildProcess, execFile, spawn } from "node:child_process"
 import { once } from "node:events"
 import { chownSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
