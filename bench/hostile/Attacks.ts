@@ -12,7 +12,9 @@ import {
   type Part,
 } from "#harness/report/Figure.ts"
 import { type ChildFailed, startChild } from "../support/Child.ts"
+import type { Target } from "../support/Connection.ts"
 import { temporaryFolder } from "../support/Gateway.ts"
+import { createKey } from "../support/Keys.ts"
 import { demonstration, entryOf } from "../transcription/Models.ts"
 import {
   type AttackName,
@@ -63,10 +65,10 @@ export const attackers = startChild<AttackerCommands>({
 export const take = (stage: Stage): Effect.Effect<HonestSeen, ChildFailed> =>
   Effect.map(stage.honest.ask("take"), (seen) => seen as HonestSeen)
 
-const round = (stage: Stage, name: AttackName, seconds: number) =>
+const round = (stage: Stage, attacker: Target, name: AttackName, seconds: number) =>
   Effect.scoped(
     Effect.gen(function* () {
-      const { attacker, gateway } = stage
+      const { gateway } = stage
       const child = yield* attackers
       yield* take(stage)
       yield* gateway.child.ask("watchLoop")
@@ -154,7 +156,14 @@ export const attacks = (
     for (const name of attackNames.filter((each) => wanted.some((begins) => each.startsWith(begins)))) {
       const rounds: Array<Round> = []
       yield* stage.honest.ask("texts", schemaAttacks.includes(name))
-      while (rounds.length < plan.rounds) rounds.push(yield* round(stage, name, plan.seconds))
+      // Each attack is a user of its own: what an earlier one used up of its user's budgets would weaken the next.
+      const key = yield* createKey(
+        stage.gateway.dataDir,
+        `attacker-${attackNames.indexOf(name)}`,
+        "read-write",
+      )
+      const attacker = { ...stage.attacker, key }
+      while (rounds.length < plan.rounds) rounds.push(yield* round(stage, attacker, name, plan.seconds))
       figures.push(...rows(name, rounds))
     }
     figures.push(
