@@ -28,8 +28,8 @@ export const small: Size = {
   warmUpSeconds: 1,
 }
 
-/** Five minutes. */
-const fullAttacks: AttacksPlan = { rounds: 2, seconds: 6 }
+/** Nineteen minutes. */
+const fullAttacks: AttacksPlan = { rounds: 3, seconds: 6 }
 /** A minute and a half. */
 const quickAttacks: AttacksPlan = { rounds: 1, seconds: 3 }
 
