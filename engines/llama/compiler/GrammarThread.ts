@@ -1,4 +1,5 @@
 // The thread that compiles grammars: its side of the messages. The program of the thread says what a request means.
+import { getPriority, setPriority } from "node:os"
 import { parentPort } from "node:worker_threads"
 import { type CompiledGrammar, grammarBytes } from "../../grammar/CompiledGrammar.ts"
 import { compile } from "../../grammar/compile/Compile.ts"
@@ -61,6 +62,18 @@ export interface Shape {
   readonly fieldOf: (rule: string) => string | undefined
 }
 
+/**
+ * How much lower than the engine's other threads: a costly schema delays the request that has it, and not the replies of others, whose
+ * compute threads wait for each other at every layer. At 5 it gets a quarter of a core that they need too, and all of an idle one.
+ */
+const lowerBy = 5
+const lowest = 19
+
+/** Only this thread gets a lower priority. On systems other than Linux the call would lower the whole process's, so nothing is done. */
+const lowerPriority = (): void => {
+  if (process.platform === "linux") setPriority(0, Math.min(lowest, getPriority(0) + lowerBy))
+}
+
 /** A program's translation of a request to a shape. It calls `watch` with each field before it translates it. */
 type ShapeOf<Request> = (request: Request, watch: (field: string) => void) => Shape
 
@@ -71,6 +84,7 @@ type ShapeOf<Request> = (request: Request, watch: (field: string) => void) => Sh
 export const serveGrammars = <Request>(shapeOf: ShapeOf<Request>): void => {
   const port = parentPort
   if (port === null) throw new Error("serveGrammars is for worker threads")
+  lowerPriority()
   const send = (message: FromGrammarThread, transfer: ReadonlyArray<ArrayBuffer> = []) =>
     port.postMessage(message, [...transfer])
 

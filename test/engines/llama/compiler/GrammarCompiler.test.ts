@@ -1,4 +1,6 @@
 // The compiler's thread: results, refusals, the limit of time, and what happens when the thread ends.
+import { readdirSync, readFileSync } from "node:fs"
+import { getPriority } from "node:os"
 import { pathToFileURL } from "node:url"
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -43,6 +45,26 @@ it.live("compiles on the thread, once for equal requests, and keeps what it comp
     expect(yield* textOf(compiler, { number: 1 })).toBe("1")
     expect(yield* textOf(compiler, { number: 3 })).toBe("3")
     expect(yield* textOf(compiler, { root: { kind: "text", text: "äöü" } })).toBe("äöü")
+  }).pipe(Effect.scoped),
+)
+
+/** The priority of each thread of this process: the 17th value behind the name in /proc/self/task/ID/stat (proc(5)). */
+const priorities = (): ReadonlyArray<number> =>
+  readdirSync("/proc/self/task").flatMap((id) => {
+    try {
+      const stat = readFileSync(`/proc/self/task/${id}/stat`, "latin1")
+      return [Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[16])]
+    } catch {
+      // The thread has ended.
+      return []
+    }
+  })
+
+it.live.runIf(process.platform === "linux")("compiles with a lower priority than other threads", () =>
+  Effect.gen(function* () {
+    const compiler = yield* opened
+    yield* textOf(compiler, { number: 1 })
+    expect(priorities()).toContain(Math.min(19, getPriority() + 5))
   }).pipe(Effect.scoped),
 )
 
