@@ -73,11 +73,11 @@ export class NodeConnection implements ReplyConnection, Watched {
       },
       hasRoom: () => {
         const arriving = this.#arriving
-        // Node itself resumes a connection that it has paused for the responses that wait on it.
-        if ((this.socket as { readonly _paused?: boolean })._paused === true) return false
         if (arriving === undefined || arriving.complete) return true
         return arriving.readableLength < arriving.readableHighWaterMark
       },
+      // Node's own note (_http_server.js), which nothing public tells.
+      waitsForResponses: () => (this.socket as { readonly _paused?: boolean })._paused === true,
     })
   }
 

@@ -20,6 +20,11 @@ export interface ArrivingBody {
   readonly comes: () => "in chunks" | "in one piece" | "not"
   /** Whether there is room for more of it. */
   readonly hasRoom: () => boolean
+  /**
+   * Whether Node has paused the connection for responses that wait to be sent. It resumes the connection itself, and its parser takes no
+   * bytes before: giving it some would end the process with a failed assertion.
+   */
+  readonly waitsForResponses: () => boolean
 }
 
 export class SlicedReads {
@@ -41,6 +46,7 @@ export class SlicedReads {
     this.#body = body
     socket.off("data", toParser)
     socket.on("data", this.#read)
+    socket.on("resume", this.#resumed)
     socket.once("close", () => this.#stop())
   }
 
@@ -49,6 +55,7 @@ export class SlicedReads {
     if (this.#hasEnded) return
     this.#hasEnded = true
     this.#socket.off("data", this.#read)
+    this.#socket.off("resume", this.#resumed)
     const rest = Buffer.concat(this.#rest)
     this.#stop()
     if (rest.length > 0) this.#socket.unshift(rest)
@@ -62,23 +69,32 @@ export class SlicedReads {
 
   readonly #read = (bytes: Buffer): void => {
     this.#rest.push(bytes)
-    if (this.#leave !== undefined) this.#socket.pause()
-    else if (!this.#parse()) {
-      this.#socket.pause()
-      this.#leave = takeTurns(() => {
-        if (!this.#parse()) return false
-        this.#leave = undefined
-        if (!this.#hasEnded && this.#body.hasRoom()) this.#socket.resume()
-        return true
-      })
-    }
+    if (this.#leave === undefined) this.#begin()
+    else this.#socket.pause()
   }
 
-  /** Parses for the time of a slice. True if nothing is left. */
+  /** By Node, once responses have been sent: the rest of what had been read by then comes first. */
+  readonly #resumed = (): void => {
+    if (this.#leave === undefined && this.#rest.length > 0) this.#begin()
+  }
+
+  #begin(): void {
+    if (this.#parse()) return
+    this.#socket.pause()
+    this.#leave = takeTurns(() => {
+      if (!this.#parse()) return false
+      this.#leave = undefined
+      if (!this.#hasEnded && !this.#body.waitsForResponses() && this.#body.hasRoom()) this.#socket.resume()
+      return true
+    })
+  }
+
+  /** Parses for the time of a slice. True if nothing is left, or if the rest waits until Node resumes the connection. */
   #parse(): boolean {
     const untilMs = performance.now() + sliceMs
     let nowMs = untilMs - sliceMs
     for (let bytes = this.#rest[0]; bytes !== undefined; bytes = this.#rest[0]) {
+      if (this.#body.waitsForResponses() || this.#socket.destroyed) return true
       const comes = this.#body.comes()
       if (nowMs >= untilMs && comes === "in chunks") return false
       const part = comes === "in one piece" ? bytes : bytes.subarray(0, this.#partBytes)

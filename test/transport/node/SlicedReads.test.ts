@@ -19,7 +19,11 @@ interface Parsed {
 }
 
 /** A connection whose parser takes so many milliseconds for each byte. The clock stands still otherwise. */
-const connection = (msPerByte: number, body: Partial<ArrivingBody> = {}) => {
+const connection = (
+  msPerByte: number,
+  body: Partial<ArrivingBody> = {},
+  onPart: (parsedBytes: number) => void = () => {},
+) => {
   let nowMs = 0
   vi.spyOn(performance, "now").mockImplementation(() => nowMs)
   const parsed: Array<Parsed> = []
@@ -28,8 +32,14 @@ const connection = (msPerByte: number, body: Partial<ArrivingBody> = {}) => {
   socket.on("data", (bytes: Buffer) => {
     nowMs += bytes.length * msPerByte
     parsed.push({ bytes, turn })
+    onPart(all().length)
   })
-  const reads = new SlicedReads(socket as Socket, { comes: () => "in chunks", hasRoom: () => true, ...body })
+  const reads = new SlicedReads(socket as Socket, {
+    comes: () => "in chunks",
+    hasRoom: () => true,
+    waitsForResponses: () => false,
+    ...body,
+  })
   const turns = async (count: number) => {
     for (let at = 0; at < count; at++) {
       await turnOfLoop()
@@ -115,6 +125,35 @@ describe("while some of it waits", () => {
     expect(all().length).toBe(5_000)
     expect(socket.isPaused()).toBe(false)
   })
+
+  it.each([0, 0.01])(
+    "none is parsed while Node waits to send responses, at %s ms a byte",
+    async (msPerByte) => {
+      let waits = false
+      let waited = false
+      const { all, socket, turns } = connection(
+        msPerByte,
+        { waitsForResponses: () => waits },
+        (parsedBytes) => {
+          expect(waits, "bytes for a parser that takes none").toBe(false)
+          if (parsedBytes < 1_000 || waited) return
+          // As Node does within a part: behind responses that a slow reader has not taken.
+          waited = true
+          waits = true
+          socket.pause()
+        },
+      )
+      const whole = numbered(9_000)
+      socket.push(whole)
+      await turns(20)
+      expect(all().length).toBeLessThan(9_000)
+      expect(socket.isPaused()).toBe(true)
+      waits = false
+      socket.resume()
+      await turns(40)
+      expect(all().equals(whole)).toBe(true)
+    },
+  )
 
   it("it is read by the next protocol, where the connection changes to one", async () => {
     const { all, reads, socket, turns } = connection(0.01)
