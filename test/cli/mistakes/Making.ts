@@ -19,7 +19,7 @@ const fullDisk = join(root, "full-disk")
 mkdirSync(fullDisk)
 const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", "size=64k", "tmpfs", fullDisk]).status === 0
 const taken = createServer()
-let postgres: PostgresServer | undefined
+let postgres: Pick<PostgresServer, "freshUrl" | "port"> | undefined
 
 interface Outcome {
   readonly status: number | null | "serves"
@@ -119,7 +119,7 @@ const makeAll = async (mistakes: ReadonlyArray<OperatorMistake>): Promise<void> 
 /** Defines a test of each of these mistakes; `startServer` gives those that need a PostgreSQL server theirs. */
 export const testMistakes = (
   mistakes: ReadonlyArray<OperatorMistake>,
-  startServer?: () => Promise<PostgresServer>,
+  startServer?: () => Promise<Pick<PostgresServer, "freshUrl" | "port">>,
 ): void => {
   beforeAll(async () => {
     await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve))
@@ -130,7 +130,6 @@ export const testMistakes = (
   }, 600_000)
   afterAll(async () => {
     taken.close()
-    await postgres?.remove()
     if (mounted) spawnSync("umount", ["-l", fullDisk])
   })
 
