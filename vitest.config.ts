@@ -19,7 +19,6 @@ const onNode = [
 
 /** Process tests of the transport itself, and of what depends on how it reads, which `npm test` runs on both. */
 const onBoth = [
-  "test/contract/live/LargeEvents.process.test.ts",
   "test/transport/Framing.process.test.ts",
   "test/transport/exchange/{HandshakeAndMessages,ReplyWriter,ReplyWriterFailures,RequestBodyLimits,ServerRequest}.process.test.ts",
   "test/transport/server/TransportServer.process.test.ts",

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { beforeAll, describe } from "@effect/vitest"
 import { Effect, Exit, Scope, Stream } from "effect"
+import type { TestOptions } from "vitest"
 import { Decoder, type DecoderOptions, defaultLimits, makeDecoder } from "#audio/Decoder.ts"
 import { chooseDecoder } from "#audio/DecoderChoice.ts"
 import { binding, type DecoderEvent, DecoderProcess, startDecoder } from "#audio/DecoderProcess.ts"
@@ -90,10 +91,14 @@ export const toolsOf = (program: DecoderProgram) => ({
   watched: watchedWith(program),
 })
 
-/** The same tests for each decoder. */
-export const eachDecoder = (what: string, tests: (tools: ReturnType<typeof toolsOf>) => void): void => {
+/** The same tests for each decoder. `second`: options of those of the second one, e.g. `inLong` where the tests are about code that both share. */
+export const eachDecoder = (
+  what: string,
+  tests: (tools: ReturnType<typeof toolsOf>) => void,
+  second: TestOptions = {},
+): void => {
   describe(`${what} node-av`, () => tests(toolsOf(binding)))
-  describe(`${what} ffmpeg`, needs("ffmpeg"), () => tests(toolsOf(ffmpeg ?? binding)))
+  describe(`${what} ffmpeg`, { ...needs("ffmpeg"), ...second }, () => tests(toolsOf(ffmpeg ?? binding)))
 }
 
 /** Runs the same with both decoders; their results, the package's first. */
