@@ -13,6 +13,7 @@ import { binding, type DecoderEvent, DecoderProcess, startDecoder } from "#audio
 import type { DecodeRequest, DecoderProgram } from "#audio/decoder/DecoderWire.ts"
 import { chirp } from "../support/audio/AudioFiles.ts"
 import { has, needs } from "../support/groups/Needs.ts"
+import { inLong } from "../support/groups/Runs.ts"
 
 /** Several files of tests share this module; the folder goes with the run (OneTemporaryFolder). */
 export const folder = mkdtempSync(join(tmpdir(), "edgewise-decoder-"))
@@ -89,6 +90,8 @@ export const toolsOf = (program: DecoderProgram) => ({
   withDecoder: withDecoderOf(program),
   lasting: lastingWith(program),
   watched: watchedWith(program),
+  /** Options of a test that `npm test` runs with the package alone: every file is a start of the other one's program. */
+  once: program.kind === "ffmpeg" ? inLong : {},
 })
 
 /** The same tests for each decoder. `second`: options of those of the second one, e.g. `inLong` where the tests are about code that both share. */

@@ -9,14 +9,11 @@ import { avTargets, wavBytes, writeWav, writeWithAv } from "../support/audio/Aud
 import { boastingFragments, boastingTables } from "../support/audio/HostileMp4.ts"
 import { videoWithoutSound } from "../support/audio/VideoFile.ts"
 import { needs } from "../support/groups/Needs.ts"
-import { inLong } from "../support/groups/Runs.ts"
 import { reason } from "../support/process/Reason.ts"
 import { byBoth, decodeAll, eachDecoder, fileOf, folder, fresh, seconds, speech } from "./DecoderHarness.ts"
 
-eachDecoder("the decoder", ({ lasting, patience, program, watched, withDecoder }) => {
+eachDecoder("the decoder", ({ lasting, once, patience, watched, withDecoder }) => {
   const withLasting = lasting()
-  /** The sentences of both are compared below, and every file is a start of the second one's program. */
-  const once = program.kind === "ffmpeg" ? inLong : {}
 
   it.live(
     "refuses what is not audio, saying what it is not",

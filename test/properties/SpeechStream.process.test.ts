@@ -84,27 +84,31 @@ it("a stream that succeeds is the batch reply, in one Ogg stream with its end or
   )
 })
 
-it("a stream whose engine fails is a beginning of it, without an end and without a word", async () => {
-  await fc.assert(
-    fc.asyncProperty(scripts, streamed, fc.integer({ min: 0, max: 6 }), async (steps, more, at) => {
-      const failAt = Math.min(at, steps.pieces)
-      const [whole, reply] = await Promise.all([stream(steps, more), stream({ ...steps, failAt }, more)])
-      expectWhole(whole)
-      if (failAt === 0) {
-        expect([reply.status, reply.body.toString("utf8")]).toEqual([502, '{"detail":"TTS backend error"}'])
-        return
-      }
-      expect([reply.status, reply.complete]).toEqual([200, false])
-      expectBeginning(more.response_format, reply.body, whole.body)
-      // All that was made before the failure came through.
-      if (more.response_format === "pcm") {
-        const made = scriptSamples(steps, { speed: more.speed, pieces: failAt })
-        expect(reply.body.equals(made)).toBe(true)
-      }
-    }),
-    { numRuns: 60 },
-  )
-})
+it(
+  "a stream whose engine fails is a beginning of it, without an end and without a word",
+  inLong,
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(scripts, streamed, fc.integer({ min: 0, max: 6 }), async (steps, more, at) => {
+        const failAt = Math.min(at, steps.pieces)
+        const [whole, reply] = await Promise.all([stream(steps, more), stream({ ...steps, failAt }, more)])
+        expectWhole(whole)
+        if (failAt === 0) {
+          expect([reply.status, reply.body.toString("utf8")]).toEqual([502, '{"detail":"TTS backend error"}'])
+          return
+        }
+        expect([reply.status, reply.complete]).toEqual([200, false])
+        expectBeginning(more.response_format, reply.body, whole.body)
+        // All that was made before the failure came through.
+        if (more.response_format === "pcm") {
+          const made = scriptSamples(steps, { speed: more.speed, pieces: failAt })
+          expect(reply.body.equals(made)).toBe(true)
+        }
+      }),
+      { numRuns: 60 },
+    )
+  },
+)
 
 it("a batch reply in a container whose engine fails is a refusal and nothing else", async () => {
   const formats = fc.constantFrom("wav", "mp3")

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { mountNeedsRoot, onlyWhere } from "../../support/groups/Needs.ts"
-import { runs } from "../../support/groups/Runs.ts"
+import { isLong } from "../../support/groups/Runs.ts"
 import { edgewise, edgewiseProcess, startCommand } from "../../support/nodes/NodeProcess.ts"
 import { eventually } from "../../support/nodes/TestNode.ts"
 import { databasePassword, type PostgresServer } from "../../support/servers/PostgresServer.ts"
@@ -101,13 +101,16 @@ const outcomeOf = async (mistake: OperatorMistake, index: number, own: boolean):
   return { status: "serves", stdout: running.stdout(), lines }
 }
 
-/** Two at a time: a process takes a core for a second. In `npm test` only the first mistake of each category has its own. */
+/**
+ * Two at a time: a process takes a core for a second. In `npm test` only two mistakes have their own: the first, and the first with a
+ * decoder, because a process chooses its decoder once.
+ */
 const makeAll = async (mistakes: ReadonlyArray<OperatorMistake>): Promise<void> => {
   const waiting = mistakes
     .map((mistake, index) => ({ mistake, index }))
     .filter(({ mistake }) => canBeMade(mistake))
   const isOwn = (mistake: OperatorMistake) =>
-    runs(0, 1) === 1 || mistakes.find(({ category }) => category === mistake.category) === mistake
+    isLong || mistake === mistakes[0] || mistake === mistakes.find(({ category }) => category === "decoder")
   const worker = async () => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
       outcomes.set(next.mistake, await outcomeOf(next.mistake, next.index, isOwn(next.mistake)))

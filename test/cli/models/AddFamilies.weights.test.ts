@@ -27,9 +27,9 @@ const text = (file: string, mmproj: string) => ({
 })
 
 beforeAll(async () => {
-  families = await startHubOfFamilies()
-  const { chatterbox, folder } = families
-  if (isLong)
+  families = await startHubOfFamilies(isLong)
+  if (families.generated !== undefined) {
+    const { chatterbox, folder } = families.generated
     byHand = await startNode({
       models: [
         { id: "smolvlm-256m", ...text(join(folder, "smol/text.gguf"), join(folder, "smol/mmproj.gguf")) },
@@ -49,6 +49,7 @@ beforeAll(async () => {
         },
       ],
     })
+  }
   node = await startProcess({ env: { EDGEWISE_CATALOG: builtInCatalog } })
 })
 afterAll(async () => {

@@ -42,17 +42,21 @@ let incomplete: Ending
 beforeAll(async () => {
   const sentences = await Effect.runPromise(Effect.scoped(heldOut))
   const text = `${word} `.repeat(14).trim()
-  const scored = sentences.slice(0, 12).flatMap((sentence, i) => {
-    const ending = endingOf(sentence, sentence.samples.length, i * 31)
-    const heard = heardAt(ending)
-    // Some voices end in a breath that is heard as speech.
-    if (heard === undefined || heard.at - ending.end > 100 * perMs) return []
-    const score = completeness(completenessWeights, text, heard.ending)
-    return score === undefined ? [] : [{ ending, score }]
-  })
+  /** The first of them whose score lies between these. */
+  const endingOfScore = (least: number, most: number): Ending => {
+    for (const [i, sentence] of sentences.slice(0, 12).entries()) {
+      const ending = endingOf(sentence, sentence.samples.length, i * 31)
+      const heard = heardAt(ending)
+      // Some voices end in a breath that is heard as speech.
+      if (heard === undefined || heard.at - ending.end > 100 * perMs) continue
+      const score = completeness(completenessWeights, text, heard.ending)
+      if (score !== undefined && score > least && score < most) return ending
+    }
+    throw new Error("no sentence has such a score")
+  }
   // Far from 0.5, at which the turn ends soon or late, and near enough for the model's word.
-  complete = scored.find(({ score }) => score > 0.6 && score < 0.75)!.ending
-  incomplete = scored.find(({ score }) => score > 0.25 && score < 0.4)!.ending
+  complete = endingOfScore(0.6, 0.75)
+  incomplete = endingOfScore(0.25, 0.4)
   node = await startNode({ models: [listener({ words: [word] }), ...models, fakeVoice] })
   await untilLoaded(node, "listener", "fake-voice", ...models.map(({ id }) => id))
 })
