@@ -1,4 +1,5 @@
 // Every accepted kind of file, whole, cut and damaged: each decoder gives its sound, and both give the same samples.
+// `once` leaves tests of the ffmpeg program to test:long: support/groups/Runs.ts.
 import { readFileSync } from "node:fs"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"

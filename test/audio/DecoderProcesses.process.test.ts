@@ -1,3 +1,4 @@
+// `once` leaves tests of the ffmpeg program to test:long: support/groups/Runs.ts.
 import { mkdtempSync, readdirSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"

@@ -1,4 +1,5 @@
 // What is no audio, damaged or a bomb: each decoder refuses it with a reason and lives on, and both refuse with the same sentence.
+// `once` leaves tests of the ffmpeg program to test:long: support/groups/Runs.ts.
 import { readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
