@@ -88,7 +88,7 @@ describe("README", needs("curl"), () => {
 
   it(
     `works with ${otherNode?.version ?? "another Node"} too`,
-    { ...onlyWhere(otherNode !== undefined, noOtherNode), ...inLong },
+    onlyWhere(otherNode !== undefined, noOtherNode),
     async () => {
       await guide.run(useNode(otherNode!, dir.path))
       for (const block of blocks.filter(({ text }) => text.startsWith("node "))) {

@@ -127,25 +127,21 @@ it("keeps key, panel, settings and conversation over a reload", withBrowser, asy
   await page.close()
 })
 
-it(
-  "asks for a key where there is none, and says what to do with a wrong one",
-  { ...withBrowser, ...inLong },
-  async () => {
-    const page = await browser!.newPage()
-    await page.goto(node.base)
-    await shows(page, "#notice", /^Paste the API key/)
-    await page.fill("#key", "svc_wrong")
-    await page.keyboard.press("Enter")
-    await shows(
-      page,
-      "#notice",
-      /^The node refused the key \(Invalid API key\): paste the one that its start printed/,
-    )
-    await page.close()
-  },
-)
+it("asks for a key where there is none, and says what to do with a wrong one", withBrowser, async () => {
+  const page = await browser!.newPage()
+  await page.goto(node.base)
+  await shows(page, "#notice", /^Paste the API key/)
+  await page.fill("#key", "svc_wrong")
+  await page.keyboard.press("Enter")
+  await shows(
+    page,
+    "#notice",
+    /^The node refused the key \(Invalid API key\): paste the one that its start printed/,
+  )
+  await page.close()
+})
 
-it("shows a call of a tool and goes on with its result", { ...withBrowser, ...inLong }, async () => {
+it("shows a call of a tool and goes on with its result", withBrowser, async () => {
   const { page } = await open({})
   await page.selectOption("#chat-model", "llm-3.5-27b")
   await page.click("#chat-expert summary")
@@ -182,34 +178,30 @@ it("plays nothing where the browser blocks sound, and says so", longWithBrowser,
   await page.close()
 })
 
-it(
-  "keeps what came of an answer whose node goes away in the middle",
-  { ...withBrowser, ...inLong },
-  async () => {
-    const relay = await startRelay(node.port)
-    const base = `http://127.0.0.1:${relay.port}`
-    const { page } = await openPlayground(browser!, { base, keys: node.keys })
-    await page.waitForSelector("#chat-model option", { state: "attached" })
-    await page.selectOption("#chat-model", "llm-fake")
-    await page.click("#chat-expert summary")
-    await page.fill("#chat-max", "4000")
-    await ask(page, 'fake:{"tokens":3000,"tokenMs":50}')
-    await shows(page, ".assistant .text", /token/)
-    relay.stop()
-    await shows(page, "#chat-problem", /^The connection ended in the middle: what came so far is shown/)
-    expect(await page.locator(".assistant > .text").last().textContent()).toMatch(/token/)
-    expect(await page.locator(".assistant > .broken").last().textContent()).toBe(
-      "Broken off: the answer has no end",
-    )
-    expect(await page.isVisible(".assistant > .broken")).toBe(true)
-    await ask(page, "Again?")
-    await shows(page, "#chat-problem", /^The node does not answer: check that it runs, then try again\.$/)
-    // The message that could not be sent is in its field again.
-    expect(await page.inputValue("#chat-text")).toBe("Again?")
-    await page.close()
-    await untilIdle(node)
-  },
-)
+it("keeps what came of an answer whose node goes away in the middle", withBrowser, async () => {
+  const relay = await startRelay(node.port)
+  const base = `http://127.0.0.1:${relay.port}`
+  const { page } = await openPlayground(browser!, { base, keys: node.keys })
+  await page.waitForSelector("#chat-model option", { state: "attached" })
+  await page.selectOption("#chat-model", "llm-fake")
+  await page.click("#chat-expert summary")
+  await page.fill("#chat-max", "4000")
+  await ask(page, 'fake:{"tokens":3000,"tokenMs":50}')
+  await shows(page, ".assistant .text", /token/)
+  relay.stop()
+  await shows(page, "#chat-problem", /^The connection ended in the middle: what came so far is shown/)
+  expect(await page.locator(".assistant > .text").last().textContent()).toMatch(/token/)
+  expect(await page.locator(".assistant > .broken").last().textContent()).toBe(
+    "Broken off: the answer has no end",
+  )
+  expect(await page.isVisible(".assistant > .broken")).toBe(true)
+  await ask(page, "Again?")
+  await shows(page, "#chat-problem", /^The node does not answer: check that it runs, then try again\.$/)
+  // The message that could not be sent is in its field again.
+  expect(await page.inputValue("#chat-text")).toBe("Again?")
+  await page.close()
+  await untilIdle(node)
+})
 
 /** Where the page and the window stand, and whether head, tabs and key field are inside of the window. */
 const standing = (page: Page) =>
@@ -261,30 +253,26 @@ describe.each(sizes)("at %i × %i", inLong, (width, height) => {
   })
 })
 
-it(
-  "takes the key from the link that a start prints, and out of the address",
-  { ...withBrowser, ...inLong },
-  async () => {
-    const page = await browser!.newPage()
-    const requested: Array<string> = []
-    page.on("request", (request) => requested.push(`${request.url()} ${JSON.stringify(request.headers())}`))
-    await page.goto(playgroundLink(node.base, node.keys.dev))
-    await page.waitForSelector("#chat-model option", { state: "attached" })
-    expect(await page.inputValue("#key")).toBe(node.keys.dev)
-    expect(await page.evaluate("location.href")).toBe(`${node.base}/#chat`)
-    expect(await page.isVisible("#notice")).toBe(false)
-    // Addresses do not have it, and no header but the one for it.
-    const leaks = requested.map((line) => line.replace(`"authorization":"Bearer ${node.keys.dev}"`, ""))
-    expect(leaks.filter((line) => line.includes(node.keys.dev))).toEqual([])
-    // In a tab that shows the page already, a link is a change of the fragment only.
-    await page.click("#tab-speak")
-    await page.evaluate(`location.hash = "key=${node.keys.credit}"`)
-    await expect.poll(() => page.inputValue("#key")).toBe(node.keys.credit)
-    expect(await page.evaluate("location.href")).not.toContain("key=")
-    expect(await page.isVisible("#speak")).toBe(true)
-    await page.close()
-  },
-)
+it("takes the key from the link that a start prints, and out of the address", withBrowser, async () => {
+  const page = await browser!.newPage()
+  const requested: Array<string> = []
+  page.on("request", (request) => requested.push(`${request.url()} ${JSON.stringify(request.headers())}`))
+  await page.goto(playgroundLink(node.base, node.keys.dev))
+  await page.waitForSelector("#chat-model option", { state: "attached" })
+  expect(await page.inputValue("#key")).toBe(node.keys.dev)
+  expect(await page.evaluate("location.href")).toBe(`${node.base}/#chat`)
+  expect(await page.isVisible("#notice")).toBe(false)
+  // Addresses do not have it, and no header but the one for it.
+  const leaks = requested.map((line) => line.replace(`"authorization":"Bearer ${node.keys.dev}"`, ""))
+  expect(leaks.filter((line) => line.includes(node.keys.dev))).toEqual([])
+  // In a tab that shows the page already, a link is a change of the fragment only.
+  await page.click("#tab-speak")
+  await page.evaluate(`location.hash = "key=${node.keys.credit}"`)
+  await expect.poll(() => page.inputValue("#key")).toBe(node.keys.credit)
+  expect(await page.evaluate("location.href")).not.toContain("key=")
+  expect(await page.isVisible("#speak")).toBe(true)
+  await page.close()
+})
 
 it(
   "takes a key with what was pasted around it, and says when it cannot be one",

@@ -35,30 +35,26 @@ const measured = async (seconds = 6): ReturnType<typeof edgewise> => {
   return isShort && seconds === 6 ? measured(45) : report
 }
 
-it(
-  "measures the models that are named, and leaves nothing behind",
-  { ...inLong, timeout: 120_000 },
-  async () => {
-    const { status, stderr, stdout } = await measured()
-    // Where it fails, the document says why.
-    expect([status, stderr, status === 0 ? "" : stdout]).toEqual([0, "", ""])
-    const document = Schema.decodeUnknownSync(Document)(JSON.parse(stdout))
-    expect(document.ok).toBe(true)
-    expect(document.models.map(({ id }) => id)).toEqual(["fake", "llama"])
-    const [fake, llama] = document.models
-    for (const model of [fake, llama]) {
-      expect(model?.text?.levels.map(({ streams }) => streams)).toEqual([1, 4, 16])
-      expect(model?.text?.levels[0]?.prompt_tokens_per_second).toBeGreaterThan(0)
-      expect(model?.text?.levels[0]?.reply_tokens_per_second).toBeGreaterThan(0)
-    }
-    expect(fake?.libraries).toEqual([])
-    expect(llama?.libraries[0]?.name).toBe("llama.cpp")
-    expect(llama?.memory_bytes).toBeGreaterThan(1_000_000)
-    expect(document.surroundings.map(({ name }) => name)).toContain("onnxruntime-node")
-    expect(readdirSync(temporary)).toEqual([])
-    expect(readdirSync(dir.path).toSorted()).toEqual(["catalog.json", "tmp"])
-  },
-)
+it("measures the models that are named, and leaves nothing behind", { timeout: 120_000 }, async () => {
+  const { status, stderr, stdout } = await measured()
+  // Where it fails, the document says why.
+  expect([status, stderr, status === 0 ? "" : stdout]).toEqual([0, "", ""])
+  const document = Schema.decodeUnknownSync(Document)(JSON.parse(stdout))
+  expect(document.ok).toBe(true)
+  expect(document.models.map(({ id }) => id)).toEqual(["fake", "llama"])
+  const [fake, llama] = document.models
+  for (const model of [fake, llama]) {
+    expect(model?.text?.levels.map(({ streams }) => streams)).toEqual([1, 4, 16])
+    expect(model?.text?.levels[0]?.prompt_tokens_per_second).toBeGreaterThan(0)
+    expect(model?.text?.levels[0]?.reply_tokens_per_second).toBeGreaterThan(0)
+  }
+  expect(fake?.libraries).toEqual([])
+  expect(llama?.libraries[0]?.name).toBe("llama.cpp")
+  expect(llama?.memory_bytes).toBeGreaterThan(1_000_000)
+  expect(document.surroundings.map(({ name }) => name)).toContain("onnxruntime-node")
+  expect(readdirSync(temporary)).toEqual([])
+  expect(readdirSync(dir.path).toSorted()).toEqual(["catalog.json", "tmp"])
+})
 
 it("is 1 with a line for a model that cannot be loaded", async () => {
   const { status, stderr, stdout } = await edgewise(["doctor", "--model", "broken", "--seconds", "5"], env)

@@ -9,7 +9,7 @@ import { s16ToBytes } from "#domain/audio/Audio.ts"
 import { type Ending, endingOf, heardAt, heldOut } from "../../../bench/turns/Endings.ts"
 import { ConversationClient } from "../../support/clients/ConversationClient.ts"
 import { listener } from "../../support/clients/LiveClient.ts"
-import { inLong } from "../../support/groups/Runs.ts"
+import { inLong, runs } from "../../support/groups/Runs.ts"
 import { orgWith, textRequestsOf } from "../../support/nodes/Ledger.ts"
 import { fakeVoice } from "../../support/nodes/SpeechNode.ts"
 import { fakeModel } from "../../support/nodes/TestCatalog.ts"
@@ -154,30 +154,27 @@ it("ends the turn soon where the message is probably over, and waits where it is
   expect(await judgedSilenceAfter("waits", complete, { ...decisive, eagerness: "low" })).toBeLessThan(2_200)
 })
 
-it(
-  "asks nothing by default, and leaves the score alone where there is no answer in time",
-  inLong,
-  async () => {
-    const before = await asked()
-    for (const id of ["ends", "waits"]) {
-      expect(await silenceAfter(id, complete, {})).toBeLessThan(330)
-      expect(await silenceAfter(id, incomplete, {})).toBeGreaterThan(700)
-    }
-    expect(await asked()).toBe(before)
-    for (const [id, outcome] of [
-      ["slow", "slow"],
-      ["dawdles", "late"],
-      ["fails", "failed"],
-      ["dumb", "template"],
-    ] as const) {
-      const without = await asked(`"${outcome}"`)
-      const after = outcome === "late" ? silenceAfter : judgedSilenceAfter
-      expect(await after(id, complete, decisive), id).toBeLessThan(330)
-      expect(await after(id, incomplete, decisive), id).toBeGreaterThan(700)
-      expect(await asked(`"${outcome}"`), id).toBe(without + 2)
-    }
-  },
-)
+it("asks nothing by default, and leaves the score alone where there is no answer in time", async () => {
+  const before = await asked()
+  for (const id of ["ends", "waits"].slice(0, runs(1, 2))) {
+    expect(await silenceAfter(id, complete, {})).toBeLessThan(330)
+    expect(await silenceAfter(id, incomplete, {})).toBeGreaterThan(700)
+  }
+  expect(await asked()).toBe(before)
+  const outcomes = [
+    ["fails", "failed"],
+    ["slow", "slow"],
+    ["dawdles", "late"],
+    ["dumb", "template"],
+  ] as const
+  for (const [id, outcome] of outcomes.slice(0, runs(2, 4))) {
+    const without = await asked(`"${outcome}"`)
+    const after = outcome === "late" ? silenceAfter : judgedSilenceAfter
+    expect(await after(id, complete, decisive), id).toBeLessThan(330)
+    expect(await after(id, incomplete, decisive), id).toBeGreaterThan(700)
+    expect(await asked(`"${outcome}"`), id).toBe(without + 2)
+  }
+})
 
 it("asks about a text once, also when the silence is judged again, and charges nothing for it", async () => {
   // An organization of its own: answers of the other tests' conversations are charged a moment after these have closed.

@@ -132,7 +132,7 @@ it("goes on with a job after a reload", longWithBrowser, async () => {
   expect(await page.inputValue("#listen-mode")).toBe("job")
 })
 
-it("says what to do without a file, and without a key", { ...withBrowser, ...inLong }, async () => {
+it("says what to do without a file, and without a key", withBrowser, async () => {
   // A page that is loaded again has no file.
   await page.reload()
   await page.waitForSelector("#listen-model option", { state: "attached" })

@@ -5,7 +5,6 @@ import { longWav } from "../../support/audio/SpeechClips.ts"
 import { listener, noise, speak } from "../../support/clients/LiveClient.ts"
 import { SocketClient } from "../../support/clients/SocketClient.ts"
 import { path, poll, type Target, untilDone } from "../../support/clients/TranscriptionClient.ts"
-import { inLong } from "../../support/groups/Runs.ts"
 import { type NodeProcess, startProcess } from "../../support/nodes/NodeProcess.ts"
 import { fakeModel } from "../../support/nodes/TestCatalog.ts"
 import { eventually, temporaryDir } from "../../support/nodes/TestNode.ts"
@@ -126,7 +125,7 @@ describe("a transcription job", () => {
 
   it(
     "goes on in the same trace after the node was killed during it, and a cancelled one says so",
-    { ...inLong, timeout: 120_000 },
+    { timeout: 120_000 },
     async () => {
       const dir = temporaryDir()
       const first = await start(dir.path, 60_000)

@@ -150,7 +150,7 @@ describe.concurrent("voice to voice", () => {
 })
 
 describe.concurrent("interruptions", () => {
-  it("stop the old answer", inLong, async () => {
+  it("stop the old answer", async () => {
     const answerMs = 4_000
     // The last one is not interrupted.
     const server = await serve({ delayMs: () => 20, answerMs: (turn) => (turn === 4 ? 200 : answerMs) })
@@ -162,7 +162,7 @@ describe.concurrent("interruptions", () => {
     expect(server.types).toContain("conversation.item.truncate")
   })
 
-  it("show audio that comes after them", inLong, async () => {
+  it("show audio that comes after them", async () => {
     const figures = await figuresOf(
       await serve({ delayMs: () => 20, answerMs: (turn) => (turn === 3 ? 200 : 4_000), latePieces: 3 }),
       { interrupt: 1 },

@@ -107,9 +107,10 @@ describe.each(languages)("%s", (language, needed) => {
   })
 })
 
+/** Python's takes 15 s to be done. */
 const liveLanguages = [
   ["python", { ...needs("pythonClients"), ...inLong }],
-  ["typescript", inLong],
+  ["typescript", {}],
 ] as const
 
 // At the same time, because live audio is sent at its own pace.
