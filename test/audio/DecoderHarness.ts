@@ -6,12 +6,14 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { beforeAll, describe } from "@effect/vitest"
 import { Effect, Exit, Scope, Stream } from "effect"
+import type { TestOptions } from "vitest"
 import { Decoder, type DecoderOptions, defaultLimits, makeDecoder } from "#audio/Decoder.ts"
 import { chooseDecoder } from "#audio/DecoderChoice.ts"
 import { binding, type DecoderEvent, DecoderProcess, startDecoder } from "#audio/DecoderProcess.ts"
 import type { DecodeRequest, DecoderProgram } from "#audio/decoder/DecoderWire.ts"
 import { chirp } from "../support/audio/AudioFiles.ts"
 import { has, needs } from "../support/groups/Needs.ts"
+import { inLong } from "../support/groups/Runs.ts"
 
 /** Several files of tests share this module; the folder goes with the run (OneTemporaryFolder). */
 export const folder = mkdtempSync(join(tmpdir(), "edgewise-decoder-"))
@@ -88,12 +90,18 @@ export const toolsOf = (program: DecoderProgram) => ({
   withDecoder: withDecoderOf(program),
   lasting: lastingWith(program),
   watched: watchedWith(program),
+  /** Options of a test that `npm test` runs with the package alone: every file is a start of the other one's program. */
+  once: program.kind === "ffmpeg" ? inLong : {},
 })
 
-/** The same tests for each decoder. */
-export const eachDecoder = (what: string, tests: (tools: ReturnType<typeof toolsOf>) => void): void => {
+/** The same tests for each decoder. `second`: options of those of the second one, e.g. `inLong` where the tests are about code that both share. */
+export const eachDecoder = (
+  what: string,
+  tests: (tools: ReturnType<typeof toolsOf>) => void,
+  second: TestOptions = {},
+): void => {
   describe(`${what} node-av`, () => tests(toolsOf(binding)))
-  describe(`${what} ffmpeg`, needs("ffmpeg"), () => tests(toolsOf(ffmpeg ?? binding)))
+  describe(`${what} ffmpeg`, { ...needs("ffmpeg"), ...second }, () => tests(toolsOf(ffmpeg ?? binding)))
 }
 
 /** Runs the same with both decoders; their results, the package's first. */

@@ -12,6 +12,7 @@ import { type Ask, victimOf } from "#audio/DecoderPool.ts"
 import { readSpan } from "#engines/shared/files/RequestFiles.ts"
 import { openAudio, ringFolder } from "#services/TranscriptionAudio.ts"
 import { chirp, wavBytes } from "../support/audio/AudioFiles.ts"
+import { inLong } from "../support/groups/Runs.ts"
 import { eachDecoder } from "./DecoderHarness.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "edgewise-fair-"))
@@ -92,40 +93,44 @@ const listen = (path: string, user: string, pause: Effect.Effect<void>) =>
     }),
   )
 
-eachDecoder("two decoder processes", ({ program }) => {
-  effectIt.live("serve another user's file while two long files of one user hold them", () =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const decoder = yield* makeDecoder({
-          program: Effect.succeed(program),
-          maxProcesses: 2,
-          minHoldMs: 100,
-        })
-        const run = <A, E>(effect: Effect.Effect<A, E, Decoder>) =>
-          Effect.provideService(effect, Decoder, decoder)
-        const expected = yield* run(listen(long, "a", Effect.void))
-        expect(expected.length).toBe(seconds * 16_000 * 4)
+eachDecoder(
+  "two decoder processes",
+  ({ program }) => {
+    effectIt.live("serve another user's file while two long files of one user hold them", () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const decoder = yield* makeDecoder({
+            program: Effect.succeed(program),
+            maxProcesses: 2,
+            minHoldMs: 100,
+          })
+          const run = <A, E>(effect: Effect.Effect<A, E, Decoder>) =>
+            Effect.provideService(effect, Decoder, decoder)
+          const expected = yield* run(listen(long, "a", Effect.void))
+          expect(expected.length).toBe(seconds * 16_000 * 4)
 
-        const gate = yield* Deferred.make<void>()
-        const began = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
-        const hogs = yield* Effect.forEach(began, (one) =>
-          Effect.forkChild(
-            run(listen(long, "a", Effect.andThen(Deferred.succeed(one, undefined), Deferred.await(gate)))),
-            { startImmediately: true },
-          ),
-        )
-        yield* Effect.forEach(began, (one) => Deferred.await(one))
-        // Both rings are full now or soon, and nothing reads from them: without the exchange this waits for ever, and the test for its time.
-        const clip = yield* run(listen(short, "b", Effect.void))
-        expect(clip.length).toBe(16_000 * 4)
-        // A third file of the same user gets no process of another user.
-        const third = yield* Effect.forkChild(run(listen(short, "a", Effect.void)), {
-          startImmediately: true,
-        })
-        yield* Deferred.succeed(gate, undefined)
-        for (const hog of hogs) expect((yield* Fiber.join(hog)).equals(expected)).toBe(true)
-        expect((yield* Fiber.join(third)).length).toBe(16_000 * 4)
-      }),
-    ),
-  )
-})
+          const gate = yield* Deferred.make<void>()
+          const began = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+          const hogs = yield* Effect.forEach(began, (one) =>
+            Effect.forkChild(
+              run(listen(long, "a", Effect.andThen(Deferred.succeed(one, undefined), Deferred.await(gate)))),
+              { startImmediately: true },
+            ),
+          )
+          yield* Effect.forEach(began, (one) => Deferred.await(one))
+          // Both rings are full now or soon, and nothing reads from them: without the exchange this waits for ever, and the test for its time.
+          const clip = yield* run(listen(short, "b", Effect.void))
+          expect(clip.length).toBe(16_000 * 4)
+          // A third file of the same user gets no process of another user.
+          const third = yield* Effect.forkChild(run(listen(short, "a", Effect.void)), {
+            startImmediately: true,
+          })
+          yield* Deferred.succeed(gate, undefined)
+          for (const hog of hogs) expect((yield* Fiber.join(hog)).equals(expected)).toBe(true)
+          expect((yield* Fiber.join(third)).length).toBe(16_000 * 4)
+        }),
+      ),
+    )
+  },
+  inLong,
+)

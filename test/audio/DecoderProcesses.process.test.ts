@@ -1,3 +1,4 @@
+// `once` leaves tests of the ffmpeg program to test:long: support/groups/Runs.ts.
 import { mkdtempSync, readdirSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
@@ -25,111 +26,126 @@ import {
   watchedWith,
 } from "./DecoderHarness.ts"
 
-eachDecoder("the decoder", ({ program, watched, withDecoder }) => {
-  it.live("never runs further ahead of its reader than its window", () => {
-    const { started, startProcess } = watched()
-    return withDecoder(
-      (decoder) =>
-        Effect.scoped(
+eachDecoder("the decoder", ({ once, program, watched, withDecoder }) => {
+  it.live(
+    "never runs further ahead of its reader than its window",
+    () => {
+      const { started, startProcess } = watched()
+      return withDecoder(
+        (decoder) =>
+          Effect.scoped(
+            Effect.gen(function* () {
+              const path = fresh()
+              writeWithAv(path, new Int16Array(120 * 8000), 8000, avTargets.flac)
+              const decoded = yield* decoder.decode(path)
+              let pulled = 0
+              let ahead = 0
+              for (;;) {
+                // Time for the process to run ahead, if it could.
+                if (pulled % 8 === 0) yield* Effect.sleep(20)
+                ahead = Math.max(ahead, started[0]!.received - pulled)
+                const samples = yield* decoded.pull
+                if (samples === undefined) break
+                pulled++
+                expect(samples.length).toBeLessThanOrEqual(chunkSamples)
+              }
+              expect(pulled).toBe(Math.ceil((120 * 16_000) / chunkSamples))
+              // The first chunk is taken by `decode` itself and handed out by the first pull.
+              expect(ahead).toBeLessThanOrEqual(windowChunks + 1)
+            }),
+          ),
+        { startProcess },
+      )
+    },
+    once,
+  )
+
+  it.live(
+    "fails only the request whose process is killed; the next one works",
+    () => {
+      const { started, startProcess } = watched()
+      return withDecoder(
+        (decoder) =>
           Effect.gen(function* () {
             const path = fresh()
             writeWithAv(path, new Int16Array(120 * 8000), 8000, avTargets.flac)
-            const decoded = yield* decoder.decode(path)
-            let pulled = 0
-            let ahead = 0
-            for (;;) {
-              // Time for the process to run ahead, if it could.
-              if (pulled % 8 === 0) yield* Effect.sleep(20)
-              ahead = Math.max(ahead, started[0]!.received - pulled)
-              const samples = yield* decoded.pull
-              if (samples === undefined) break
-              pulled++
-              expect(samples.length).toBeLessThanOrEqual(chunkSamples)
-            }
-            expect(pulled).toBe(Math.ceil((120 * 16_000) / chunkSamples))
-            // The first chunk is taken by `decode` itself and handed out by the first pull.
-            expect(ahead).toBeLessThanOrEqual(windowChunks + 1)
+            const outcome = yield* Effect.scoped(
+              Effect.gen(function* () {
+                const first = yield* decoder.decode(path)
+                const second = yield* decoder.decode(path)
+                yield* first.pull
+                started[0]!.kill()
+                const failure = yield* Effect.flip(Stream.runDrain(first.stream))
+                // Another process is not disturbed.
+                yield* Stream.runDrain(second.stream)
+                expect(second.totals()?.samples).toBe(120 * 16_000)
+                return failure
+              }),
+            )
+            expect(outcome).toMatchObject({ _tag: "DecoderFailed", reason: "Died" })
+            expect(outcome.detail).toContain("SIGKILL")
+            expect((yield* decodeAll(decoder, path)).samples.length).toBe(120 * 16_000)
           }),
-        ),
-      { startProcess },
-    )
-  })
+        { startProcess },
+      )
+    },
+    once,
+  )
 
-  it.live("fails only the request whose process is killed; the next one works", () => {
-    const { started, startProcess } = watched()
-    return withDecoder(
-      (decoder) =>
-        Effect.gen(function* () {
-          const path = fresh()
-          writeWithAv(path, new Int16Array(120 * 8000), 8000, avTargets.flac)
-          const outcome = yield* Effect.scoped(
-            Effect.gen(function* () {
-              const first = yield* decoder.decode(path)
-              const second = yield* decoder.decode(path)
-              yield* first.pull
-              started[0]!.kill()
-              const failure = yield* Effect.flip(Stream.runDrain(first.stream))
-              // Another process is not disturbed.
-              yield* Stream.runDrain(second.stream)
-              expect(second.totals()?.samples).toBe(120 * 16_000)
-              return failure
-            }),
-          )
-          expect(outcome).toMatchObject({ _tag: "DecoderFailed", reason: "Died" })
-          expect(outcome.detail).toContain("SIGKILL")
-          expect((yield* decodeAll(decoder, path)).samples.length).toBe(120 * 16_000)
-        }),
-      { startProcess },
-    )
-  })
+  it.live(
+    "reuses its process after an end and after a refusal, but not after an interruption",
+    () => {
+      const { started, startProcess } = watched()
+      return withDecoder(
+        (decoder) =>
+          Effect.gen(function* () {
+            const path = fresh()
+            writeWav(path, speech, 48_000)
+            yield* decodeAll(decoder, path)
+            yield* Effect.flip(decodeAll(decoder, fileOf("no audio")))
+            yield* decodeAll(decoder, path)
+            expect(started.length).toBe(1)
+            const long = fresh()
+            writeWithAv(long, new Int16Array(120 * 8000), 8000, avTargets.flac)
+            const before = started[0]!.received
+            const fiber = yield* Effect.forkChild(
+              Effect.scoped(Effect.andThen(decoder.decode(long), Effect.never)),
+              { startImmediately: true },
+            )
+            while (started[0]!.received === before) yield* Effect.sleep(1)
+            yield* Fiber.interrupt(fiber)
+            yield* decodeAll(decoder, path)
+            expect(started.length).toBe(2)
+          }),
+        { startProcess },
+      )
+    },
+    once,
+  )
 
-  it.live("reuses its process after an end and after a refusal, but not after an interruption", () => {
-    const { started, startProcess } = watched()
-    return withDecoder(
-      (decoder) =>
-        Effect.gen(function* () {
-          const path = fresh()
-          writeWav(path, speech, 48_000)
-          yield* decodeAll(decoder, path)
-          yield* Effect.flip(decodeAll(decoder, fileOf("no audio")))
-          yield* decodeAll(decoder, path)
-          expect(started.length).toBe(1)
-          const long = fresh()
-          writeWithAv(long, new Int16Array(120 * 8000), 8000, avTargets.flac)
-          const before = started[0]!.received
-          const fiber = yield* Effect.forkChild(
-            Effect.scoped(Effect.andThen(decoder.decode(long), Effect.never)),
-            { startImmediately: true },
-          )
-          while (started[0]!.received === before) yield* Effect.sleep(1)
-          yield* Fiber.interrupt(fiber)
-          yield* decodeAll(decoder, path)
-          expect(started.length).toBe(2)
-        }),
-      { startProcess },
-    )
-  })
-
-  it.live("bounds its processes and its queue", () =>
-    withDecoder(
-      (decoder) =>
-        Effect.gen(function* () {
-          const path = fresh()
-          writeWav(path, speech, 48_000)
-          const waiting = yield* Effect.scoped(
-            Effect.gen(function* () {
-              yield* decoder.decode(path)
-              const fiber = yield* Effect.forkDetach(decodeAll(decoder, path), { startImmediately: true })
-              expect(yield* reason(decodeAll(decoder, path))).toBe("Busy")
-              return fiber
-            }),
-          )
-          // It starts when the first is done; the queue then has a free place.
-          expect((yield* Fiber.join(waiting)).samples.length).toBe(seconds * 16_000)
-          yield* decodeAll(decoder, path)
-        }),
-      { maxProcesses: 1, maxWaiting: 1 },
-    ),
+  it.live(
+    "bounds its processes and its queue",
+    () =>
+      withDecoder(
+        (decoder) =>
+          Effect.gen(function* () {
+            const path = fresh()
+            writeWav(path, speech, 48_000)
+            const waiting = yield* Effect.scoped(
+              Effect.gen(function* () {
+                yield* decoder.decode(path)
+                const fiber = yield* Effect.forkDetach(decodeAll(decoder, path), { startImmediately: true })
+                expect(yield* reason(decodeAll(decoder, path))).toBe("Busy")
+                return fiber
+              }),
+            )
+            // It starts when the first is done; the queue then has a free place.
+            expect((yield* Fiber.join(waiting)).samples.length).toBe(seconds * 16_000)
+            yield* decodeAll(decoder, path)
+          }),
+        { maxProcesses: 1, maxWaiting: 1 },
+      ),
+    once,
   )
 
   it.live("has no file of a decode that was broken off in the folder of its process", () =>

@@ -16,7 +16,7 @@ import { writeTextModel } from "../../bench/sizes/text/TextWeights.ts"
 import { readWordList, textVocabulary } from "../../bench/sizes/text/Vocabulary.ts"
 import { promptOf } from "../../bench/text/sized/Models.ts"
 import { generateText, openText, textRequest } from "../support/engines/EngineHarness.ts"
-import { runs } from "../support/groups/Runs.ts"
+import { inLong } from "../support/groups/Runs.ts"
 import { temporaryDir } from "../support/process/TemporaryDir.ts"
 
 const folder = temporaryDir()
@@ -47,28 +47,29 @@ const written = async (
 const hashOf = (path: string): string => createHash("sha256").update(readFileSync(path)).digest("hex")
 
 describe("generated text weights", () => {
-  for (const [architecture, quantisation] of (
-    [
-      ["llama", "q8_0"],
-      ["qwen3", "q4_0"],
-    ] as const
-  ).slice(0, runs(1, 2)))
-    it.live(`${architecture} in ${quantisation}: whole prompts, replies to the last allowed token`, () =>
-      Effect.gen(function* () {
-        const path = yield* Effect.promise(() => written(architecture, architecture, quantisation))
-        expect(yield* Effect.promise(() => checkGguf(path))).toMatchObject({ architecture, parts: 1 })
-        const engine = yield* openText(llamaGguf, { weights: path }, { contextTokens: 512, slots: 1 })
-        for (const temperature of [0, 1]) {
-          const changes = { maxTokens: 64, sampling: { temperature } }
-          const request = textRequest({ text: promptOf(3, 50) }, changes)
-          const { deltas, end } = yield* generateText(engine, request)
-          expect(end).toEqual({ finishReason: "length", promptTokens: 50, completionTokens: 64 })
-          // Every token is text by itself, so each is a chunk of its own.
-          expect(deltas.length).toBe(64)
-        }
-        const chat = textRequest("hello", { maxTokens: 4 })
-        expect((yield* generateText(engine, chat)).end.finishReason).toBe("length")
-      }).pipe(Effect.scoped),
+  for (const [architecture, quantisation] of [
+    ["llama", "q8_0"],
+    ["qwen3", "q4_0"],
+  ] as const)
+    it.live(
+      `${architecture} in ${quantisation}: whole prompts, replies to the last allowed token`,
+      () =>
+        Effect.gen(function* () {
+          const path = yield* Effect.promise(() => written(architecture, architecture, quantisation))
+          expect(yield* Effect.promise(() => checkGguf(path))).toMatchObject({ architecture, parts: 1 })
+          const engine = yield* openText(llamaGguf, { weights: path }, { contextTokens: 512, slots: 1 })
+          for (const temperature of [0, 1]) {
+            const changes = { maxTokens: 64, sampling: { temperature } }
+            const request = textRequest({ text: promptOf(3, 50) }, changes)
+            const { deltas, end } = yield* generateText(engine, request)
+            expect(end).toEqual({ finishReason: "length", promptTokens: 50, completionTokens: 64 })
+            // Every token is text by itself, so each is a chunk of its own.
+            expect(deltas.length).toBe(64)
+          }
+          const chat = textRequest("hello", { maxTokens: 4 })
+          expect((yield* generateText(engine, chat)).end.finishReason).toBe("length")
+        }).pipe(Effect.scoped),
+      inLong,
     )
 
   it("the same model is the same bytes", async () => {

@@ -10,7 +10,7 @@ const seconds = (count: number) => new Promise((resolve) => setTimeout(resolve, 
 describe("a shared database that comes and goes", needs("postgresql"), () => {
   let shared: SharedNodes
   beforeAll(async () => {
-    shared = await SharedNodes.start([fakeModel], { graceSeconds: 60, relayed: true })
+    shared = await SharedNodes.start([fakeModel], { graceSeconds: 60, relayed: true, ownServer: true })
   })
   afterAll(() => shared?.stop())
 

@@ -5,6 +5,7 @@ import { afterEach, describe, expect, it } from "vitest"
 import { parseEventStream } from "../support/clients/EventStream.ts"
 import { SocketClient } from "../support/clients/SocketClient.ts"
 import { TextStream } from "../support/clients/TextStream.ts"
+import { inLong } from "../support/groups/Runs.ts"
 import { script } from "../support/nodes/FakeNode.ts"
 import { edgewise, type NodeProcess, processLoaded, startProcess } from "../support/nodes/NodeProcess.ts"
 import { eventually, parseMetrics } from "../support/nodes/TestNode.ts"
@@ -143,7 +144,7 @@ it("a second signal ends it at once, engines included", async () => {
   await eventually(() => !children.some(alive), "its engines have ended")
 })
 
-it("an event stream that was draining is whole to the byte", async () => {
+it("an event stream that was draining is whole to the byte", inLong, async () => {
   const node = await start()
   const response = await post(node, { tokens: 100, tokenMs: 5, text: ["a\n", "ü"] }, { stream: true })
   node.signal("SIGTERM")

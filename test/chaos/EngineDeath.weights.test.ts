@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { NodeTreeRecord, TreeRecord } from "#api/operations/NodeTree.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { TextStream } from "../support/clients/TextStream.ts"
+import { inLong } from "../support/groups/Runs.ts"
 import { script } from "../support/nodes/FakeNode.ts"
 import { fakeModel, llamaModel } from "../support/nodes/TestCatalog.ts"
 import { eventually, startNode, type TestNode, untilIdle, untilLoaded } from "../support/nodes/TestNode.ts"
@@ -171,7 +172,7 @@ for (const [model, body] of [
   })
 }
 
-it("an engine that stops answering is replaced, and only its own requests fail", async () => {
+it("an engine that stops answering is replaced, and only its own requests fail", inLong, async () => {
   const bystander = await open(endless("other"))
   const sharing = await openMany(3, endless("hangs"))
   const pid = node.gauges("hangs").pid!

@@ -10,7 +10,7 @@ import { parseEventStream } from "../support/clients/EventStream.ts"
 import { RawConnection, requestBytes } from "../support/clients/RawHttp.ts"
 import { SocketClient } from "../support/clients/SocketClient.ts"
 import { TextStream } from "../support/clients/TextStream.ts"
-import { isLong } from "../support/groups/Runs.ts"
+import { inLong, isLong } from "../support/groups/Runs.ts"
 import { script } from "../support/nodes/FakeNode.ts"
 import { fakeModel } from "../support/nodes/TestCatalog.ts"
 import { eventually, startNode, type TestNode, untilIdle, untilLoaded } from "../support/nodes/TestNode.ts"
@@ -117,7 +117,7 @@ it("one that is slow but reads gets everything, whole", async () => {
   slow.destroy()
 })
 
-it("one on a WebSocket is paused and cut as well", async () => {
+it("one on a WebSocket is paused and cut as well", inLong, async () => {
   const key = await keyOf("socket")
   const before = node.counts.slowReadersCut
   const client = await SocketClient.open(`${node.socketBase}/v1/completions/ws?token=${key}`)

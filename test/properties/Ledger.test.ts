@@ -9,6 +9,7 @@ import { textUsage } from "#domain/models/Usage.ts"
 import { Accounts, type Principal } from "#store/accounts/Accounts.ts"
 import { type Reservation, UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { sqliteStoreLayer } from "#store/Store.ts"
+import { inLong } from "../support/groups/Runs.ts"
 
 const orgs = ["prepaid", "other", "invoiced"] as const
 type OrgName = (typeof orgs)[number]
@@ -140,7 +141,7 @@ const run = Effect.fnUntraced(function* (steps: ReadonlyArray<Step>) {
 })
 
 describe("UsageLedger", () => {
-  it("agrees with the arithmetic, step by step and at the end", () =>
+  it("agrees with the arithmetic, step by step and at the end", inLong, () =>
     fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 80, size: "max" }), (steps) =>
         Effect.runPromise(
@@ -152,7 +153,8 @@ describe("UsageLedger", () => {
         ),
       ),
       { numRuns: 120 },
-    ))
+    ),
+  )
 
   it("admits no more than the budget when everything happens at once", () =>
     fc.assert(

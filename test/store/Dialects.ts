@@ -1,11 +1,11 @@
 // The stores that tests named `X.dialects.test.ts` run over, one in each of two groups: SQLite in memory or in a data
-// directory of its own, and PostgreSQL in an empty schema on a server of the test file.
+// directory of its own, and PostgreSQL in an empty schema.
 import { Effect, Layer, type Scope } from "effect"
-import { afterAll, beforeAll, describe, inject } from "vitest"
+import { beforeAll, describe, inject } from "vitest"
 import type { StoreUnavailable } from "#store/files/StoreErrors.ts"
 import { type Store, sqliteStoreLayer, storeLayer } from "#store/Store.ts"
 import { needs } from "../support/groups/Needs.ts"
-import { type PostgresServer, startPostgres } from "../support/servers/PostgresServer.ts"
+import { sharedPostgres } from "../support/servers/PostgresServer.ts"
 import { tempDir } from "./TempDir.ts"
 
 type StoreLayer = Layer.Layer<Store, StoreUnavailable>
@@ -29,8 +29,8 @@ const sqlite: Dialect = {
   shared: Effect.map(tempDir, (dataDir) => ({ open: Effect.succeed(Layer.fresh(storeLayer({ dataDir }))) })),
 }
 
-const postgresOf = (server: () => PostgresServer): Dialect => {
-  const freshUrl = Effect.promise(() => server().freshUrl())
+const postgres = (): Dialect => {
+  const freshUrl = Effect.promise(async () => (await sharedPostgres()).freshUrl())
   // Its nodes have a data directory each.
   const shared: Dialect["shared"] = Effect.map(freshUrl, (databaseUrl) => ({
     open: Effect.map(tempDir, (dataDir) => Layer.fresh(storeLayer({ dataDir, databaseUrl }))),
@@ -45,11 +45,8 @@ export const eachDialect = (tests: (dialect: Dialect) => void): void => {
     return
   }
   describe("Postgres", needs("postgresql"), () => {
-    let server: PostgresServer
-    beforeAll(async () => {
-      server = await startPostgres()
-    })
-    afterAll(() => server?.remove())
-    tests(postgresOf(() => server))
+    // A start can take longer than a test may.
+    beforeAll(sharedPostgres)
+    tests(postgres())
   })
 }

@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { BodyBlocks, blockBytes } from "#http/BodyBlocks.ts"
 import { BodySpill } from "#transport/BodySpill.ts"
 import { flood } from "../support/clients/FloodClient.ts"
+import { runs } from "../support/groups/Runs.ts"
 import { eventually, startListener, type TestListener } from "./TestListener.ts"
 
 const bodyBytes = 60 * 1024 * 1024
@@ -62,7 +63,9 @@ describe("a body that comes in one go", () => {
   })
 
   // Whether the client keeps up with uWS depends on the scheduler: of several floods some come at once.
-  it.each([1, 2, 3, 4])("is read whole and in order, and leaves no file (%d)", () => answered(server))
+  it.each([1, 2, 3, 4].slice(0, runs(2, 4)))("is read whole and in order, and leaves no file (%d)", () =>
+    answered(server),
+  )
 
   it("whose client leaves is forgotten", async () => {
     const { child } = flood(server.port, "/reads", bodyBytes)

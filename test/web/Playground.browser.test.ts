@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { playgroundLink } from "#cli/roles/CurlLine.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { seriousFindings } from "../support/clients/Axe.ts"
-import { openPlayground, startBrowser } from "../support/clients/Browser.ts"
+import { closePages, openPlayground, sharedBrowser } from "../support/clients/Browser.ts"
 import { has, needs } from "../support/groups/Needs.ts"
 import { inLong, isLong } from "../support/groups/Runs.ts"
 import { builtInModel } from "../support/nodes/BuiltInModels.ts"
@@ -25,10 +25,10 @@ beforeAll(async () => {
   const ids = ["llm-3.5-27b", "tts-82m", "stt-large-v3-turbo"]
   node = await startNode({ models: [...ids.map((id) => builtInModel(id)), { ...fakeModel, id: "llm-fake" }] })
   await untilLoaded(node, "llm-3.5-27b")
-  browser = await startBrowser("--autoplay-policy=no-user-gesture-required", "--mute-audio")
+  browser = await sharedBrowser()
 })
 afterAll(async () => {
-  await browser?.close()
+  await closePages(browser)
   await node?.stop()
 })
 

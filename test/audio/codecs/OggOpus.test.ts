@@ -5,6 +5,7 @@ import { makeOggOpusEncoder, oggOpusHeaders, oggSerial, preSkip } from "#audio/c
 import { oggCrc, oggPage } from "#audio/codecs/OggPage.ts"
 import { chirp } from "../../support/audio/AudioFiles.ts"
 import { decodeOggOpus, parseOgg, parseOggOpus } from "../../support/audio/OggPages.ts"
+import { inLong } from "../../support/groups/Runs.ts"
 
 const concat = (parts: ReadonlyArray<Uint8Array>) => new Uint8Array(Buffer.concat(parts))
 
@@ -30,7 +31,7 @@ const length = fc.oneof(
 const chunking = fc.array(fc.integer({ min: 1, max: 3000 }), { minLength: 1, maxLength: 8 })
 
 describe("Ogg Opus", () => {
-  it("gives the same bytes however the samples are handed in", () => {
+  it("gives the same bytes however the samples are handed in", inLong, () => {
     fc.assert(
       fc.property(length, chunking, (n, sizes) => {
         const samples = chirp(n, 24_000)

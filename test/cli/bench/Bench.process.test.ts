@@ -6,6 +6,7 @@ import { readResult } from "#harness/report/Result.ts"
 import { allRequests, clientPart } from "#harness/report/Summarize.ts"
 import { figuresIn } from "../../harness/report/SectionFigures.ts"
 import { paced, type ScriptedServer, scriptedServer } from "../../harness/ScriptedServer.ts"
+import { inLong } from "../../support/groups/Runs.ts"
 import { edgewise, edgewiseProcess } from "../../support/nodes/NodeProcess.ts"
 import { temporaryDir } from "../../support/process/TemporaryDir.ts"
 
@@ -105,7 +106,7 @@ describe("a server that limits requests", () => {
     )
   })
 
-  it("is not named where the load stays within it", async () => {
+  it("is not named where the load stays within it", inLong, async () => {
     expect(await run("edgewise", "--rate", "2")).toBe("")
   })
 })

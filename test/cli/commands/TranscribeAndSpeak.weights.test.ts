@@ -10,6 +10,7 @@ import { lineOf, progressLine } from "#cli/shared/ProgressLine.ts"
 import { parseSrt, parseVtt } from "../../support/audio/Captions.ts"
 import { clipPath, clips, sparseWav } from "../../support/audio/SpeechClips.ts"
 import { wordErrorRate } from "../../support/audio/WordErrorRate.ts"
+import { listener } from "../../support/clients/LiveClient.ts"
 import {
   metered,
   model,
@@ -25,6 +26,8 @@ import { eventually, startNode, type TestNode } from "../../support/nodes/TestNo
 const folder = mkdtempSync(join(tmpdir(), "edgewise-cli-audio-"))
 const clip = clips[1]!
 const file = clipPath(clip)
+/** Its jobs end only by being cancelled: a call takes it longer than any test. */
+const stuck = listener({ callMs: 100_000 }, { id: "stuck-listener" })
 let node: TestNode
 let heard = ""
 /** Flags that find the node, and a directory without a key. */
@@ -32,7 +35,7 @@ let there: ReadonlyArray<string> = []
 const nowhere = { EDGEWISE_DATA_DIR: join(folder, "nowhere") }
 
 beforeAll(async () => {
-  node = await startNode({ models: [whisper, presetModel, fakeVoice] })
+  node = await startNode({ models: [whisper, presetModel, fakeVoice, stuck] })
   there = ["--url", node.base, "--key", node.keys.dev]
   const response = await post(node, readFileSync(file) as Uint8Array<ArrayBuffer>, {
     query: { model, sync: "1" },
@@ -135,10 +138,10 @@ describe("edgewise transcribe", () => {
 
   it("that is broken off cancels its job", async () => {
     const long = join(folder, "long.wav")
-    writeFileSync(long, sparseWav(600))
-    const command = startCommand(["transcribe", long, ...there], nowhere)
+    writeFileSync(long, sparseWav(20))
+    const command = startCommand(["transcribe", long, "--model", stuck.id, ...there], nowhere)
     await eventually(
-      () => uploads(node.dataDir).length === 1 && node.gauges(model).open > 0,
+      () => uploads(node.dataDir).length === 1 && node.gauges(stuck.id).open > 0,
       "the job is at work",
     )
     command.signal("SIGINT")

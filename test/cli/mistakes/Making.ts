@@ -7,7 +7,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { mountNeedsRoot, onlyWhere } from "../../support/groups/Needs.ts"
-import { runs } from "../../support/groups/Runs.ts"
+import { isLong } from "../../support/groups/Runs.ts"
 import { edgewise, edgewiseProcess, startCommand } from "../../support/nodes/NodeProcess.ts"
 import { eventually } from "../../support/nodes/TestNode.ts"
 import { databasePassword, type PostgresServer } from "../../support/servers/PostgresServer.ts"
@@ -19,7 +19,7 @@ const fullDisk = join(root, "full-disk")
 mkdirSync(fullDisk)
 const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", "size=64k", "tmpfs", fullDisk]).status === 0
 const taken = createServer()
-let postgres: PostgresServer | undefined
+let postgres: Pick<PostgresServer, "freshUrl" | "port"> | undefined
 
 interface Outcome {
   readonly status: number | null | "serves"
@@ -101,13 +101,16 @@ const outcomeOf = async (mistake: OperatorMistake, index: number, own: boolean):
   return { status: "serves", stdout: running.stdout(), lines }
 }
 
-/** Two at a time: a process takes a core for a second. In `npm test` only the first mistake of each category has its own. */
+/**
+ * Two at a time: a process takes a core for a second. In `npm test` only two mistakes have their own: the first, and the first with a
+ * decoder, because a process chooses its decoder once.
+ */
 const makeAll = async (mistakes: ReadonlyArray<OperatorMistake>): Promise<void> => {
   const waiting = mistakes
     .map((mistake, index) => ({ mistake, index }))
     .filter(({ mistake }) => canBeMade(mistake))
   const isOwn = (mistake: OperatorMistake) =>
-    runs(0, 1) === 1 || mistakes.find(({ category }) => category === mistake.category) === mistake
+    isLong || mistake === mistakes[0] || mistake === mistakes.find(({ category }) => category === "decoder")
   const worker = async () => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
       outcomes.set(next.mistake, await outcomeOf(next.mistake, next.index, isOwn(next.mistake)))
@@ -119,7 +122,7 @@ const makeAll = async (mistakes: ReadonlyArray<OperatorMistake>): Promise<void> 
 /** Defines a test of each of these mistakes; `startServer` gives those that need a PostgreSQL server theirs. */
 export const testMistakes = (
   mistakes: ReadonlyArray<OperatorMistake>,
-  startServer?: () => Promise<PostgresServer>,
+  startServer?: () => Promise<Pick<PostgresServer, "freshUrl" | "port">>,
 ): void => {
   beforeAll(async () => {
     await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve))
@@ -130,7 +133,6 @@ export const testMistakes = (
   }, 600_000)
   afterAll(async () => {
     taken.close()
-    await postgres?.remove()
     if (mounted) spawnSync("umount", ["-l", fullDisk])
   })
 

@@ -9,7 +9,7 @@ import { wavBytes } from "../../support/audio/AudioFiles.ts"
 import { clipBytes, clips } from "../../support/audio/SpeechClips.ts"
 import { wordErrorRate } from "../../support/audio/WordErrorRate.ts"
 import { transcribe } from "../../support/clients/TranscriptionClient.ts"
-import { inLong } from "../../support/groups/Runs.ts"
+import { inLong, isLong } from "../../support/groups/Runs.ts"
 import { edgewise, type NodeProcess, startProcess } from "../../support/nodes/NodeProcess.ts"
 import { startNode, type TestNode } from "../../support/nodes/TestNode.ts"
 import { dataUrl } from "../../support/pictures/PictureFiles.ts"
@@ -17,8 +17,8 @@ import { cohereSamples, cohereText, commit, type HubOfFamilies, startHubOfFamili
 
 let families: HubOfFamilies
 let node: NodeProcess
-/** The same generated files in a catalog that was written by hand. */
-let byHand: TestNode
+/** The same generated files in a catalog that was written by hand, for the tests of `test:long`. */
+let byHand: TestNode | undefined
 
 const text = (file: string, mmproj: string) => ({
   adapter: "llama-gguf",
@@ -27,27 +27,29 @@ const text = (file: string, mmproj: string) => ({
 })
 
 beforeAll(async () => {
-  families = await startHubOfFamilies()
-  const { chatterbox, folder } = families
-  byHand = await startNode({
-    models: [
-      { id: "smolvlm-256m", ...text(join(folder, "smol/text.gguf"), join(folder, "smol/mmproj.gguf")) },
-      { id: "qwen3-vl-2b", ...text(join(folder, "qwen/text.gguf"), join(folder, "qwen/mmproj.gguf")) },
-      {
-        id: "chatterbox",
-        kind: "speech",
-        adapter: "chatterbox-onnx",
-        files: Object.fromEntries(Object.entries(chatterbox).map(([role, source]) => [role, { source }])),
-        speech: { maxCharacters: 850, voices: ["default"], cloning: true },
-      },
-      {
-        id: "qwen3-embedding-0.6b",
-        kind: "embedding",
-        adapter: "llama-embedding",
-        files: { weights: { source: join(folder, "bert-mean-64.gguf") } },
-      },
-    ],
-  })
+  families = await startHubOfFamilies(isLong)
+  if (families.generated !== undefined) {
+    const { chatterbox, folder } = families.generated
+    byHand = await startNode({
+      models: [
+        { id: "smolvlm-256m", ...text(join(folder, "smol/text.gguf"), join(folder, "smol/mmproj.gguf")) },
+        { id: "qwen3-vl-2b", ...text(join(folder, "qwen/text.gguf"), join(folder, "qwen/mmproj.gguf")) },
+        {
+          id: "chatterbox",
+          kind: "speech",
+          adapter: "chatterbox-onnx",
+          files: Object.fromEntries(Object.entries(chatterbox).map(([role, source]) => [role, { source }])),
+          speech: { maxCharacters: 850, voices: ["default"], cloning: true },
+        },
+        {
+          id: "qwen3-embedding-0.6b",
+          kind: "embedding",
+          adapter: "llama-embedding",
+          files: { weights: { source: join(folder, "bert-mean-64.gguf") } },
+        },
+      ],
+    })
+  }
   node = await startProcess({ env: { EDGEWISE_CATALOG: builtInCatalog } })
 })
 afterAll(async () => {
@@ -90,7 +92,7 @@ interface Place {
   readonly key: string
 }
 const here = (): Place => ({ base: node.base, key: node.devKey })
-const there = (): Place => ({ base: byHand.base, key: byHand.keys.dev })
+const there = (): Place => ({ base: byHand!.base, key: byHand!.keys.dev })
 
 const post = async ({ base, key }: Place, path: string, body: object): Promise<Response> => {
   const response = await fetch(base + path, {

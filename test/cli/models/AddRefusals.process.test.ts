@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readFileSync, statSync, truncateSync, writeFileS
 import { join } from "node:path"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { writeToyLlama } from "../../support/engines/ToyGguf.ts"
+import { inLong } from "../../support/groups/Runs.ts"
 import { edgewise, edgewiseProcess, type Finished, startCommand } from "../../support/nodes/NodeProcess.ts"
 import { fakeModel, llamaModel, writeCatalog } from "../../support/nodes/TestCatalog.ts"
 import { eventually, temporaryDir } from "../../support/nodes/TestNode.ts"
@@ -131,14 +132,18 @@ describe("before anything is pulled", () => {
     expect(stdout).toContain("\nlicence: apache-2.0\n")
   })
 
-  it("a hub that sends no listing, and one that does not answer", async () => {
+  it("a hub that sends no listing, and one that must not be asked", async () => {
     hub.behaviour.listing = "<html>"
     refused(await models(["add", `hf:${repo}`]), "does not send a list of files")
+    refused(await models(["add", `hf:${repo}`], { HF_HUB_OFFLINE: "1" }), "HF_HUB_OFFLINE is set")
+  })
+
+  // It is asked for four times, with pauses.
+  it("a hub that does not answer", inLong, async () => {
     refused(
       await models(["add", `hf:${repo}`], { HF_ENDPOINT: "http://127.0.0.1:1" }),
       "ECONNREFUSED, after 4 attempts; run the command again",
     )
-    refused(await models(["add", `hf:${repo}`], { HF_HUB_OFFLINE: "1" }), "HF_HUB_OFFLINE is set")
   })
 
   it("a model that does not fit", async () => {

@@ -70,15 +70,22 @@ export const builtInFamilies = (): Files => {
 export const cohereSamples = 16_000
 export const cohereText = "Abc."
 
-export interface HubOfFamilies {
-  readonly hub: FakeHub
+/** A picture model of the built-in weights, in a repository without a preset. */
+const sight = (): Files =>
+  at("acme/sight-GGUF", {
+    "sight-Q8_0.gguf": built("vision-demo/vision-demo-Q8_0.gguf"),
+    "mmproj-F16.gguf": built("vision-demo/mmproj-vision-demo-F16.gguf"),
+  })
+
+interface GeneratedFamilies {
+  readonly files: Files
   /** Files of the generated models on this machine, by repository and role. */
   readonly folder: string
   readonly chatterbox: Readonly<Record<string, string>>
   readonly stop: () => Promise<void>
 }
 
-export const startHubOfFamilies = async (): Promise<HubOfFamilies> => {
+const generateFamilies = async (): Promise<GeneratedFamilies> => {
   const scope = Scope.makeUnsafe()
   const folder = mkdtempSync(join(tmpdir(), "edgewise-families-"))
   const chatterbox = await Effect.runPromise(Effect.provideService(toyChatterbox(), Scope.Scope, scope))
@@ -92,8 +99,7 @@ export const startHubOfFamilies = async (): Promise<HubOfFamilies> => {
   const bert = await writeBert(folder)
   const chatter = "onnx-community/chatterbox-multilingual-ONNX"
   const transcribe = "onnx-community/cohere-transcribe-03-2026-ONNX"
-  const hub = await startHub({
-    ...builtInFamilies(),
+  const files = {
     ...at(chatter, {
       "onnx/speech_encoder.onnx": chatterbox.speechEncoder,
       "onnx/embed_tokens.onnx": chatterbox.embedTokens,
@@ -120,20 +126,36 @@ export const startHubOfFamilies = async (): Promise<HubOfFamilies> => {
       "Qwen3VL-2B-Instruct-Q4_K_M.gguf": qwen.weights,
       "mmproj-Qwen3VL-2B-Instruct-Q8_0.gguf": qwen.mmproj,
     }),
-    ...at("acme/sight-GGUF", {
-      "sight-Q8_0.gguf": built("vision-demo/vision-demo-Q8_0.gguf"),
-      "mmproj-F16.gguf": built("vision-demo/mmproj-vision-demo-F16.gguf"),
-    }),
     ...at("Qwen/Qwen3-Embedding-0.6B-GGUF", { "Qwen3-Embedding-0.6B-Q8_0.gguf": bert }),
-  })
+  }
   return {
-    hub,
+    files,
     folder,
     chatterbox,
     stop: async () => {
-      await hub.stop()
       await Effect.runPromise(Scope.close(scope, Exit.void))
       rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+export interface HubOfFamilies {
+  readonly hub: FakeHub
+  /** Absent: the hub has the built-in weights only. */
+  readonly generated: GeneratedFamilies | undefined
+  readonly stop: () => Promise<void>
+}
+
+/** @param isWhole whether it has generated weights too, which take seconds to make */
+export const startHubOfFamilies = async (isWhole: boolean): Promise<HubOfFamilies> => {
+  const generated = isWhole ? await generateFamilies() : undefined
+  const hub = await startHub({ ...builtInFamilies(), ...sight(), ...generated?.files })
+  return {
+    hub,
+    generated,
+    stop: async () => {
+      await hub.stop()
+      await generated?.stop()
     },
   }
 }

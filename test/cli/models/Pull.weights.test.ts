@@ -7,6 +7,7 @@ import { Effect } from "effect"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import { builtInCatalog } from "#config/settings/NodeSettings.ts"
+import { inLong } from "../../support/groups/Runs.ts"
 import { edgewise, type Finished, startCommand } from "../../support/nodes/NodeProcess.ts"
 import { llamaModel, type TestModel, writeCatalog } from "../../support/nodes/TestCatalog.ts"
 import { eventually, startNode, temporaryDir } from "../../support/nodes/TestNode.ts"
@@ -59,7 +60,7 @@ const chat = {
   messages: [{ role: "user", content: "Hello" }],
 }
 
-it("a node says what is not pulled, and after a pull it serves it without a restart", async () => {
+it("a node says what is not pulled, and after a pull it serves it without a restart", inLong, async () => {
   const node = await startNode({ models: [remote, local], dataDir })
   const refused = await node.post("/v1/chat/completions", chat)
   expect([refused.status, await refused.json()]).toEqual([503, { detail: "Model is unavailable" }])

@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { chirp, wavBytes } from "../../support/audio/AudioFiles.ts"
 import { needs } from "../../support/groups/Needs.ts"
+import { inLong } from "../../support/groups/Runs.ts"
 import { builtInModel } from "../../support/nodes/BuiltInModels.ts"
 import { type NodeProcess, startProcess } from "../../support/nodes/NodeProcess.ts"
 import { fakeModel } from "../../support/nodes/TestCatalog.ts"
@@ -117,7 +118,7 @@ describe("without decoder and text front end", () => {
 })
 
 describe("without node-av", needs("ffmpeg"), () => {
-  it("the machine's ffmpeg decodes", async () => {
+  it("the machine's ffmpeg decodes", inLong, async () => {
     const node = await start({})
     try {
       expect(node.stdout()).toMatch(

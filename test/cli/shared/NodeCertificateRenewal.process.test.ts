@@ -8,6 +8,7 @@ import tls from "node:tls"
 import { afterAll, expect, it } from "vitest"
 import { SocketClient } from "../../support/clients/SocketClient.ts"
 import { TextStream, textOf } from "../../support/clients/TextStream.ts"
+import { runs } from "../../support/groups/Runs.ts"
 import { script } from "../../support/nodes/FakeNode.ts"
 import { type NodeProcess, processLoaded, startProcess } from "../../support/nodes/NodeProcess.ts"
 import { fakeModel } from "../../support/nodes/TestCatalog.ts"
@@ -83,7 +84,8 @@ const talk = async (node: NodeProcess, begun: () => void, isOver: () => boolean)
   client.socket.close()
 }
 
-it("renews under 50 open streams, on SIGHUP and when the files change, and loses none", async () => {
+const streams = runs(12, 50)
+it(`renews under ${streams} open streams, on SIGHUP and when the files change, and loses none`, async () => {
   const files = filesIn(join(dir.path, "renewal"))
   const newPair = () => makePair({ issuer: authority })
   const first = await newPair()
@@ -97,7 +99,7 @@ it("renews under 50 open streams, on SIGHUP and when the files change, and loses
     await processLoaded(node, "fake")
     const begun = new Set<number>()
     const clients = Promise.all(
-      Array.from({ length: 50 }, (_, nth) =>
+      Array.from({ length: streams }, (_, nth) =>
         (nth % 2 === 0 ? chat : talk)(
           node,
           () => begun.add(nth),
@@ -107,7 +109,7 @@ it("renews under 50 open streams, on SIGHUP and when the files change, and loses
     )
     // Awaited below.
     clients.catch(() => {})
-    await eventually(() => begun.size === 50, "all streams have begun")
+    await eventually(() => begun.size === streams, "all streams have begun")
     let connected = 0
     const connecting = Array.from({ length: 4 }, async () => {
       while (!ended) {

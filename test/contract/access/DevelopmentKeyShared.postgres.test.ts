@@ -4,7 +4,7 @@ import { listener } from "../../support/clients/LiveClient.ts"
 import { needs } from "../../support/groups/Needs.ts"
 import { fakeModel } from "../../support/nodes/TestCatalog.ts"
 import { startRoles } from "../../support/nodes/TestRoles.ts"
-import { startPostgres } from "../../support/servers/PostgresServer.ts"
+import { sharedPostgres } from "../../support/servers/PostgresServer.ts"
 
 type Headers = Readonly<Record<string, string>>
 
@@ -38,27 +38,23 @@ it(
   "a shared database has none, and one of before is refused, unless the operator says anywhere",
   needs("postgresql"),
   async () => {
-    const server = await startPostgres()
+    const server = await sharedPostgres()
+    const databaseUrl = await server.freshUrl()
+    const start = (devKey: string, dataDir?: string) =>
+      startRoles({ databaseUrl, devKey, ...(dataDir === undefined ? {} : { dataDir }) }, models)
+    const none = await start("loopback")
+    expect(none.devKey).toBe("")
+    await none.stop()
+    const anywhere = await start("anywhere")
+    // Another node, with a data directory of its own.
+    const other = await start("loopback")
     try {
-      const databaseUrl = await server.freshUrl()
-      const start = (devKey: string, dataDir?: string) =>
-        startRoles({ databaseUrl, devKey, ...(dataDir === undefined ? {} : { dataDir }) }, models)
-      const none = await start("loopback")
-      expect(none.devKey).toBe("")
-      await none.stop()
-      const anywhere = await start("anywhere")
-      // Another node, with a data directory of its own.
-      const other = await start("loopback")
-      try {
-        expect(await list(anywhere.base.edge, anywhere.devKey, throughProxy)).toEqual([200, ""])
-        const { token } = await exchange(anywhere.base.auth, anywhere.devKey)
-        for (const credential of [anywhere.devKey, token])
-          expect(await list(other.base.edge, credential)).toEqual(invalidKey)
-      } finally {
-        await Promise.all([anywhere.stop(), other.stop()])
-      }
+      expect(await list(anywhere.base.edge, anywhere.devKey, throughProxy)).toEqual([200, ""])
+      const { token } = await exchange(anywhere.base.auth, anywhere.devKey)
+      for (const credential of [anywhere.devKey, token])
+        expect(await list(other.base.edge, credential)).toEqual(invalidKey)
     } finally {
-      await server.remove()
+      await Promise.all([anywhere.stop(), other.stop()])
     }
   },
 )

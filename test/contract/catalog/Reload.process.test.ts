@@ -5,7 +5,7 @@ import { Effect } from "effect"
 import { afterEach, expect, it } from "vitest"
 import { Device } from "#actors/device/Device.ts"
 import type { ReloadRecord } from "#api/operations/CatalogReload.ts"
-import { runs } from "../../support/groups/Runs.ts"
+import { inLong } from "../../support/groups/Runs.ts"
 import { script } from "../../support/nodes/FakeNode.ts"
 import { orgWith, receiptsOf } from "../../support/nodes/Ledger.ts"
 import { edgewise, startProcess } from "../../support/nodes/NodeProcess.ts"
@@ -38,69 +38,73 @@ const listed = async (at: TestNode): Promise<ReadonlyArray<string>> => {
 const isRunning = (pid: number | undefined) => childrenRunning("engineMain").includes(pid ?? 0)
 const claimedBytes = Effect.map(Device, (device) => device.host().claimedBytes)
 
-const edits = runs(4, 20)
+const edits = 20
 
-it(`${edits} edits under load of 8 clients: nothing of models that stay fails, and they keep their processes`, async () => {
-  const edition = (n: number): ReadonlyArray<TestModel> => [
-    model("stays-a"),
-    model("stays-b"),
-    model("priced", { price: { ...price, inputPerMillionTokens: 200_000 + n } }),
-    // Every fourth edit: a new engine takes a second to start, and its requests wait for it.
-    model("replaced", { options: { contextTokens: 4_096 + Math.floor(n / 4) } }),
-    ...(n % 2 === 0 ? [] : [model("guest", { runtime: { load: "demand" } })]),
-  ]
-  node = await startNode({ models: edition(0) })
-  const at = node
-  const ids = ["stays-a", "stays-b", "priced", "replaced"]
-  await untilLoaded(at, ...ids)
-  const pids = () => ids.slice(0, 3).map((id) => at.gauges(id).pid)
-  const before = pids()
-  const counts = { done: 0, guestThere: 0, guestAway: 0 }
-  const wrong: Array<string> = []
-  let editing = true
-  const client = async (nth: number) => {
-    for (let i = 0; editing || i < 4; i++) {
-      const id = i % 5 === 4 ? "guest" : ids[(nth + i) % ids.length]!
-      const stream = (nth + i) % 2 === 0
-      const response = await at.post(
-        "/v1/chat/completions",
-        chat(id, { tokens: 8, text: "x", tokenMs: 3 }, stream),
-      )
-      const text = await response.text()
-      if (id === "guest" && response.status === 404) counts.guestAway++
-      else if (response.status !== 200) wrong.push(`${id}: ${response.status} ${text}`)
-      else if (
-        stream ? !text.endsWith("data: [DONE]\n\n") || /"error"/.test(text) : !text.includes('"xxxxxxxx"')
-      )
-        wrong.push(`${id}: ${text.slice(0, 200)}`)
-      else if (id === "guest") counts.guestThere++
-      else counts.done++
+it(
+  `${edits} edits under load of 8 clients: nothing of models that stay fails, and they keep their processes`,
+  { ...inLong, timeout: 180_000 },
+  async () => {
+    const edition = (n: number): ReadonlyArray<TestModel> => [
+      model("stays-a"),
+      model("stays-b"),
+      model("priced", { price: { ...price, inputPerMillionTokens: 200_000 + n } }),
+      // Every fourth edit: a new engine takes a second to start, and its requests wait for it.
+      model("replaced", { options: { contextTokens: 4_096 + Math.floor(n / 4) } }),
+      ...(n % 2 === 0 ? [] : [model("guest", { runtime: { load: "demand" } })]),
+    ]
+    node = await startNode({ models: edition(0) })
+    const at = node
+    const ids = ["stays-a", "stays-b", "priced", "replaced"]
+    await untilLoaded(at, ...ids)
+    const pids = () => ids.slice(0, 3).map((id) => at.gauges(id).pid)
+    const before = pids()
+    const counts = { done: 0, guestThere: 0, guestAway: 0 }
+    const wrong: Array<string> = []
+    let editing = true
+    const client = async (nth: number) => {
+      for (let i = 0; editing || i < 4; i++) {
+        const id = i % 5 === 4 ? "guest" : ids[(nth + i) % ids.length]!
+        const stream = (nth + i) % 2 === 0
+        const response = await at.post(
+          "/v1/chat/completions",
+          chat(id, { tokens: 8, text: "x", tokenMs: 3 }, stream),
+        )
+        const text = await response.text()
+        if (id === "guest" && response.status === 404) counts.guestAway++
+        else if (response.status !== 200) wrong.push(`${id}: ${response.status} ${text}`)
+        else if (
+          stream ? !text.endsWith("data: [DONE]\n\n") || /"error"/.test(text) : !text.includes('"xxxxxxxx"')
+        )
+          wrong.push(`${id}: ${text.slice(0, 200)}`)
+        else if (id === "guest") counts.guestThere++
+        else counts.done++
+      }
     }
-  }
-  const clients = Promise.all(Array.from({ length: 8 }, (_, nth) => client(nth)))
-  for (let n = 1; n <= edits; n++) {
-    const answer = await reload(at, edition(n))
-    const guest = n % 2 === 1 ? { added: ["guest"], removed: [] } : { added: [], removed: ["guest"] }
-    expect(answer).toEqual({
-      status: "success",
-      ...guest,
-      changed: n % 4 === 0 ? ["priced", "replaced"] : ["priced"],
-      unchanged: n % 4 === 0 ? 2 : 3,
-      failed: [],
-    })
-    const until = counts.done + 8
-    const guests = n % 2 === 1 ? "guestThere" : "guestAway"
-    const most = counts[guests]
-    const isSeen = () => counts.done >= until && counts[guests] > most
-    await eventually(() => isSeen() || wrong.length > 0, "the next requests are answered")
-  }
-  editing = false
-  await clients
-  expect(wrong).toEqual([])
-  expect(counts.done).toBeGreaterThanOrEqual(8 * edits)
-  expect(pids()).toEqual(before)
-  await eventually(async () => (await leaving(at)) === 0, "the replaced engines have ended")
-}, 180_000)
+    const clients = Promise.all(Array.from({ length: 8 }, (_, nth) => client(nth)))
+    for (let n = 1; n <= edits; n++) {
+      const answer = await reload(at, edition(n))
+      const guest = n % 2 === 1 ? { added: ["guest"], removed: [] } : { added: [], removed: ["guest"] }
+      expect(answer).toEqual({
+        status: "success",
+        ...guest,
+        changed: n % 4 === 0 ? ["priced", "replaced"] : ["priced"],
+        unchanged: n % 4 === 0 ? 2 : 3,
+        failed: [],
+      })
+      const until = counts.done + 8
+      const guests = n % 2 === 1 ? "guestThere" : "guestAway"
+      const most = counts[guests]
+      const isSeen = () => counts.done >= until && counts[guests] > most
+      await eventually(() => isSeen() || wrong.length > 0, "the next requests are answered")
+    }
+    editing = false
+    await clients
+    expect(wrong).toEqual([])
+    expect(counts.done).toBeGreaterThanOrEqual(8 * edits)
+    expect(pids()).toEqual(before)
+    await eventually(async () => (await leaving(at)) === 0, "the replaced engines have ended")
+  },
+)
 
 it("what has begun on a removed model ends there; then its process, its memory and its series are gone", async () => {
   node = await startNode({ models: [model("goes"), model("stays")] })

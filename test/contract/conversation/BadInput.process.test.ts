@@ -5,6 +5,7 @@ import { itemCost, smallEvents } from "#api/live/EventReader.ts"
 import { voice } from "../../support/audio/Voice.ts"
 import { ConversationClient } from "../../support/clients/ConversationClient.ts"
 import { listener, noise } from "../../support/clients/LiveClient.ts"
+import { inLong } from "../../support/groups/Runs.ts"
 import { fakeVoice } from "../../support/nodes/SpeechNode.ts"
 import { fakeModel } from "../../support/nodes/TestCatalog.ts"
 import { startNode, type TestNode, untilIdle, untilLoaded } from "../../support/nodes/TestNode.ts"
@@ -43,38 +44,42 @@ const onlyError = async (client: ConversationClient) => {
 }
 
 describe("too much", () => {
-  it("audio that comes faster than it can be transcribed: the turns are bounded, and another client is heard", async () => {
-    const [client, other] = [await open(), await open()]
-    client.update({
-      audio: {
-        input: { turn_detection: { type: "server_vad", create_response: false, silence_duration_ms: 20 } },
-      },
-    })
-    // 90 s of short turns in one burst: events of a second each.
-    const second = Buffer.concat([voice(0.27, 3), Buffer.alloc(28_800)])
-    for (let sent = 0; sent < 90; sent++)
-      client.send({
-        type: "input_audio_buffer.append",
-        event_id: `a${sent}`,
-        audio: second.toString("base64"),
+  it(
+    "audio that comes faster than it can be transcribed: the turns are bounded, and another client is heard",
+    inLong,
+    async () => {
+      const [client, other] = [await open(), await open()]
+      client.update({
+        audio: {
+          input: { turn_detection: { type: "server_vad", create_response: false, silence_duration_ms: 20 } },
+        },
       })
-    other.update({ audio: { input: { turn_detection: null, transcription: {} } } })
-    await other.speak(noise(1, 5))
-    other.send({ type: "input_audio_buffer.commit" })
-    await other.nth("conversation.item.input_audio_transcription.completed")
-    client.send({ type: "conversation.item.retrieve", event_id: "last", item_id: "none" })
-    await client.client.until(() => client.of("error").some(({ error }) => error.event_id === "last"))
-    // Refused audio names its event, and what was refused is no turn.
-    for (const { error } of client.of("error").slice(0, -1))
-      expect(error).toMatchObject({
-        type: "invalid_request_error",
-        param: "audio",
-        event_id: expect.stringMatching(/^a\d+$/),
-      })
-    await goesOn(client, 1)
-    client.close()
-    other.close()
-  })
+      // 90 s of short turns in one burst: events of a second each.
+      const second = Buffer.concat([voice(0.27, 3), Buffer.alloc(28_800)])
+      for (let sent = 0; sent < 90; sent++)
+        client.send({
+          type: "input_audio_buffer.append",
+          event_id: `a${sent}`,
+          audio: second.toString("base64"),
+        })
+      other.update({ audio: { input: { turn_detection: null, transcription: {} } } })
+      await other.speak(noise(1, 5))
+      other.send({ type: "input_audio_buffer.commit" })
+      await other.nth("conversation.item.input_audio_transcription.completed")
+      client.send({ type: "conversation.item.retrieve", event_id: "last", item_id: "none" })
+      await client.client.until(() => client.of("error").some(({ error }) => error.event_id === "last"))
+      // Refused audio names its event, and what was refused is no turn.
+      for (const { error } of client.of("error").slice(0, -1))
+        expect(error).toMatchObject({
+          type: "invalid_request_error",
+          param: "audio",
+          event_id: expect.stringMatching(/^a\d+$/),
+        })
+      await goesOn(client, 1)
+      client.close()
+      other.close()
+    },
+  )
 
   it("10,000 items at once: 2,000 are taken, and more end the connection with what is allowed", async () => {
     const [client, other] = [await open(), await open()]
@@ -93,7 +98,7 @@ describe("too much", () => {
     other.close()
   })
 
-  it("a client that never reads is disconnected, and its answers end", async () => {
+  it("a client that never reads is disconnected, and its answers end", inLong, async () => {
     const strict = await startNode({
       models: [listener(), fakeModel, fakeVoice],
       transport: { stallTimeoutMs: 200 },

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { voice } from "../../support/audio/Voice.ts"
 import { ConversationClient } from "../../support/clients/ConversationClient.ts"
 import { listener, noise } from "../../support/clients/LiveClient.ts"
+import { inLong } from "../../support/groups/Runs.ts"
 import { fakeVoice } from "../../support/nodes/SpeechNode.ts"
 import { fakeModel } from "../../support/nodes/TestCatalog.ts"
 import { startNode, type TestNode, untilLoaded } from "../../support/nodes/TestNode.ts"
@@ -187,7 +188,7 @@ describe("truncation", () => {
 })
 
 describe("long conversations", () => {
-  it("a turn by hand that is longer than a live session's 120 s is one item, whole", async () => {
+  it("a turn by hand that is longer than a live session's 120 s is one item, whole", inLong, async () => {
     const client = await open()
     client.update({
       output_modalities: ["text"],

@@ -1,6 +1,7 @@
 // Spoken answers of the built-in voice, interrupted at random moments: the conversation keeps the words that were heard.
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { listener } from "../../support/clients/LiveClient.ts"
+import { runs } from "../../support/groups/Runs.ts"
 import { presetModel } from "../../support/nodes/SpeechNode.ts"
 import { fakeModel } from "../../support/nodes/TestCatalog.ts"
 import { startNode, type TestNode, untilLoaded } from "../../support/nodes/TestNode.ts"
@@ -18,7 +19,7 @@ it.each([
   ["speech", 250],
 ] as const)("by %s keep no unheard word and lose no heard one, within %i ms", async (how, withinMs) => {
   const cuts = await Promise.all(
-    Array.from({ length: 5 }, (_, at) => interrupted(node, at, 300 + at * 430, how)),
+    Array.from({ length: runs(3, 5) }, (_, at) => interrupted(node, at, 300 + at * 430, how)),
   )
   for (const cut of cuts) {
     expect(cut.told.map(({ word }) => word).join(" ")).toBe(

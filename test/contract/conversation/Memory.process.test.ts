@@ -6,6 +6,7 @@ import { maxItemBytes } from "#domain/conversation/History.ts"
 import { ConversationClient } from "../../support/clients/ConversationClient.ts"
 import { listener, noise } from "../../support/clients/LiveClient.ts"
 import { SocketClient } from "../../support/clients/SocketClient.ts"
+import { inLong, runs } from "../../support/groups/Runs.ts"
 import { fakeVoice } from "../../support/nodes/SpeechNode.ts"
 import { fakeModel } from "../../support/nodes/TestCatalog.ts"
 import { eventually, startNode, type TestNode, untilLoaded } from "../../support/nodes/TestNode.ts"
@@ -199,7 +200,7 @@ describe("a budget", () => {
     await answers(second, 0)
   })
 
-  it("of a conversation: its items", async () => {
+  it("of a conversation: its items", inLong, async () => {
     const roomy = await startNode({
       models: [listener(), fakeModel, fakeVoice],
       realtime: realtimeBudget(1024 * mib),
@@ -221,7 +222,7 @@ describe("a budget", () => {
 
 describe("events", () => {
   const padded = `{"type":"input_audio_buffer.clear"${" ".repeat(400)}}`
-  it.each(["model=gpt-realtime", "intent=transcription"])(
+  it.each(["model=gpt-realtime", "intent=transcription"].slice(0, runs(1, 2)))(
     "padded ones are counted: 1,900 end the connection with what is allowed (%s)",
     async (query) => {
       const client = await SocketClient.open(`${node.socketBase}/v1/realtime?${query}&token=${node.keys.dev}`)

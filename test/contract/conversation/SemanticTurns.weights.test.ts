@@ -5,6 +5,7 @@ import { Resampler } from "#audio/Resampler.ts"
 import { s16ToBytes } from "#domain/audio/Audio.ts"
 import { heldOut, type SpokenSentence } from "../../../bench/turns/Endings.ts"
 import { ConversationClient } from "../../support/clients/ConversationClient.ts"
+import { inLong, isLong } from "../../support/groups/Runs.ts"
 import { builtInModel } from "../../support/nodes/BuiltInModels.ts"
 import { fakeVoice } from "../../support/nodes/SpeechNode.ts"
 import { fakeModel, llamaModel } from "../../support/nodes/TestCatalog.ts"
@@ -16,9 +17,9 @@ beforeAll(async () => {
   sentences = await Effect.runPromise(Effect.scoped(heldOut))
   const ears = builtInModel("stt-large-v3-turbo", { runtime: { load: "start" } })
   node = await startNode({
-    models: [ears, fakeModel, fakeVoice, { ...llamaModel, runtime: { load: "start" } }],
+    models: [ears, fakeModel, fakeVoice, ...(isLong ? [{ ...llamaModel, runtime: { load: "start" } }] : [])],
   })
-  await untilLoaded(node, "stt-large-v3-turbo", "fake", "fake-voice", "llama")
+  await untilLoaded(node, "stt-large-v3-turbo", "fake", "fake-voice", ...(isLong ? ["llama"] : []))
 })
 afterAll(() => node.stop())
 
@@ -86,7 +87,7 @@ it("ends complete sentences soon, parts of them late, and all of them by the usu
   }
 })
 
-it("asks the built-in text model about each text, where the session says so", async () => {
+it("asks the built-in text model about each text, where the session says so", inLong, async () => {
   // On a busy machine its answer comes too late to be judged by.
   const asked = async () =>
     [...(await node.metrics())].reduce(

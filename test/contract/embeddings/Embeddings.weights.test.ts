@@ -1,6 +1,7 @@
 // POST /v1/embeddings with the real engine on generated weights: a large request and a small one at the same time.
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { writeBert } from "../../support/engines/EmbeddingModels.ts"
+import { inLong } from "../../support/groups/Runs.ts"
 import { uses } from "../../support/groups/Uses.ts"
 import { startNode, type TestNode, temporaryDir } from "../../support/nodes/TestNode.ts"
 
@@ -26,7 +27,7 @@ const ask = async (input: unknown) => {
   }
 }
 
-it("answers 2,048 inputs, and small requests while it computes them", async () => {
+it("answers 2,048 inputs, and small requests while it computes them", inLong, async () => {
   expect((await ask("a")).body).toMatchObject({ usage: { prompt_tokens: 3 } })
   let done = false
   const large = ask(

@@ -3,9 +3,9 @@
 import { afterAll, beforeAll, describe, it } from "vitest"
 import { voice } from "../../support/audio/Voice.ts"
 import { ConversationClient } from "../../support/clients/ConversationClient.ts"
-import { lastWord, listener, noise, openLive, speak } from "../../support/clients/LiveClient.ts"
+import { lastWord, listener, noise, openLive } from "../../support/clients/LiveClient.ts"
 import { SocketClient } from "../../support/clients/SocketClient.ts"
-import { runs } from "../../support/groups/Runs.ts"
+import { inLong } from "../../support/groups/Runs.ts"
 import { fakeVoice } from "../../support/nodes/SpeechNode.ts"
 import { fakeModel, type TestModel } from "../../support/nodes/TestCatalog.ts"
 import { startNode, type TestNode, untilLoaded } from "../../support/nodes/TestNode.ts"
@@ -39,7 +39,7 @@ const transcribe = async (node: TestNode): Promise<SocketClient> => {
 }
 
 // At the same time: a node takes audio in for a fifth of the time, so they wait for the most part.
-describe.concurrent("silence", () => {
+describe.concurrent("silence", inLong, () => {
   let node: TestNode
   beforeAll(async () => {
     node = await started(fakeModel, fakeVoice)
@@ -67,20 +67,24 @@ describe.concurrent("one event", () => {
   })
   afterAll(() => node.stop())
 
-  it("of a minute is taken in slices: another socket is heard meanwhile", patient, async ({ expect }) => {
-    const [long, short] = [await transcribe(node), await transcribe(node)]
-    long.send(append(Buffer.alloc(60 * pcmBytesPerSecond)))
-    long.send(clear)
-    short.send(append(Buffer.alloc(pcmBytesPerSecond / 50)))
-    short.send(clear)
-    await short.until(cleared, patienceMs)
-    expect(cleared(long.frames)).toBe(false)
-    await long.until(cleared, patienceMs)
-    for (const client of [long, short]) {
-      expect(client.frames.filter(({ type }) => type === "error")).toEqual([])
-      client.socket.close()
-    }
-  })
+  it(
+    "of twenty seconds is taken in slices: another socket is heard meanwhile",
+    patient,
+    async ({ expect }) => {
+      const [long, short] = [await transcribe(node), await transcribe(node)]
+      long.send(append(Buffer.alloc(20 * pcmBytesPerSecond)))
+      long.send(clear)
+      short.send(append(Buffer.alloc(pcmBytesPerSecond / 50)))
+      short.send(clear)
+      await short.until(cleared, patienceMs)
+      expect(cleared(long.frames)).toBe(false)
+      await long.until(cleared, patienceMs)
+      for (const client of [long, short]) {
+        expect(client.frames.filter(({ type }) => type === "error")).toEqual([])
+        client.socket.close()
+      }
+    },
+  )
 
   it("of speech is heard as in pieces of 20 ms", patient, async ({ expect }) => {
     const pcm = Buffer.concat([
@@ -116,33 +120,26 @@ const sendFast = async (client: SocketClient, pcm: Buffer, times: number): Promi
   }
 }
 
-describe.concurrent("sockets in turn", () => {
+describe.concurrent("sockets in turn", inLong, () => {
   let node: TestNode
   beforeAll(async () => {
     node = await started()
   })
   afterAll(() => node.stop())
 
-  // In `npm test` two, of which the second waits for 2 s. In `npm run test:long` ten of two minutes.
-  const sockets = runs(2, 10)
-  it(
-    `of one user, ${sockets} at ten times real time: all complete`,
-    { timeout: 900_000 },
-    async ({ expect }) => {
-      for (let i = 0; i < sockets; i++) {
-        const seconds = sockets === 2 && i > 0 ? 6 : 119
-        const client = await openLive(node, { vad_events: "1" })
-        if (sockets === 2) speak(client, noise(seconds), 3_200)
-        else await sendFast(client, noise(seconds), 10)
-        client.send({ type: "stop" })
-        expect(await lastWord(client)).toMatchObject({ type: "transcript.text.done", duration: seconds })
-        expect(await client.closed).toEqual({ code: 1000, reason: "" })
-      }
-    },
-  )
+  it("of one user, ten at ten times real time: all complete", { timeout: 900_000 }, async ({ expect }) => {
+    const seconds = 119
+    for (let i = 0; i < 10; i++) {
+      const client = await openLive(node, { vad_events: "1" })
+      await sendFast(client, noise(seconds), 10)
+      client.send({ type: "stop" })
+      expect(await lastWord(client)).toMatchObject({ type: "transcript.text.done", duration: seconds })
+      expect(await client.closed).toEqual({ code: 1000, reason: "" })
+    }
+  })
 })
 
-describe.concurrent("speakers on one key", () => {
+describe.concurrent("speakers on one key", inLong, () => {
   let node: TestNode
   beforeAll(async () => {
     node = await started()
@@ -153,7 +150,7 @@ describe.concurrent("speakers on one key", () => {
     const clients = await Promise.all(Array.from({ length: 20 }, () => transcribe(node)))
     const piece = append(Buffer.alloc(pcmBytesPerSecond / 10))
     const startMs = performance.now()
-    for (let sent = 0; sent < runs(2, 60) * 10; sent++) {
+    for (let sent = 0; sent < 60 * 10; sent++) {
       for (const client of clients) client.send(piece)
       const aheadMs = (sent + 1) * 100 - (performance.now() - startMs)
       if (aheadMs > 0) await new Promise((resolve) => setTimeout(resolve, aheadMs))

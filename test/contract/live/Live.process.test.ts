@@ -122,30 +122,23 @@ describe("a session", () => {
     expect(await lastWord(client)).toMatchObject({ text, duration: 62 })
   })
 
-  it("ends at 120 s of audio: done for exactly that, then 4008", async () => {
+  it("warns once, in the last ten seconds, and ends at 120 s of audio: done for exactly that, then 4008", async () => {
     const pcm = noise(121, 6)
     const client = await openLive(node)
-    for (let at = 0; at < pcm.length; at += 8 * half) {
-      client.socket.send(pcm.subarray(at, at + 8 * half))
-      if (at === 27 * 4 * half) await client.until(() => deltas(client).length > 0)
+    const sendUntil = async (fromMs: number, audioMs: number) => {
+      client.socket.send(pcm.subarray(fromMs * 32, audioMs * 32))
+      await client.until(() => deltas(client).some(({ audio_ms }) => audio_ms === audioMs))
     }
+    const warnings = () => client.frames.filter(({ type }) => type === "warning")
+    await sendUntil(0, 109_000)
+    expect(warnings()).toEqual([])
+    await sendUntil(109_000, 111_000)
+    await sendUntil(111_000, 112_000)
+    for (let at = 112_000 * 32; at < pcm.length; at += 8 * half)
+      client.socket.send(pcm.subarray(at, at + 8 * half))
     const { text } = await syncAnswer(node, pcm.subarray(0, 240 * half), { model: "listener" })
     expect(await lastWord(client)).toMatchObject({ type: "transcript.text.done", text, duration: 120 })
     expect(await client.closed).toEqual({ code: 4008, reason: "session limit" })
-  })
-
-  it("warns once, in the last ten seconds", async () => {
-    const client = await openLive(node)
-    client.socket.send(noise(109))
-    await client.until(() => deltas(client).some(({ audio_ms }) => audio_ms === 109_000))
-    const warnings = () => client.frames.filter(({ type }) => type === "warning")
-    expect(warnings()).toEqual([])
-    for (const at of [111_000, 112_000]) {
-      client.socket.send(noise(at === 111_000 ? 2 : 1))
-      await client.until(() => deltas(client).some(({ audio_ms }) => audio_ms === at))
-    }
-    client.send(stop)
-    await lastWord(client)
     expect(warnings()).toEqual([{ type: "warning", warning: "session limit", remaining_ms: 9_000 }])
   })
 })

@@ -15,7 +15,7 @@ const aSecond = () => new Promise((resolve) => setTimeout(resolve, 1_000))
 describe("a database that is away for less than the grace", needs("postgresql"), () => {
   let shared: SharedNodes
   beforeAll(async () => {
-    shared = await SharedNodes.start([fakeModel], { graceSeconds: 120 })
+    shared = await SharedNodes.start([fakeModel], { graceSeconds: 120, ownServer: true })
   }, 120_000)
   afterAll(() => shared?.stop())
 
@@ -51,7 +51,7 @@ describe("a database that is away for less than the grace", needs("postgresql"),
       [invoiced.key, 2],
       [prepaid.key, 2],
     ])
-    const until = performance.now() + 5_000
+    const until = performance.now() + 3_000
     await Promise.all(
       [shared.one, shared.two].flatMap((node) =>
         [invoiced, prepaid].map(async ({ key }) => {
@@ -119,7 +119,7 @@ describe("a database that is away for less than the grace", needs("postgresql"),
 describe("a database that is away for longer than the grace", needs("postgresql"), () => {
   let shared: SharedNodes
   beforeAll(async () => {
-    shared = await SharedNodes.start([fakeModel], { graceSeconds: 2 })
+    shared = await SharedNodes.start([fakeModel], { graceSeconds: 2, ownServer: true })
   }, 120_000)
   afterAll(() => shared?.stop())
 

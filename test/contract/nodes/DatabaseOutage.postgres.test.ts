@@ -15,7 +15,7 @@ const slow = listener({ callMs: 700, pieceSeconds: 30 }, { id: "slow-listener" }
 describe("a shared database", needs("postgresql"), () => {
   let shared: SharedNodes
   beforeAll(async () => {
-    shared = await SharedNodes.start([fakeModel, slow], { graceSeconds: 0 })
+    shared = await SharedNodes.start([fakeModel, slow], { graceSeconds: 0, ownServer: true })
     // A server, two nodes and their engines: a long timeout for a busy machine.
   })
   afterAll(() => shared?.stop())

@@ -287,7 +287,7 @@ describe("bursts", () => {
     expect(said.length).toBeLessThan(40)
   })
 
-  const requests = runs(600, 12_000)
+  const requests = runs(240, 12_000)
   it(`${requests} bad requests make a few lines a second, and their number is logged`, async () => {
     await pause(1_100)
     const from = lines.length

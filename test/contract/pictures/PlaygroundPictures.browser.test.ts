@@ -2,7 +2,7 @@
 // question, one that was removed does not, and a model of text takes none.
 import type { Browser, Page } from "playwright-core"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { openPlayground, startBrowser } from "../../support/clients/Browser.ts"
+import { closePages, openPlayground, sharedBrowser } from "../../support/clients/Browser.ts"
 import { has, needs } from "../../support/groups/Needs.ts"
 import { fakeModel } from "../../support/nodes/TestCatalog.ts"
 import { startNode, type TestNode } from "../../support/nodes/TestNode.ts"
@@ -18,12 +18,12 @@ beforeAll(async () => {
   if (!has("browser")) return
   const seeing = { ...fakeModel, id: "llm-seeing", options: { pictures: { maxPixels: 10_000 } } }
   node = await startNode({ models: [{ ...fakeModel, id: "llm-text" }, seeing] })
-  browser = await startBrowser()
+  browser = await sharedBrowser()
   ;({ complaints, page } = await openPlayground(browser, node))
   await page.waitForSelector("#chat-model option[value=llm-seeing]", { state: "attached" })
 })
 afterAll(async () => {
-  await browser?.close()
+  await closePages(browser)
   await node?.stop()
 })
 

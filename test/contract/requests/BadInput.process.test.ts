@@ -14,6 +14,7 @@ import {
   rawRequest,
   requestBytes,
 } from "../../support/clients/RawHttp.ts"
+import { inLong } from "../../support/groups/Runs.ts"
 import { fakeModel } from "../../support/nodes/TestCatalog.ts"
 import { isIdle, startNode, type TestNode, untilIdle } from "../../support/nodes/TestNode.ts"
 
@@ -289,21 +290,25 @@ describe("sizes", () => {
     expectRefusal(await post(completionsPath, padded(capBytes + 1)), 413, "body")
   })
 
-  it("a chunked body over 8 MB is refused where it passes them, and its connection closes", async () => {
-    const connection = await RawConnection.open(node.port)
-    const head = requestBytes("POST", completionsPath, {
-      authorization: `Bearer ${node.keys.credit}`,
-      "transfer-encoding": "chunked",
-    })
-    const block = Buffer.alloc(500_000, " ")
-    void connection.send(Buffer.concat([head, chunkedBytes(Array.from({ length: 20 }, () => block))]))
-    const response = await connection.response()
-    expectRefusal(response, 413, "body")
-    expect(headerOf(response, "connection")).toBe("close")
-    await connection.closed
-  })
+  it(
+    "a chunked body over 8 MB is refused where it passes them, and its connection closes",
+    inLong,
+    async () => {
+      const connection = await RawConnection.open(node.port)
+      const head = requestBytes("POST", completionsPath, {
+        authorization: `Bearer ${node.keys.credit}`,
+        "transfer-encoding": "chunked",
+      })
+      const block = Buffer.alloc(500_000, " ")
+      void connection.send(Buffer.concat([head, chunkedBytes(Array.from({ length: 20 }, () => block))]))
+      const response = await connection.response()
+      expectRefusal(response, 413, "body")
+      expect(headerOf(response, "connection")).toBe("close")
+      await connection.closed
+    },
+  )
 
-  it("an announced body over 8 MB is refused unread", async () => {
+  it("an announced body over 8 MB is refused unread", inLong, async () => {
     const connection = await RawConnection.open(node.port)
     await connection.send(
       requestBytes("POST", completionsPath, {

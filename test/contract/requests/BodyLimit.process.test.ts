@@ -48,7 +48,10 @@ describe.each(isLong ? ["uws", "node"] : ["uws"])("with the transport %s", (tran
   })
   afterAll(() => node.stop())
 
-  it.each(operations.map(({ method, path }) => [method.toUpperCase(), path] as const))(
+  /** The limit is one for all; a body of each takes as long as the largest. */
+  const some = ["/v1/chat/completions", "/v1/audio/speech", "/v1/models/load"]
+  const sent = operations.filter(({ path }) => isLong || some.includes(path))
+  it.each(sent.map(({ method, path }) => [method.toUpperCase(), path] as const))(
     "%s %s",
     async (method, path) => {
       const send = async (body: RequestInit) => {

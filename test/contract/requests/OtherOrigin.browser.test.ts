@@ -4,7 +4,7 @@ import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import type { Browser } from "playwright-core"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { startBrowser } from "../../support/clients/Browser.ts"
+import { closePages, sharedBrowser } from "../../support/clients/Browser.ts"
 import { has, needs } from "../../support/groups/Needs.ts"
 import { startNode, type TestNode, untilLoaded } from "../../support/nodes/TestNode.ts"
 
@@ -18,11 +18,11 @@ beforeAll(async () => {
   if (!has("browser")) return
   node = await startNode({ rateLimit: 1_000 })
   await untilLoaded(node, "fake")
-  browser = await startBrowser()
+  browser = await sharedBrowser()
   await once(elsewhere.listen(0, "127.0.0.1"), "listening")
 })
 afterAll(async () => {
-  await browser?.close()
+  await closePages(browser)
   await node?.stop()
   elsewhere.close()
 })

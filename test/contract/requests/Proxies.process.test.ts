@@ -12,6 +12,7 @@ import { SocketClient } from "../../support/clients/SocketClient.ts"
 import { TextStream, textOf } from "../../support/clients/TextStream.ts"
 import { poll, uploads } from "../../support/clients/TranscriptionClient.ts"
 import { needs } from "../../support/groups/Needs.ts"
+import { inLong } from "../../support/groups/Runs.ts"
 import { script } from "../../support/nodes/FakeNode.ts"
 import { fakeVoice, scriptSamples, spokenScript } from "../../support/nodes/SpeechNode.ts"
 import { fakeModel } from "../../support/nodes/TestCatalog.ts"
@@ -71,7 +72,9 @@ const slowSpeech = { pieces: 100, pieceMs: 200, samples: 240 }
 const endless = { tokens: 4_000, tokenMs: 200 }
 
 for (const name of ["nginx", "haproxy", "caddy"] satisfies ReadonlyArray<ProxyName>) {
-  describe(`behind ${name}`, needs(name), () => behind(name))
+  describe(`behind ${name}`, name === "nginx" ? needs(name) : { ...needs(name), ...inLong }, () =>
+    behind(name),
+  )
 }
 
 function behind(name: ProxyName): void {

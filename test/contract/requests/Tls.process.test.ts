@@ -23,6 +23,7 @@ import { SocketClient } from "../../support/clients/SocketClient.ts"
 import { TextStream, textOf } from "../../support/clients/TextStream.ts"
 import { post } from "../../support/clients/TranscriptionClient.ts"
 import { needs } from "../../support/groups/Needs.ts"
+import { inLong } from "../../support/groups/Runs.ts"
 import { script } from "../../support/nodes/FakeNode.ts"
 import { fakeVoice, speechRequestBytes } from "../../support/nodes/SpeechNode.ts"
 import { fakeModel } from "../../support/nodes/TestCatalog.ts"
@@ -155,7 +156,7 @@ describe("everything else", () => {
     expect(reply.body.length).toBeGreaterThan(1_000)
   })
 
-  it("an upload of 100 MB arrives whole", async () => {
+  it("an upload of 100 MB arrives whole", inLong, async () => {
     const wav = wavOf(noise(3, 5))
     const small = await post(node, wav, { query: { sync: "true", model: "listener" } })
     expect(small.status).toBe(200)

@@ -3,7 +3,7 @@
 // security policy.
 import type { Browser, Page } from "playwright-core"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { openPlayground, startBrowser } from "../../support/clients/Browser.ts"
+import { closePages, openPlayground, sharedBrowser } from "../../support/clients/Browser.ts"
 import { forgetSound, heardSamples, tapSound } from "../../support/clients/SoundTap.ts"
 import { has, needs } from "../../support/groups/Needs.ts"
 import {
@@ -28,7 +28,7 @@ beforeAll(async () => {
   if (!has("browser")) return
   node = await startNode({ models: [presetModel, cloneModel, { ...fakeVoice, id: "tts-fake" }] })
   await speak(node, { model: "tts-82m", voice: "af_bella", input: "Hi." })
-  browser = await startBrowser("--autoplay-policy=no-user-gesture-required", "--mute-audio")
+  browser = await sharedBrowser()
   ;({ complaints, page, requested } = await openPlayground(browser, node, {
     panel: "speak",
     prepare: tapSound,
@@ -36,7 +36,7 @@ beforeAll(async () => {
   await page.waitForSelector("#speak-voice option", { state: "attached" })
 })
 afterAll(async () => {
-  await browser?.close()
+  await closePages(browser)
   await node?.stop()
 })
 

@@ -166,7 +166,7 @@ describe("a streamed reply", () => {
 })
 
 describe("durations", () => {
-  it("agree within 30 ms across formats", async () => {
+  it("agree within 30 ms across formats", inLong, async () => {
     const formats = [
       { response_format: "pcm" },
       { response_format: "wav" },
@@ -240,7 +240,7 @@ describe("voices", () => {
 describe("tts-3b-ml", () => {
   const cloned = (more: object = {}) => say({ model: "tts-3b-ml", voice: "default", ...more })
 
-  it("speaks ten languages, each differently, and English by itself", async () => {
+  it("speaks ten languages, each differently, and English by itself", inLong, async () => {
     const bodies = await Promise.all(
       languages.map(async (language) => {
         const reply = await cloned({ language, input: "Radio Roma, 3 minuti" })

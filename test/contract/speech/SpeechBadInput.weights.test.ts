@@ -12,6 +12,7 @@ import {
   rawRequest,
   requestBytes,
 } from "../../support/clients/RawHttp.ts"
+import { inLong } from "../../support/groups/Runs.ts"
 import {
   fakeClone,
   fakeVoice,
@@ -175,7 +176,7 @@ describe("413", () => {
     expect((await ask({ model, voice, input: "a".repeat(cap) })).status).toBe(200)
   })
 
-  it("for a body over 8 MB, whatever is in it", async () => {
+  it("for a body over 8 MB, whatever is in it", inLong, async () => {
     const voice = Buffer.alloc(9_000_000, 65).toString("latin1")
     const body = JSON.stringify({ ...clone, voice, voice_transcript: "Hello." })
     expectRefusal(await speak(node, body), 413, "body: larger than 8000000 bytes")

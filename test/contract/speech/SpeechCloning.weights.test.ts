@@ -68,7 +68,7 @@ describe("a reference clip", () => {
     }
   })
 
-  it.each(["8", "16", "24", "32", "32f", "64", "8a", "8m"] as const)(
+  it.each((["16", "24", "32f", "8", "32", "64", "8a", "8m"] as const).slice(0, runs(3, 8)))(
     "may be WAV of depth %s",
     async (depth) => {
       const { body, status } = await say({ voice: clip(wavBytes(man, 24_000, depth)) })

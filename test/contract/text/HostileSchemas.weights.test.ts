@@ -6,7 +6,7 @@ import { hostileSchemas, type SchemaForm, schemaForms } from "../../support/clie
 import { jsonOf, RawConnection, requestBytes } from "../../support/clients/RawHttp.ts"
 import { SocketClient } from "../../support/clients/SocketClient.ts"
 import { fn, userSays } from "../../support/clients/TextRefusals.ts"
-import { runs } from "../../support/groups/Runs.ts"
+import { isLong } from "../../support/groups/Runs.ts"
 import { orgWith, receiptsOf } from "../../support/nodes/Ledger.ts"
 import { llamaModel } from "../../support/nodes/TestCatalog.ts"
 import { startNode, type TestNode, untilIdle } from "../../support/nodes/TestNode.ts"
@@ -108,11 +108,11 @@ const expectRefused = (detail: string, form: SchemaForm, schema: (typeof hostile
 }
 
 describe("a schema of", () => {
-  it.each(hostileSchemas)("$name is refused in every form", async (schema) => {
+  // Those that take long are tried in `npm run test:long`.
+  const tried = hostileSchemas.filter(({ isSlow }) => isLong || isSlow !== true)
+  it.each(tried)("$name is refused in every form", async (schema) => {
     let slowestMs = 0
-    // The forms of a schema that takes long are all tried in `npm run test:long`.
-    const forms = schema.isSlow === true ? schemaForms.slice(0, runs(1, schemaForms.length)) : schemaForms
-    for (const form of forms) {
+    for (const form of schemaForms) {
       // A user may compile for 5 s of processor time a minute.
       if (schema.isSlow === true) await useNewOrg()
       const body = form.body("llama", schema.json)

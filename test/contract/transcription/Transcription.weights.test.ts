@@ -17,6 +17,7 @@ import {
   untilNoUploads,
   whisper,
 } from "../../support/clients/TranscriptionClient.ts"
+import { inLong, runs } from "../../support/groups/Runs.ts"
 import { builtInModel } from "../../support/nodes/BuiltInModels.ts"
 import { startNode, type TestNode, untilIdle } from "../../support/nodes/TestNode.ts"
 
@@ -228,7 +229,7 @@ describe("a stream", () => {
     expect(objects.map(({ delta = "" }) => delta).join("")).toBe(done.text)
   })
 
-  it("of a minute has many deltas", async () => {
+  it("of a minute has many deltas", inLong, async () => {
     const stream = new TextStream(
       await post(node, longWav(60) as Uint8Array<ArrayBuffer>, { query: { model, stream: "true" } }),
     )
@@ -350,7 +351,7 @@ describe("where parameters stand", () => {
     expect(without.text).toBe(said.replaceAll(/[.,?]/g, ""))
   })
 
-  it.each(["true", "sync", "job"])(
+  it.each(["true", "sync", "job"].slice(0, runs(1, 3)))(
     "the other model transcribes and reports en without a language (%s)",
     async (mode) => {
       const query = { model: "stt-multi-03-2026", response_format: "verbose_json" }

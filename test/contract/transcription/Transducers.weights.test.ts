@@ -15,10 +15,11 @@ import {
   toneEars,
   toneWords,
 } from "../../support/engines/ToneEars.ts"
+import { runs } from "../../support/groups/Runs.ts"
 import { uses } from "../../support/groups/Uses.ts"
 import { eventually, startNode, type TestNode } from "../../support/nodes/TestNode.ts"
 
-const layouts = ["sherpa", "tdt", "zipformer"] as const
+const layouts = (["sherpa", "tdt", "zipformer"] as const).slice(0, runs(1, 3))
 
 let ears: ReadonlyArray<ToneEars> = []
 let node: TestNode

@@ -8,6 +8,7 @@ import { PlayedAudio } from "#domain/activity/PlayedAudio.ts"
 import { bytesToS16 } from "#domain/audio/Audio.ts"
 import { VoiceActivityDetector } from "#domain/audio/VoiceActivityDetector.ts"
 import { voice } from "../../support/audio/Voice.ts"
+import { runs } from "../../support/groups/Runs.ts"
 
 const hop = 160
 const answer = bytesToS16(voice(5, 1, 16_000))
@@ -44,7 +45,7 @@ const echoed = (delayMs: number, gain: number): Int16Array => {
 
 it("is no speech at most delays and loudnesses, and the same sound is speech where nothing is played", () => {
   let [found, all] = [0, 0]
-  for (const delayMs of [0, 65, 130, 255, 380, 500]) {
+  for (const delayMs of [0, 130, 500, 65, 255, 380].slice(0, runs(3, 6))) {
     for (const gain of [0.05, 0.1, 0.3]) {
       const heard = echoed(delayMs, gain)
       all++

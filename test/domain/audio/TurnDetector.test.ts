@@ -9,6 +9,7 @@ import { bytesToS16 } from "#domain/audio/Audio.ts"
 import { TurnDetector, type TurnStep } from "#domain/audio/TurnDetector.ts"
 import { onsetLagHops, VoiceActivityDetector } from "#domain/audio/VoiceActivityDetector.ts"
 import { voice } from "../../support/audio/Voice.ts"
+import { inLong } from "../../support/groups/Runs.ts"
 
 const rateHz = 16_000
 const spoken = bytesToS16(voice(10, 1, 16_000))
@@ -201,7 +202,7 @@ const plainTurns = (samples: Int16Array, prefixMs: number): ReadonlyArray<Turn> 
   return turns
 }
 
-it("with any padding, in pieces of any size, turns are those of a plain detector", () => {
+it("with any padding, in pieces of any size, turns are those of a plain detector", inLong, () => {
   let seen = 0
   fc.assert(
     fc.property(

@@ -6,6 +6,7 @@ import { kokoroOnnx } from "#engines/kokoro/KokoroOnnx.ts"
 import type { SpeechEngine } from "#engines/protocol/Engine.ts"
 import { ceiling } from "#engines/shared/speech/Pcm.ts"
 import { cleannessOf } from "../../../models/eval/VoiceProfile.ts"
+import { runs } from "../../support/groups/Runs.ts"
 import { demoFiles, openSpeech, say, speechOutlet, speechRequest } from "./speech.ts"
 
 const sentence =
@@ -31,7 +32,7 @@ describe("demonstration voices", () => {
 
   it("have no clicks, no offset and no peak above −1 dBFS, and are equally loud", async () => {
     const loudness: Array<number> = []
-    for (const preset of engine.facts.voices) {
+    for (const preset of engine.facts.voices.slice(0, runs(3, 8))) {
       const { samples, outlet } = await speakNow(sentence, { voice: { preset } })
       let peak = 0
       let sum = 0
@@ -77,7 +78,7 @@ describe("demonstration voices", () => {
   it("speak in proportion to speed", async () => {
     const seconds = async (speed: number) => (await speakNow(sentence, { speed })).samples.length / 24_000
     const normal = await seconds(1)
-    for (const speed of [0.25, 0.5, 0.8, 1.5, 2, 4]) {
+    for (const speed of [0.5, 4, 0.25, 0.8, 1.5, 2].slice(0, runs(2, 6))) {
       const ratio = (await seconds(speed)) / (normal / speed)
       expect([speed, ratio > 0.95 && ratio < 1.05]).toEqual([speed, true])
     }
@@ -129,11 +130,11 @@ describe("demonstration voices", () => {
 
   it("speak a whole long word and a whole long text", async () => {
     const word = (letters: number) => speakNow("ab".repeat(letters / 2), { speed: 4 })
-    const short = (await word(400)).samples.length
-    const long = (await word(1600)).samples.length
+    const short = (await word(200)).samples.length
+    const long = (await word(800)).samples.length
     expect(long / short).toBeGreaterThan(3.5)
     const once = (await speakNow("The fox went to town. ", { speed: 4 })).samples.length
-    const often = (await speakNow("The fox went to town. ".repeat(40), { speed: 4 })).samples.length
-    expect(often / once).toBeGreaterThan(35)
+    const often = (await speakNow("The fox went to town. ".repeat(20), { speed: 4 })).samples.length
+    expect(often / once).toBeGreaterThan(17.5)
   })
 })

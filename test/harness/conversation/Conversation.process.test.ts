@@ -12,6 +12,7 @@ import type { Plan } from "#harness/Plan.ts"
 import { run } from "#harness/Run.ts"
 import { figureIn } from "#harness/report/Result.ts"
 import { allRequests } from "#harness/report/Summarize.ts"
+import { inLong } from "../../support/groups/Runs.ts"
 import { figuresIn } from "../report/SectionFigures.ts"
 import {
   clipOf,
@@ -110,7 +111,7 @@ describe.concurrent("voice to voice", () => {
     expect(figures.wer!.max).toBe(0)
   })
 
-  it("shows a stall of one turn", async () => {
+  it("shows a stall of one turn", inLong, async () => {
     // The first turn of the first conversation is the look at the server before the load.
     const figures = await figuresOf(await serve({ delayMs: (turn) => (turn === 1 ? 1_200 : 50) }), {}, 3)
     const { max, median } = figures.voice_to_voice!

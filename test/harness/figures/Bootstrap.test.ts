@@ -2,6 +2,7 @@
 import { expect, it } from "vitest"
 import { intervalsOf } from "#harness/figures/Bootstrap.ts"
 import { Random } from "#harness/random/Random.ts"
+import { inLong } from "../../support/groups/Runs.ts"
 
 /** Exponential values with mean 100. */
 const exponential = (count: number, seed: number): ReadonlyArray<number> => {
@@ -9,7 +10,7 @@ const exponential = (count: number, seed: number): ReadonlyArray<number> => {
   return Array.from({ length: count }, () => -100 * Math.log((random.next() + 1) / 2 ** 32))
 }
 
-it("covers the true mean and median about as often as it says", () => {
+it("covers the true mean and median about as often as it says", inLong, () => {
   const trials = 200
   let means = 0
   let medians = 0
@@ -53,7 +54,7 @@ it("gives no interval where too few requests lie beyond a percentile", () => {
   expect(intervalsOf([], [50])[0]!.value).toBeNaN()
 })
 
-it("draws no more values for 100,000 requests than for 20,000", () => {
+it("draws no more values for 100,000 requests than for 20,000", inLong, () => {
   const { below } = Random.prototype
   /** Values that are drawn: blocks of as many consecutive requests as the cube root of their number. */
   const drawn = (count: number): number => {

@@ -16,6 +16,7 @@ import { drawPlot } from "#harness/report/Plots.ts"
 import { reportText } from "#harness/report/Report.ts"
 import { type Result, readResult, resultText, WrongResult } from "#harness/report/Result.ts"
 import { allRequests, clientPart, PointCollector } from "#harness/report/Summarize.ts"
+import { inLong } from "../../support/groups/Runs.ts"
 import { figuresIn } from "./SectionFigures.ts"
 
 const client = { lagP99Ms: 1, lagMaxMs: 2, sendLateP99Ms: 1, cpuMsPerRequest: 1, coreShare: 0.1 }
@@ -142,7 +143,7 @@ describe("a comparison", () => {
     }
   })
 
-  it("takes equal servers for equal", () => {
+  it("takes equal servers for equal", inLong, () => {
     const trials = 20
     let differing = 0
     for (let seed = 0; seed < trials; seed++) {

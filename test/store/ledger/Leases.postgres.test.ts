@@ -13,7 +13,7 @@ import { postgresStoreLayer, type Store, storeLayer } from "#store/Store.ts"
 import { databaseNow } from "#store/sql/StoreNode.ts"
 import { needs } from "../../support/groups/Needs.ts"
 import { eventually, temporaryDir } from "../../support/nodes/TestNode.ts"
-import { type PostgresServer, startPostgres } from "../../support/servers/PostgresServer.ts"
+import { type PostgresServer, sharedPostgres } from "../../support/servers/PostgresServer.ts"
 
 class LedgerNode {
   readonly #url: string
@@ -85,14 +85,14 @@ class LedgerNode {
 }
 
 describe("nodes that lease a prepaid balance", needs("postgresql"), () => {
-  let server: PostgresServer
+  let server: Pick<PostgresServer, "freshUrl">
   let nodes: ReadonlyArray<LedgerNode>
   const commandScope = Scope.makeUnsafe()
   let commands: Context.Context<Store>
   let orgs = 0
 
   beforeAll(async () => {
-    server = await startPostgres()
+    server = await sharedPostgres()
     const url = await server.freshUrl()
     commands = await Effect.runPromise(Layer.buildWithScope(postgresStoreLayer(url), commandScope))
     nodes = [new LedgerNode(url), new LedgerNode(url), new LedgerNode(url)]
@@ -104,7 +104,6 @@ describe("nodes that lease a prepaid balance", needs("postgresql"), () => {
       node.remove()
     }
     await Effect.runPromise(Scope.close(commandScope, Exit.void))
-    await server?.remove()
   })
 
   /** As the command line does it, with a connection that is kept: what is looked at must not have idled before it was read. */

@@ -3,7 +3,7 @@
 import { copyFileSync } from "node:fs"
 import { join } from "node:path"
 import { setImmediate } from "node:timers/promises"
-import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
+import { beforeAll, describe, expect, it } from "@effect/vitest"
 import { Context, Effect, Exit, Fiber, Layer, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { Presence, type PresenceView } from "#store/nodes/Presence.ts"
@@ -11,15 +11,14 @@ import { storeLayer } from "#store/Store.ts"
 import { needs } from "../../support/groups/Needs.ts"
 import { eventually } from "../../support/nodes/TestNode.ts"
 import { collectLines } from "../../support/process/LogLines.ts"
-import { type PostgresServer, startPostgres } from "../../support/servers/PostgresServer.ts"
+import { type PostgresServer, sharedPostgres } from "../../support/servers/PostgresServer.ts"
 import { tempDir } from "../TempDir.ts"
 
 describe("two nodes of one id", needs("postgresql"), () => {
-  let server: PostgresServer
+  let server: Pick<PostgresServer, "freshUrl">
   beforeAll(async () => {
-    server = await startPostgres()
+    server = await sharedPostgres()
   })
-  afterAll(() => server?.remove())
 
   /** Opens a node's store; `said` has its lines about a copy. */
   interface Opened {

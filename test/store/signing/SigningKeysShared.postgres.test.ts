@@ -1,6 +1,6 @@
 // The signing keys of nodes that share a database: one key for all of them, rotated once however many read, and the
 // same rules of age as in a data directory (SigningKeys.test).
-import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
+import { beforeAll, describe, expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
@@ -8,17 +8,16 @@ import { announceMs } from "#domain/access/SigningSchedule.ts"
 import { postgresStoreLayer } from "#store/Store.ts"
 import { rotateSharedSigningKeys, SigningKeys } from "#store/signing/SigningKeys.ts"
 import { needs } from "../../support/groups/Needs.ts"
-import { type PostgresServer, startPostgres } from "../../support/servers/PostgresServer.ts"
+import { type PostgresServer, sharedPostgres } from "../../support/servers/PostgresServer.ts"
 
 /** Published ten minutes before, so after five. Every read is one of a real database: no days here. */
 const rotateEveryMs = 15 * 60_000
 
 describe("signing keys in the database", needs("postgresql"), () => {
-  let server: PostgresServer
+  let server: Pick<PostgresServer, "freshUrl">
   beforeAll(async () => {
-    server = await startPostgres()
+    server = await sharedPostgres()
   })
-  afterAll(() => server?.remove())
 
   const database = Effect.map(
     Effect.promise(() => server.freshUrl()),

@@ -10,6 +10,20 @@ export const startBrowser = (...args: ReadonlyArray<string>): Promise<Browser> =
   return chromium.launch({ executablePath: browserPath, args: ["--no-sandbox", ...args] })
 }
 
+let shared: Promise<Browser> | undefined
+
+/** The browser of all files of this worker that need no microphone: a start takes two seconds. It ends with the worker. */
+export const sharedBrowser = (): Promise<Browser> => {
+  uses("browser", "a browser")
+  shared ??= startBrowser("--autoplay-policy=no-user-gesture-required", "--mute-audio")
+  return shared
+}
+
+/** Closes all pages of a browser that other files go on using. */
+export const closePages = async (browser: Browser | undefined): Promise<void> => {
+  for (const context of browser?.contexts() ?? []) await context.close()
+}
+
 interface PlaygroundOptions {
   /** The panel that is shown: `chat`, `speak`, `listen` or `node`. */
   readonly panel?: string

@@ -10,21 +10,28 @@ export const groups = ["fast", "process", "weights", "postgres", "browser", "lon
 
 export type Group = (typeof groups)[number]
 
+/** Folders of tests, from the root. */
+const folders = ["test", "engines/grammar/test", "models/test", "src/web/voice/test"]
+
 /** Pattern of the files of a group. `fast` has all files that are in no other group. */
 export const filesOf = (group: Group): string =>
-  `{test,engines/grammar/test,models/test,src/web/voice/test}/**/*${group === "fast" ? "" : `.${group}`}.test.ts`
+  `{${folders.join()}}/**/*${group === "fast" ? "" : `.${group}`}.test.ts`
 
 /** Tests of the store that run twice: in `fast` on SQLite, in `postgres` on PostgreSQL. */
 export const dialectFiles = "test/**/*.dialects.test.ts"
 
-const folder = fileURLToPath(new URL("../../", import.meta.url))
+const root = fileURLToPath(new URL("../../../", import.meta.url))
 
 /** Files that run in their own group and, over more cases or for longer, in `long`: those that import Runs.ts. */
 export const fullerFiles = (): ReadonlyArray<string> =>
-  readdirSync(folder, { recursive: true, encoding: "utf8" })
+  folders
+    .flatMap((folder) =>
+      readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).map(
+        (path) => `${folder}/${path.replaceAll(sep, "/")}`,
+      ),
+    )
     .filter((path) => path.endsWith(".test.ts") && !path.endsWith(".long.test.ts"))
-    .filter((path) => readFileSync(join(folder, path), "utf8").includes("support/groups/Runs.ts"))
-    .map((path) => `test/${path.replaceAll(sep, "/")}`)
+    .filter((path) => readFileSync(join(root, path), "utf8").includes("support/groups/Runs.ts"))
 
 declare module "vitest" {
   interface ProvidedContext {

@@ -5,7 +5,7 @@ import type { ModelUsage } from "#domain/models/Usage.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { postgresStoreLayer, type Store } from "#store/Store.ts"
-import { type PostgresServer, startPostgres } from "../servers/PostgresServer.ts"
+import { type PostgresServer, sharedPostgres, startPostgres } from "../servers/PostgresServer.ts"
 import { type Relay, startRelay } from "../servers/Relay.ts"
 import { script } from "./FakeNode.ts"
 import type { TestModel } from "./TestCatalog.ts"
@@ -21,6 +21,8 @@ export interface NewOrg {
 interface SharedOptions extends Pick<TestNodeOptions, "beatMs" | "uploadRetryMs"> {
   /** Uploads lie in a folder that both nodes have, or in this bucket. */
   readonly sharedUploads?: boolean | string
+  /** A database server of their own, which the test may kill. */
+  readonly ownServer?: boolean
   /** Connections to the database go through a relay that can hold back all bytes. */
   readonly relayed?: boolean
   /** How long they go on without the database. Absent: the default. */
@@ -28,7 +30,7 @@ interface SharedOptions extends Pick<TestNodeOptions, "beatMs" | "uploadRetryMs"
 }
 
 export class SharedNodes {
-  readonly server: PostgresServer
+  readonly #server: PostgresServer | undefined
   readonly #relay: Relay | undefined
   readonly databaseUrl: string
   readonly #models: ReadonlyArray<TestModel>
@@ -41,13 +43,13 @@ export class SharedNodes {
   #orgs = 0
 
   private constructor(
-    server: PostgresServer,
+    server: PostgresServer | undefined,
     relay: Relay | undefined,
     databaseUrl: string,
     models: ReadonlyArray<TestModel>,
     options: SharedOptions,
   ) {
-    this.server = server
+    this.#server = server
     this.#relay = relay
     this.databaseUrl = databaseUrl
     this.#models = models
@@ -55,13 +57,19 @@ export class SharedNodes {
   }
 
   static async start(models: ReadonlyArray<TestModel>, options: SharedOptions = {}): Promise<SharedNodes> {
-    const server = await startPostgres()
+    const own = options.ownServer === true ? await startPostgres() : undefined
+    const server = own ?? (await sharedPostgres())
     const relay = options.relayed === true ? await startRelay(server.port) : undefined
     const direct = await server.freshUrl()
     const url = relay === undefined ? direct : direct.replace(`:${server.port}/`, `:${relay.port}/`)
-    const shared = new SharedNodes(server, relay, url, models, options)
+    const shared = new SharedNodes(own, relay, url, models, options)
     await Promise.all([shared.startNode(0), shared.startNode(1)])
     return shared
+  }
+
+  /** The database server, where it is their own. */
+  get server(): PostgresServer {
+    return this.#server!
   }
 
   /** Between the nodes and the database, where they are `relayed`. */
@@ -88,13 +96,19 @@ export class SharedNodes {
 
   /** Starts a node on its own directory, also for the second time. */
   async startNode(index: 0 | 1): Promise<void> {
-    const { graceSeconds, relayed: _, sharedUploads = false, ...times } = this.#options
+    const { beatMs, graceSeconds, sharedUploads = false, uploadRetryMs } = this.#options
     const settings = {
       databaseUrl: this.databaseUrl,
       ...(graceSeconds === undefined ? {} : { databaseGraceSeconds: String(graceSeconds) }),
       ...(sharedUploads === false ? {} : { uploads: sharedUploads === true ? this.uploads : sharedUploads }),
     }
-    const node = await startNode({ models: this.#models, settings, dataDir: this.dataDir(index), ...times })
+    const node = await startNode({
+      models: this.#models,
+      settings,
+      dataDir: this.dataDir(index),
+      ...(beatMs === undefined ? {} : { beatMs }),
+      ...(uploadRetryMs === undefined ? {} : { uploadRetryMs }),
+    })
     this.#nodes[index] = node
     await untilLoaded(node, ...this.#models.map(({ id }) => id))
   }
@@ -103,7 +117,7 @@ export class SharedNodes {
     await Promise.all(this.#nodes.map((node) => node.stop()))
     await Effect.runPromise(Scope.close(this.#scope, Exit.void))
     this.#relay?.stop()
-    await this.server.remove()
+    await this.#server?.remove()
     for (const dir of [...this.#dirs, this.#uploads]) dir.remove()
   }
 

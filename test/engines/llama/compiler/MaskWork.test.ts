@@ -137,7 +137,11 @@ const usual: Readonly<Record<string, JsonObject>> = {
 /** A slice ends with the position that reaches its bound: the most ways of reading a text, and the spelling of its end. */
 const mostOver = 20_000
 
-describe.each(Object.entries(hostile))("hostile: %s", (_, schema) => {
+/** In `npm test` two of each. */
+const tried = (schemas: Readonly<Record<string, JsonObject>>) =>
+  Object.entries(schemas).slice(0, runs(2, 100))
+
+describe.each(tried(hostile))("hostile: %s", (_, schema) => {
   it("is held in slices, and ended at the bound", () => {
     const bound = mostWork / runs(40, 10)
     const seen = reply(schema, bound, 4_096)
@@ -147,7 +151,7 @@ describe.each(Object.entries(hostile))("hostile: %s", (_, schema) => {
   })
 })
 
-describe.each(Object.entries(usual))("usual: %s", (name, schema) => {
+describe.each(tried(usual))("usual: %s", (name, schema) => {
   it("uses a third of the bound at most, with every token masked", () => {
     const seen = reply(schema, mostWork, runs(60, 600))
     console.info(

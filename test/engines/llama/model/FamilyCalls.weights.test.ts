@@ -50,8 +50,8 @@ const choices: ReadonlyArray<Pick<ToolUse, "choice" | "parallel">> = [
   { choice: { name: "send" }, parallel: true },
 ]
 
-/** In `npm test` every third family. */
-const families = syntaxes.filter((_, at) => isLong || at % 3 === 0)
+/** In `npm test` every fifth family. */
+const families = syntaxes.filter((_, at) => isLong || at % 5 === 0)
 
 it.live.each(families)("%s: forced calls are valid and leave nothing in the content", ([name, syntax]) =>
   Effect.gen(function* () {

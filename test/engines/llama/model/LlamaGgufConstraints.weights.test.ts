@@ -14,6 +14,7 @@ import {
   textRequest,
 } from "../../../support/engines/EngineHarness.ts"
 import { openToy } from "../../../support/engines/ToyEngine.ts"
+import { runs } from "../../../support/groups/Runs.ts"
 import { callsOf, contentOf } from "./Calls.ts"
 
 const weights = fileURLToPath(import.meta.resolve("../../../../models/llama-demo/llama-demo-Q8_0.gguf"))
@@ -59,6 +60,8 @@ const tools = [
 const hot = (seed: number, changes: Parameters<typeof textRequest>[1] = {}) =>
   textRequest("Turn on the light.", { maxTokens: 240, ...changes, sampling: { temperature: 1.5, seed } })
 
+const times = runs(12, 100)
+
 const many = (
   engine: TextEngine,
   count: number,
@@ -75,10 +78,10 @@ layer(Layer.merge(Demo.layer, Random.layer), { excludeTestServices: true })("a r
     ["of the built-in model", Demo],
     ["of random weights", Random],
   ] as const) {
-    it.effect(`${name} is a JSON object, a hundred times`, () =>
+    it.effect(`${name} is a JSON object, ${times} times`, () =>
       Effect.gen(function* () {
         const engine = yield* service
-        const replies = yield* many(engine, 100, (seed) =>
+        const replies = yield* many(engine, times, (seed) =>
           hot(seed, { maxTokens: 60, format: { kind: "json" } }),
         )
         for (const { end, text } of replies) {
@@ -88,11 +91,11 @@ layer(Layer.merge(Demo.layer, Random.layer), { excludeTestServices: true })("a r
       }),
     )
 
-    it.effect(`${name} is valid under its schema, a hundred times`, () =>
+    it.effect(`${name} is valid under its schema, ${times} times`, () =>
       Effect.gen(function* () {
         const engine = yield* service
         const validate = ajv.compile(schema)
-        const replies = yield* many(engine, 100, (seed) =>
+        const replies = yield* many(engine, times, (seed) =>
           hot(seed, { format: { kind: "schema", strict: true, schema } }),
         )
         for (const { end, text } of replies) {
@@ -111,7 +114,9 @@ layer(Layer.merge(Demo.layer, Random.layer), { excludeTestServices: true })("a r
           [{ name: "set_timer" }, false],
         ] as const) {
           const use: ToolUse = { tools, choice, parallel }
-          const replies = yield* many(engine, 30, (seed) => hot(seed, { tools: use, maxTokens: 400 }))
+          const replies = yield* many(engine, runs(6, 30), (seed) =>
+            hot(seed, { tools: use, maxTokens: 400 }),
+          )
           for (const reply of replies) {
             const calls = callsOf(reply.deltas)
             expect(reply.end.finishReason).toBe("tool_calls")

@@ -84,7 +84,8 @@ describe.each(pretokenizers)("the tokenizer of a vocabulary like %s", (pre) => {
   it(`survives ${length} equal characters of any kind`, () =>
     withModel(pre, (model) => {
       const tokenize = safeTokenizer(model)
-      for (const character of ["a", "A", " ", "\n", "é", "!", "日", "1", "aA", "!\n", " \n"]) {
+      const some = ["a", "\n", "日", "!\n"]
+      for (const character of isLong ? [...some, "A", " ", "é", "!", "1", "aA", " \n"] : some) {
         const text = character.repeat(length / character.length)
         expect([character, model.detokenize(tokenize(text))]).toEqual([character, text])
       }

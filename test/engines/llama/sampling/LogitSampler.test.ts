@@ -5,6 +5,7 @@ import { LogitSampler, leastReaching } from "#engines/llama/sampling/LogitSample
 import { Rows } from "#engines/llama/sampling/Rows.ts"
 import type { Sampling } from "#engines/protocol/Engine.ts"
 import { seededRandom } from "#engines/shared/listening/Sampling.ts"
+import { runs } from "../../../support/groups/Runs.ts"
 
 const plain: Sampling = { temperature: 1, topP: 1, topK: 0, frequencyPenalty: 0, presencePenalty: 0, seed: 0 }
 
@@ -122,13 +123,15 @@ describe("a real vocabulary", () => {
   const random = seededRandom(5)
   const normal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random())
 
-  for (const [deviation, name] of [
-    [0, "all equal"],
-    [0.001, "all but equal"],
-    [0.5, "flat"],
-    [3, "as in trained models"],
-    [12, "confident"],
-  ] as const)
+  for (const [deviation, name] of (
+    [
+      [3, "as in trained models"],
+      [0, "all equal"],
+      [0.001, "all but equal"],
+      [0.5, "flat"],
+      [12, "confident"],
+    ] as const
+  ).slice(0, runs(2, 5)))
     it(`${name}: the same cut as the plain sampler's, step after step`, () => {
       for (const asked of [{ topP: 0.9 }, { topP: 0.3 }, { topK: 40 }, { topK: 20_000, topP: 0.95 }]) {
         const sampling = { ...plain, temperature: 0.7, ...asked, seed: 3 }

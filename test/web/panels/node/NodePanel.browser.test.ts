@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import type { Browser, Page } from "playwright-core"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { Accounts } from "#store/accounts/Accounts.ts"
-import { openPlayground, startBrowser } from "../../../support/clients/Browser.ts"
+import { closePages, openPlayground, sharedBrowser } from "../../../support/clients/Browser.ts"
 import { has, needs } from "../../../support/groups/Needs.ts"
 import { builtInModel } from "../../../support/nodes/BuiltInModels.ts"
 import { startNode, type TestNode, untilLoaded } from "../../../support/nodes/TestNode.ts"
@@ -22,13 +22,13 @@ beforeAll(async () => {
   await untilLoaded(node, "llm-3.5-27b", "tts-82m")
   const made = Effect.flatMap(Accounts, (accounts) => accounts.createKey({ org: "ops", scope: "superadmin" }))
   const { apiKey } = await node.run(made)
-  browser = await startBrowser()
+  browser = await sharedBrowser()
   const operator = { base: node.base, keys: { dev: apiKey } }
   ;({ complaints, page } = await openPlayground(browser, operator, { panel: "node" }))
   await page.waitForSelector("#node-models li")
 })
 afterAll(async () => {
-  await browser?.close()
+  await closePages(browser)
   await node?.stop()
 })
 

@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
 import { listenRateHz } from "#domain/audio/Audio.ts"
 import { ringCapacity } from "#domain/audio/SampleRing.ts"
 import { clipBytes, clips, sparseWav } from "../support/audio/SpeechClips.ts"
+import { listener } from "../support/clients/LiveClient.ts"
 import { TextStream } from "../support/clients/TextStream.ts"
 import {
   metered,
@@ -14,7 +15,6 @@ import {
   targetOf,
   untilDone,
   untilNoUploads,
-  whisper,
 } from "../support/clients/TranscriptionClient.ts"
 import { inLong } from "../support/groups/Runs.ts"
 import { eventually, startNode, type TestNode } from "../support/nodes/TestNode.ts"
@@ -24,12 +24,14 @@ type Bytes = Uint8Array<ArrayBuffer>
 const short = clipBytes(clips[3]!) as Bytes
 /** Longer than what is decoded ahead, so that its decoder still works while it is transcribed. */
 const seconds = Math.ceil(ringCapacity / listenRateHz) + 40
+/** 8 s of audio take it 40 ms. */
+const ears = listener({ callMs: 40, pieceSeconds: 8 }, { id: model })
 const long = sparseWav(seconds) as Bytes
 
 let node: TestNode
 let text = ""
 beforeAll(async () => {
-  node = await startNode({ models: [whisper] })
+  node = await startNode({ models: [ears] })
   text = await hear(long)
 })
 afterAll(() => node.stop())

@@ -13,7 +13,6 @@ import { Redeployment } from "#actors/model/Redeployment.ts"
 import type { GenerateEnd, GenerateRequest, TextDelta } from "#engines/protocol/Engine.ts"
 import { type InProcessEngines, inProcessEngines } from "../support/engines/InProcessEngine.ts"
 import { runText } from "../support/engines/RunText.ts"
-import { runs } from "../support/groups/Runs.ts"
 import { fakeDeployment, fakeWorld, script } from "../support/nodes/FakeNode.ts"
 
 const ids = ["a", "b", "c"] as const
@@ -267,7 +266,9 @@ const play = async (first: Catalog, commands: ReadonlyArray<Command>): Promise<v
 
 it("keeps its promises in every history", { timeout: 120_000 }, async () => {
   await fc.assert(fc.asyncProperty(catalog, fc.array(command, { minLength: 1, maxLength: 24 }), play), {
-    numRuns: runs(150, 1_000),
+    numRuns: 1_000,
+    // Fixed: what is counted below must not depend on what is drawn.
+    seed: 33,
   })
   for (const what of [
     "added",
@@ -279,5 +280,5 @@ it("keeps its promises in every history", { timeout: 120_000 }, async () => {
     "cancelled",
     "ModelNotLoaded",
   ])
-    expect([what, happened.get(what) ?? 0]).toEqual([what, expect.toSatisfy((n: number) => n > runs(0, 10))])
+    expect([what, happened.get(what) ?? 0]).toEqual([what, expect.toSatisfy((n: number) => n > 10)])
 })

@@ -1,7 +1,6 @@
 // Continuous batching does not change output: on the real model a stream has the same text alone and among others.
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { TextStream, textOf } from "../support/clients/TextStream.ts"
-import { inLong } from "../support/groups/Runs.ts"
 import { llamaModel } from "../support/nodes/TestCatalog.ts"
 import { startNode, type TestNode, untilIdle } from "../support/nodes/TestNode.ts"
 
@@ -35,17 +34,13 @@ it("sixteen streams with one seed and one prompt give the text of one alone", as
   await untilIdle(node)
 })
 
-it(
-  "forty streams of different prompts, more than there are slots, give the texts that each gives alone",
-  inLong,
-  async () => {
-    const prompts = Array.from(
-      { length: 40 },
-      (_, i) => [i, `Tell me a story about ${i} ${"small ".repeat(i)}birds.`] as const,
-    )
-    const together = await Promise.all(prompts.map(([seed, prompt]) => say(seed, prompt)))
-    for (const [seed, prompt] of prompts.filter((_, i) => i % 8 === 0))
-      expect(together[seed]).toBe(await say(seed, prompt))
-    expect(new Set(together).size).toBeGreaterThan(30)
-  },
-)
+it("forty streams of different prompts, more than there are slots, give the texts that each gives alone", async () => {
+  const prompts = Array.from(
+    { length: 40 },
+    (_, i) => [i, `Tell me a story about ${i} ${"small ".repeat(i)}birds.`] as const,
+  )
+  const together = await Promise.all(prompts.map(([seed, prompt]) => say(seed, prompt)))
+  for (const [seed, prompt] of prompts.filter((_, i) => i % 8 === 0))
+    expect(together[seed]).toBe(await say(seed, prompt))
+  expect(new Set(together).size).toBeGreaterThan(30)
+})

@@ -6,6 +6,7 @@ import { Drain } from "#actors/Drain.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { Jobs, maxUnfinishedOfOrg } from "#store/ledger/Jobs.ts"
 import { type Clip, clipBytes, clips, sparseWav } from "../../support/audio/SpeechClips.ts"
+import { listener } from "../../support/clients/LiveClient.ts"
 import { TextStream } from "../../support/clients/TextStream.ts"
 import {
   metered,
@@ -20,7 +21,6 @@ import {
   untilDone,
   untilNoUploads,
   uploads,
-  whisper,
 } from "../../support/clients/TranscriptionClient.ts"
 import { inLong } from "../../support/groups/Runs.ts"
 import { eventually, startNode, type TestNode, temporaryDir } from "../../support/nodes/TestNode.ts"
@@ -28,11 +28,13 @@ import { eventually, startNode, type TestNode, temporaryDir } from "../../suppor
 type Bytes = Uint8Array<ArrayBuffer>
 const clip = clips[3] as Clip
 const short = clipBytes(clip) as Bytes
+/** 8 s of audio take it 60 ms. */
+const ears = listener({ callMs: 60, pieceSeconds: 8 }, { id: model })
 const wavMs = (bytes: Uint8Array): number => Math.ceil(((bytes.length - 44) / 2 / 16_000) * 1000)
 
 let node: TestNode
 beforeAll(async () => {
-  node = await startNode({ models: [whisper] })
+  node = await startNode({ models: [ears] })
 })
 afterAll(() => node.stop())
 
@@ -311,7 +313,7 @@ describe("a restart", () => {
   afterEach(() => current?.stop())
   afterAll(() => dir.remove())
   const start = async () => {
-    current = await startNode({ models: [whisper], dataDir: dir.path })
+    current = await startNode({ models: [ears], dataDir: dir.path })
     return current
   }
 
@@ -345,7 +347,7 @@ describe("a restart", () => {
 
 describe("a node that is stopped", () => {
   it("refuses new files with 503", async () => {
-    const stopping = await startNode({ models: [whisper] })
+    const stopping = await startNode({ models: [ears] })
     await stopping.run(Effect.forkDetach(Effect.flatMap(Drain, (drain) => drain.close)))
     for (const query of [{ model }, { model, sync: "true" }, { model, stream: "true" }]) {
       const response = await transcribe(targetOf(stopping), short, { query })

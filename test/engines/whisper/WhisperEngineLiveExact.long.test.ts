@@ -11,7 +11,6 @@ import type { Segment, TranscribeRequest, TranscriptionEngine } from "#engines/p
 import { whisperHfOnnx } from "#engines/whisper/WhisperEngine.ts"
 import { inMemory, memoryAudio } from "../../support/audio/MemoryAudio.ts"
 import { stubModel } from "../../support/engines/StubModel.ts"
-import { isLong } from "../../support/groups/Runs.ts"
 import { clips, collector, demoSpec, samplesOf } from "./support/demoModel.ts"
 
 const speech = clips.map(samplesOf)
@@ -99,7 +98,7 @@ const clipCount = 40
 const inPieces = ["in pieces, as deployed", { variableLength: true, pieceSeconds: 8 }, clipCount] as const
 
 describe.each([
-  ...(isLong ? [inPieces] : []),
+  inPieces,
   ["in whole windows, as published weights", { variableLength: true }, Math.ceil(clipCount / 4)] as const,
 ])("live hearing %s", (_, options, numRuns) => {
   it.effect(

@@ -4,6 +4,7 @@ import fc from "fast-check"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { decodeOggOpus, parseOgg } from "../support/audio/OggPages.ts"
 import { headerOf, RawConnection, type RawResponse } from "../support/clients/RawHttp.ts"
+import { inLong, isLong } from "../support/groups/Runs.ts"
 import {
   fakeVoice,
   presetModel,
@@ -16,8 +17,8 @@ import { startNode, type TestNode, untilIdle } from "../support/nodes/TestNode.t
 
 let node: TestNode
 beforeAll(async () => {
-  node = await startNode({ models: [fakeVoice, presetModel] })
-  await speak(node, { model: "tts-82m", voice: "af_bella", input: "Hi." })
+  node = await startNode({ models: isLong ? [fakeVoice, presetModel] : [fakeVoice] })
+  if (isLong) await speak(node, { model: "tts-82m", voice: "af_bella", input: "Hi." })
   await speak(node, { model: "fake-voice", voice: "fake", input: "Hi." })
 })
 afterAll(() => node.stop())
@@ -83,27 +84,31 @@ it("a stream that succeeds is the batch reply, in one Ogg stream with its end or
   )
 })
 
-it("a stream whose engine fails is a beginning of it, without an end and without a word", async () => {
-  await fc.assert(
-    fc.asyncProperty(scripts, streamed, fc.integer({ min: 0, max: 6 }), async (steps, more, at) => {
-      const failAt = Math.min(at, steps.pieces)
-      const [whole, reply] = await Promise.all([stream(steps, more), stream({ ...steps, failAt }, more)])
-      expectWhole(whole)
-      if (failAt === 0) {
-        expect([reply.status, reply.body.toString("utf8")]).toEqual([502, '{"detail":"TTS backend error"}'])
-        return
-      }
-      expect([reply.status, reply.complete]).toEqual([200, false])
-      expectBeginning(more.response_format, reply.body, whole.body)
-      // All that was made before the failure came through.
-      if (more.response_format === "pcm") {
-        const made = scriptSamples(steps, { speed: more.speed, pieces: failAt })
-        expect(reply.body.equals(made)).toBe(true)
-      }
-    }),
-    { numRuns: 60 },
-  )
-})
+it(
+  "a stream whose engine fails is a beginning of it, without an end and without a word",
+  inLong,
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(scripts, streamed, fc.integer({ min: 0, max: 6 }), async (steps, more, at) => {
+        const failAt = Math.min(at, steps.pieces)
+        const [whole, reply] = await Promise.all([stream(steps, more), stream({ ...steps, failAt }, more)])
+        expectWhole(whole)
+        if (failAt === 0) {
+          expect([reply.status, reply.body.toString("utf8")]).toEqual([502, '{"detail":"TTS backend error"}'])
+          return
+        }
+        expect([reply.status, reply.complete]).toEqual([200, false])
+        expectBeginning(more.response_format, reply.body, whole.body)
+        // All that was made before the failure came through.
+        if (more.response_format === "pcm") {
+          const made = scriptSamples(steps, { speed: more.speed, pieces: failAt })
+          expect(reply.body.equals(made)).toBe(true)
+        }
+      }),
+      { numRuns: 60 },
+    )
+  },
+)
 
 it("a batch reply in a container whose engine fails is a refusal and nothing else", async () => {
   const formats = fc.constantFrom("wav", "mp3")
@@ -117,21 +122,25 @@ it("a batch reply in a container whose engine fails is a refusal and nothing els
   )
 })
 
-it("a batch reply of pcm whose engine fails is what was made before, without an end and without a word", async () => {
-  await fc.assert(
-    fc.asyncProperty(scripts, fc.integer({ min: 0, max: 6 }), async (steps, at) => {
-      const failAt = Math.min(at, steps.pieces)
-      const reply = await speak(node, bodyOf({ ...steps, failAt }, { response_format: "pcm" }))
-      if (failAt === 0) {
-        expect([reply.status, reply.body.toString("utf8")]).toEqual([502, '{"detail":"TTS backend error"}'])
-        return
-      }
-      expect([reply.status, reply.complete]).toEqual([200, false])
-      expect(reply.body.equals(scriptSamples(steps, { pieces: failAt }))).toBe(true)
-    }),
-    { numRuns: 40 },
-  )
-})
+it(
+  "a batch reply of pcm whose engine fails is what was made before, without an end and without a word",
+  inLong,
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(scripts, fc.integer({ min: 0, max: 6 }), async (steps, at) => {
+        const failAt = Math.min(at, steps.pieces)
+        const reply = await speak(node, bodyOf({ ...steps, failAt }, { response_format: "pcm" }))
+        if (failAt === 0) {
+          expect([reply.status, reply.body.toString("utf8")]).toEqual([502, '{"detail":"TTS backend error"}'])
+          return
+        }
+        expect([reply.status, reply.complete]).toEqual([200, false])
+        expect(reply.body.equals(scriptSamples(steps, { pieces: failAt }))).toBe(true)
+      }),
+      { numRuns: 40 },
+    )
+  },
+)
 
 it("a client that leaves has received a beginning", async () => {
   const leaving = fc.record({
@@ -179,7 +188,7 @@ const spoken = async (body: object): Promise<RawResponse> => {
   }
 }
 
-it("any text is spoken the same in a stream and in a batch, or refused the same", async () => {
+it("any text is spoken the same in a stream and in a batch, or refused the same", inLong, async () => {
   const texts = fc.oneof(
     fc.string({ unit: "grapheme", maxLength: 60 }),
     fc.string({ unit: "binary", maxLength: 60 }),
