@@ -29,7 +29,7 @@ const debianSymbols = (sentences: ReadonlyArray<string>, voice: string): Readonl
 
 it.each(Object.entries(espeakVoices))(
   "are equal in %s",
-  needs("espeak-ng"),
+  { ...needs("espeak-ng"), timeout: 120_000 },
   async (language, voice) => {
     const sentences = sentencesIn(language)
     const theirs = debianSymbols(sentences, voice)
@@ -42,5 +42,4 @@ it.each(Object.entries(espeakVoices))(
     }
     expect(ours).toEqual(theirs)
   },
-  120_000,
 )
