@@ -43,7 +43,7 @@ const sentence = ".!?…"
 const clause = ";:"
 const comma = ",—)”"
 const closing = '”")'
-/** Stands for a full stop inside a word, where no piece is cut: eSpeak writes the Hindi sound of "ड़" as "r.". */
+/** Stands for the full stop of "r.", eSpeak's way to write the Hindi sound of "ड़", where no piece is cut. */
 const innerStop = "\u0001"
 const soundless = /^[\s;:,.!?—…"()“”ˈˌː]*$/u
 
@@ -189,7 +189,8 @@ export class PieceReader {
       const word = wordOf[at++]!
       if (symbol === " " && (this.#pending.length === 0 || this.#pending.at(-1) === " ")) continue
       if (!this.#symbols.has(symbol)) continue
-      this.#pending.push(symbol === "." && word >= 0 ? innerStop : symbol)
+      const isInner = symbol === "." && word >= 0 && this.#pending.at(-1) === "r"
+      this.#pending.push(isInner ? innerStop : symbol)
       this.#pendingWords.push(word < 0 ? -1 : before + word)
     }
   }
