@@ -19,7 +19,7 @@ export interface VoiceStyle {
 export const constantStyle = (style: Float32Array): VoiceStyle => ({ row: () => style })
 
 /**
- * A mixture: each value is the weighted sum of those of its voices. Nothing is kept: a row costs about a microsecond, and is needed once a
+ * A mixture: each value is the weighted sum of those of its voices. Nothing is kept: a row costs a few microseconds, and is needed once a
  * piece.
  */
 export const mixedStyle = (
