@@ -110,7 +110,7 @@ const table = {
     threads: onnx,
     options: SpeechOptions,
     files: { model: "file", tokenizer: "file", voices: "folder" },
-    frontEnd: { english: "phonemizer" },
+    frontEnd: { english: "phonemizer", others: "@echogarden/espeak-ng-emscripten" },
   },
   "llama-embedding": {
     kind: "embedding",

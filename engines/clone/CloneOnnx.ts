@@ -8,8 +8,9 @@
 import * as Effect from "effect/Effect"
 import { DeadlineQueue } from "#domain/queues/DeadlineQueue.ts"
 import { englishPackage, loadEnglish } from "../kokoro/Espeak.ts"
+import { type EspeakLanguages, languagesPackage, loadEspeak } from "../kokoro/EspeakLanguages.ts"
 import { englishFragments, warmUp, warmUpText } from "../kokoro/KokoroOnnx.ts"
-import { phonemeFragments } from "../kokoro/KokoroPhonemes.ts"
+import { languageFragments } from "../kokoro/OtherLanguages.ts"
 import type {
   EngineDescriptor,
   EngineError,
@@ -29,29 +30,23 @@ import { loadSymbols, type Symbols } from "../shared/speech/Symbols.ts"
 import { checkedSpeed, invalidInput, priorityOf, type Speaker, speak } from "../shared/speech/Utterance.ts"
 import { constantStyle, loadVoice, type VoiceStyle } from "../shared/speech/VoiceStyles.ts"
 import type { Fragment } from "../shared/speech/WordSymbols.ts"
-import { cleanText } from "../shared/text/CleanText.ts"
-import { sentences } from "../shared/text/Sentences.ts"
-import { type EspeakLanguages, languagesPackage, loadEspeak } from "./EspeakLanguages.ts"
 import { inInventory, type Training } from "./Inventory.ts"
-import { foreignText, type Language, languageCodes } from "./Languages.ts"
+import { type Language, languageCodes } from "./Languages.ts"
 import { CloneOptions } from "./Options.ts"
 import * as StyleEncoder from "./StyleEncoder.ts"
 
 const defaultVoice = "default"
 
-async function* foreignFragments(
+const foreignFragments = (
   text: string,
-  language: Language & { readonly voice: string },
+  { code, tidy, voice }: Language & { readonly voice: string },
   espeak: EspeakLanguages,
   symbols: Symbols,
   training: Training,
-): AsyncGenerator<Fragment> {
-  for (const sentence of sentences(cleanText(text))) {
-    yield* phonemeFragments(foreignText(sentence), async (clause) =>
-      inInventory(language.tidy(espeak.phonemes(clause, language.voice)), symbols, training),
-    )
-  }
-}
+): AsyncGenerator<Fragment> =>
+  languageFragments(text, code, (clause) =>
+    inInventory(tidy(espeak.phonemes(clause, voice)), symbols, training),
+  )
 
 const acquire = (spec: EngineSpec) =>
   Effect.gen(function* () {

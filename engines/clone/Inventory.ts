@@ -56,6 +56,7 @@ const nearest: Readonly<Record<string, string>> = {
   ʈ: "t",
   ɖ: "d",
   ʕ: "ʔ",
+  ʝ: "j",
   ʲ: "j",
   ʦ: "ts",
   ʣ: "dz",

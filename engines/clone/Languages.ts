@@ -40,10 +40,3 @@ export const languageCodes: ReadonlyArray<Language> = [
   { code: "ar", voice: "ar", tidy: same },
   { code: "zh", voice: "cmn", tidy: mandarin },
 ]
-
-/** Characters that are removed: all except letters, and signs that eSpeak reads in the language it speaks. */
-const unspoken = /[^\p{L}\p{M}\p{N}\s';:,.!?—…"()“”%€$£+&@=°-]/gu
-
-/** One sentence of any language but English → what its eSpeak voice reads. The voice reads numbers itself. */
-export const foreignText = (sentence: string): string =>
-  sentence.replace(unspoken, " ").replace(/\s+/g, " ").trim()

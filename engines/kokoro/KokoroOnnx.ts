@@ -2,6 +2,7 @@
 // Roles in `files`: `model` (graph), `tokenizer` (symbol table), `voices` (folder of `<id>.bin`).
 import * as Effect from "effect/Effect"
 import { samplesToMs } from "#domain/audio/Audio.ts"
+import { isMixture, languageOfVoice, languagesOfVoices, mixtureOf } from "#domain/models/PresetVoices.ts"
 import { DeadlineQueue } from "#domain/queues/DeadlineQueue.ts"
 import type { EngineDescriptor, EngineError, EngineSpec, Outlet, SpeechEngine } from "../protocol/Engine.ts"
 import { decodeOptions, fileOf, loadFailed } from "../shared/files/EngineSpecFiles.ts"
@@ -12,14 +13,22 @@ import { chooseThreads } from "../shared/onnx/ThreadProbe.ts"
 import * as KokoroGraph from "../shared/speech/SpeechGraph.ts"
 import { loadSymbols } from "../shared/speech/Symbols.ts"
 import { checkedSpeed, invalidInput, priorityOf, type Speaker, speak } from "../shared/speech/Utterance.ts"
-import { constantStyle, loadVoices, styleSize, type VoiceStyle } from "../shared/speech/VoiceStyles.ts"
+import {
+  constantStyle,
+  loadVoices,
+  mixedStyle,
+  styleSize,
+  type VoiceStyle,
+} from "../shared/speech/VoiceStyles.ts"
 import type { Fragment } from "../shared/speech/WordSymbols.ts"
 import { cleanText } from "../shared/text/CleanText.ts"
 import { englishText } from "../shared/text/EnglishText.ts"
 import { sentences } from "../shared/text/Sentences.ts"
 import { type EnglishPhonemes, englishPackage, loadEnglish } from "./Espeak.ts"
+import { languagesPackage, loadEspeak } from "./EspeakLanguages.ts"
 import { phonemeFragments, rewriteEnglish } from "./KokoroPhonemes.ts"
 import { SpeechOptions } from "./Options.ts"
+import { espeakFragments, espeakVoices } from "./OtherLanguages.ts"
 
 /** English front end: text → phoneme fragments, sentence by sentence. */
 export async function* englishFragments(
@@ -61,16 +70,58 @@ const discard: Outlet<"speech"> = {
   resumed: Effect.void,
 }
 
+type Reader = (text: string) => AsyncIterable<Fragment>
+
+interface FrontEnds {
+  /** How the texts of a voice are read, of a mixture those of its first voice; undefined for a language that cannot be. */
+  readonly fragmentsOf: (voice: string) => Reader | undefined
+  /** A package that would read one of the voices. */
+  readonly missing: string | undefined
+}
+
+/** Voices of an operator's own with other names are American or British by their first letter. */
+const languageOf = (voice: string): string | undefined =>
+  languageOfVoice(voice) ?? (/^[ab]/.test(voice) ? "en" : undefined)
+
+const exampleVoices = "af_bella (American), bf_emma (British) or ef_dora (Spanish)"
+
+/** Loads what reads the languages of these voices, and nothing else. */
+const frontEndsFor = (ids: ReadonlyArray<string>): Effect.Effect<FrontEnds, EngineError> =>
+  Effect.gen(function* () {
+    const languages = ids.map(languageOf)
+    const needsEspeak = languages.some((language) => espeakVoices[language ?? ""] !== undefined)
+    const needsEnglish = languages.includes("en")
+    const english = needsEnglish ? yield* loadEnglish : undefined
+    const espeak = needsEspeak ? yield* loadEspeak : undefined
+    const lacks = [
+      ...(needsEnglish && english === undefined ? [englishPackage] : []),
+      ...(needsEspeak && espeak === undefined ? [languagesPackage] : []),
+    ]
+    return {
+      fragmentsOf: (voice) => {
+        const language = languageOf(voice)
+        if (language === "en") {
+          return english && ((text) => englishFragments(text, voice.startsWith("b"), english))
+        }
+        if (language === undefined || espeakVoices[language] === undefined) return undefined
+        return espeak && ((text) => espeakFragments(text, language, espeak))
+      },
+      missing: lacks[0],
+    }
+  })
+
 const acquire = (spec: EngineSpec) =>
   Effect.gen(function* () {
     const options = yield* decodeOptions(SpeechOptions, spec)
-    const phonemes = yield* loadEnglish
-    if (phonemes === undefined) return yield* notInstalled(englishPackage)
     const symbols = yield* loadSymbols(yield* fileOf(spec, "tokenizer"))
     const all = yield* loadVoices(yield* fileOf(spec, "voices"), options.voices)
-    // The first letter of an id is its accent. The published set has other languages, which this front end lacks.
-    const voices = new Map([...all].filter(([id]) => /^[ab]/.test(id)))
-    if (voices.size === 0) return yield* loadFailed("voices", "none is American (a…) or British (b…)")
+    const frontEnds = yield* frontEndsFor([...all.keys()])
+    const voices = new Map([...all].filter(([id]) => frontEnds.fragmentsOf(id) !== undefined))
+    if (voices.size === 0) {
+      return yield* frontEnds.missing === undefined
+        ? loadFailed("voices", `none has a name of a language that can be read, such as ${exampleVoices}`)
+        : notInstalled(frontEnds.missing)
+    }
     const graph = yield* KokoroGraph.open(yield* fileOf(spec, "model"), yield* optionsOf(spec))
     const speaker: Speaker = {
       graph,
@@ -79,21 +130,31 @@ const acquire = (spec: EngineSpec) =>
       rateHz: options.rateHz,
       maxSymbols: options.maxSymbols,
     }
-    const warm = (british: boolean) =>
-      warmUp(
-        speaker,
-        englishFragments(warmUpText, british, phonemes),
-        constantStyle(new Float32Array(styleSize)),
-      )
-    yield* warm(true)
-    const realTimeFactor = yield* warm(false)
+    const warm = (id: string) =>
+      warmUp(speaker, frontEnds.fragmentsOf(id)!(warmUpText), constantStyle(new Float32Array(styleSize)))
+    // In alphabetical order, so that American English is the first where it is there.
+    const ids = [...voices.keys()]
+    const [first] = ids as [string, ...Array<string>]
+    yield* warm(ids.find((id) => id.startsWith("b")) ?? first)
+    const realTimeFactor = yield* warm(first)
+    const styleOf = (preset: string): Effect.Effect<VoiceStyle, EngineError> => {
+      const known = voices.get(preset)
+      if (known !== undefined) return Effect.succeed(known)
+      if (!isMixture(preset)) {
+        return Effect.fail(invalidInput("voice", `unknown voice; there are ${ids.join(", ")}`))
+      }
+      const mixture = mixtureOf(preset, (voice) => (voices.has(voice) ? voice : undefined))
+      return "problem" in mixture
+        ? Effect.fail(invalidInput("voice", mixture.problem))
+        : Effect.succeed(mixedStyle(mixture.voices.map(({ voice, weight }) => [voices.get(voice)!, weight])))
+    }
     const engine: SpeechEngine = {
       kind: "speech",
       facts: {
         slots: options.slots,
         rateHz: options.rateHz,
-        voices: [...voices.keys()],
-        languages: ["en"],
+        voices: ids,
+        languages: languagesOfVoices(ids),
         cloning: false,
         realTimeFactor,
         summary: `kokoro, ${voices.size} voices, ${spec.threads} thread${spec.threads === 1 ? "" : "s"}`,
@@ -102,14 +163,12 @@ const acquire = (spec: EngineSpec) =>
         Effect.gen(function* () {
           const id = "preset" in request.voice ? request.voice.preset : undefined
           if (id === undefined) return yield* invalidInput("voice", "this model has preset voices only")
-          const voice = voices.get(id)
-          if (voice === undefined)
-            return yield* invalidInput("voice", `unknown voice; there are ${[...voices.keys()].join(", ")}`)
+          const style = yield* styleOf(id)
           const speed = yield* checkedSpeed(request.speed, graph)
-          const fragments = englishFragments(request.text, id.startsWith("b"), phonemes)
+          const fragments = frontEnds.fragmentsOf(id)!(request.text)
           return yield* speak(
             speaker,
-            { fragments, style: Effect.succeed(voice), speed, priority: priorityOf(request) },
+            { fragments, style: Effect.succeed(style), speed, priority: priorityOf(request) },
             out,
           )
         }),

@@ -4,6 +4,7 @@ import { Deferred, Effect } from "effect"
 import type { ModelHandle } from "#actors/model/ModelHandle.ts"
 import { samplesToMs, secondsToSamples, speechRateHz } from "#domain/audio/Audio.ts"
 import { PlaybackClock } from "#domain/audio/PlaybackClock.ts"
+import { isMixture } from "#domain/models/PresetVoices.ts"
 import { audioUsage, type Usage } from "#domain/models/Usage.ts"
 import { SynthesisFailed } from "#domain/wire/Errors.ts"
 import { longestSpeechMs } from "#domain/wire/Speech.ts"
@@ -28,19 +29,19 @@ type SynthesisError = ModelRunError | SynthesisFailed
 export const speechAtMost = (text: string, speed: number): Usage =>
   audioUsage("speech", Math.ceil(longestSpeechMs(text) / speed), 1000)
 
-/** Fields that a caller can put right. The others are answered 502 (protocol 8.6, protocol 8.9). */
-const callersFields = (cloning: boolean): ReadonlyArray<string> =>
-  cloning ? ["voice", "language", "speed"] : ["language", "speed"]
+/** Fields that a caller can put right. The others are answered 502 (protocol 8.6, protocol 8.9), an unknown preset too. */
+const callersFields = (isPreset: boolean): ReadonlyArray<string> =>
+  isPreset ? ["language", "speed"] : ["voice", "language", "speed"]
 
 /** An engine that cannot make this voice or text audible is an upstream failure, except for a bad clip. */
 const synthesisError =
-  (handle: ModelHandle<"speech">) =>
+  (handle: ModelHandle<"speech">, { voice }: SynthesizeRequest) =>
   (error: ModelRunError): SynthesisError => {
     const model = handle.entry.id
-    const cloning = handle.entry.speech?.cloning ?? false
+    const isPreset = handle.entry.speech?.cloning !== true && "preset" in voice && !isMixture(voice.preset)
     if (error._tag === "EngineFailed")
       return new SynthesisFailed({ model, detail: `the engine ${error.reason}: ${error.detail}` })
-    if (error._tag !== "InvalidRequest" || callersFields(cloning).includes(error.field)) return error
+    if (error._tag !== "InvalidRequest" || callersFields(isPreset).includes(error.field)) return error
     const { field, problem } = error
     const refused = { model, detail: `${field}: ${problem}`, field }
     return new SynthesisFailed(field === "voice" ? { ...refused, voices: voicesOf(handle) } : refused)
@@ -123,8 +124,8 @@ export const beginSynthesis = Effect.fnUntraced(function* ({ model, request, res
       },
     },
     untilReplied: true,
-  }).pipe(Effect.mapError(synthesisError(model)))
-  const ended = Effect.mapError(run.end, synthesisError(model))
+  }).pipe(Effect.mapError(synthesisError(model, request)))
+  const ended = Effect.mapError(run.end, synthesisError(model, request))
   const end = Effect.raceFirst(
     Effect.map(ended, () => samplesIn),
     Deferred.await(tooLong),

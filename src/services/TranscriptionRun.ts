@@ -17,6 +17,15 @@ import { type Reservation, type Settlement, UsageLedger } from "#store/ledger/Us
 import { type AudioError, openAudio } from "./TranscriptionAudio.ts"
 import { untilStoreWorks } from "./UntilStoreWorks.ts"
 
+/** Languages of the preset `cohere-transcribe`, which are those that `stt-multi-03-2026` promises (protocol 9.1). */
+const promised = ["ar", "de", "el", "en", "es", "fr", "it", "ja", "ko", "nl", "pl", "pt", "vi", "zh"]
+
+/** What brings weights that know the language in place of built-in ones; empty where nothing is known to. */
+const adviceOn = ({ demonstration, id }: ModelEntry, language: string): string =>
+  demonstration && promised.includes(language)
+    ? `; weights that know it: edgewise models add cohere-transcribe --as ${id}`
+    : ""
+
 /** Refuses a language that the model does not know. Before it has loaded, the engine itself refuses the first window. */
 export const checkLanguage = (
   model: ModelHandle<"transcription">,
@@ -25,9 +34,13 @@ export const checkLanguage = (
   Effect.suspend(() => {
     const languages = model.facts()?.languages
     if (language === undefined || languages === undefined || languages.includes(language)) return Effect.void
-    const problem = `${model.entry.id} does not know ${language}; it knows ${languages.join(", ")}`
+    const advice = adviceOn(model.entry, language)
+    const problem = `${model.entry.id} does not know ${language}; it knows ${languages.join(", ")}${advice}`
     return Effect.fail(new InvalidRequest({ field: "language", problem }))
   })
+
+const isLanguageRefusal = (error: unknown): error is InvalidRequest =>
+  error instanceof InvalidRequest && error.field === "language"
 
 /** Refuses a model that does not translate. Before it has loaded, the engine itself refuses the first window. */
 export const checkTranslates = (model: ModelHandle<"transcription">): Effect.Effect<void, InvalidRequest> =>
@@ -153,6 +166,15 @@ export const runTranscription = <E = never>(
       },
       ...(run.onProgress === undefined ? {} : { onProgress: run.onProgress }),
     }).pipe(
+      // The engine's own refusal, before its languages were known.
+      Effect.mapError((error) =>
+        isLanguageRefusal(error)
+          ? new InvalidRequest({
+              field: error.field,
+              problem: error.problem + adviceOn(run.model.entry, run.options.language ?? ""),
+            })
+          : error,
+      ),
       Effect.onExit((exit) =>
         exit._tag === "Success" || run.charged(exit) ? reserve.settle(transcribed) : reserve.release,
       ),

@@ -43,6 +43,8 @@ const sentence = ".!?…"
 const clause = ";:"
 const comma = ",—)”"
 const closing = '”")'
+/** Stands for the full stop of "r.", eSpeak's way to write the Hindi sound of "ड़", where no piece is cut. */
+const innerStop = "\u0001"
 const soundless = /^[\s;:,.!?—…"()“”ˈˌː]*$/u
 
 const pauseAfter = (symbols: ReadonlyArray<string>, end: number): Pause => {
@@ -129,7 +131,7 @@ export class PieceReader {
       const pause = pauseAfter(this.#pending, end)
       const symbols = this.#pending.splice(0, end)
       const wordOf = this.#pendingWords.splice(0, end)
-      const phonemes = symbols.join("").trim()
+      const phonemes = symbols.join("").replaceAll(innerStop, ".").trim()
       // Marks without words are not spoken; their pause belongs to the piece before.
       if (soundless.test(phonemes)) continue
       this.#taken++
@@ -187,7 +189,8 @@ export class PieceReader {
       const word = wordOf[at++]!
       if (symbol === " " && (this.#pending.length === 0 || this.#pending.at(-1) === " ")) continue
       if (!this.#symbols.has(symbol)) continue
-      this.#pending.push(symbol)
+      const isInner = symbol === "." && word >= 0 && this.#pending.at(-1) === "r"
+      this.#pending.push(isInner ? innerStop : symbol)
       this.#pendingWords.push(word < 0 ? -1 : before + word)
     }
   }

@@ -18,6 +18,23 @@ export interface VoiceStyle {
 /** A voice with the same style for every length. */
 export const constantStyle = (style: Float32Array): VoiceStyle => ({ row: () => style })
 
+/**
+ * A mixture: each value is the weighted sum of those of its voices. Nothing is kept: a row costs a few microseconds, and is needed once a
+ * piece.
+ */
+export const mixedStyle = (
+  parts: ReadonlyArray<readonly [style: VoiceStyle, weight: number]>,
+): VoiceStyle => ({
+  row: (symbols) => {
+    const sum = new Float32Array(styleSize)
+    for (const [style, weight] of parts) {
+      const row = style.row(symbols)
+      for (let i = 0; i < styleSize; i++) sum[i]! += weight * row[i]!
+    }
+    return sum
+  },
+})
+
 const loadFailed = (detail: string): EngineError =>
   new EngineError({ reason: "LoadFailed", field: "", detail })
 

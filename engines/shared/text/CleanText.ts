@@ -27,9 +27,12 @@ const beforeNfkc: ReadonlyArray<readonly [RegExp, string]> = [
   [/[™℠®©]/g, " "],
   [/(\d)([¼-¾⅐-⅞])/g, "$1 $2"],
   [/(?<=\d)(?=[⁰¹²³⁴-⁹])/g, "^"],
+  [/…/g, "..."],
+]
+
+const englishPowers: ReadonlyArray<readonly [RegExp, string]> = [
   [/(?<!\^)²/g, " squared "],
   [/(?<!\^)³/g, " cubed "],
-  [/…/g, "..."],
 ]
 
 const silent: ReadonlyArray<readonly [RegExp, string]> = [
@@ -59,8 +62,17 @@ const apply = (text: string, rules: ReadonlyArray<readonly [RegExp, string]>): s
   return out
 }
 
-/** Linear in the length of `raw`. Line breaks are kept, because they end sentences and list items. */
-export const cleanText = (raw: string): string => {
-  const uniform = apply(apply(raw.toWellFormed(), beforeNfkc).normalize("NFKC"), silent)
+/**
+ * Linear in the length of `raw`. Line breaks are kept, because they end sentences and list items. Languages other than English keep "º" and
+ * "ª" as they are, and say "m²", which becomes "m2", in their own words.
+ * @param language ISO-639-1
+ */
+export const cleanText = (raw: string, language = "en"): string => {
+  const wellFormed = raw.toWellFormed()
+  const normal =
+    language === "en"
+      ? apply(apply(wellFormed, beforeNfkc), englishPowers).normalize("NFKC")
+      : apply(wellFormed, beforeNfkc).replace(/[^ºª]+/g, (part) => part.normalize("NFKC"))
+  const uniform = apply(normal, silent)
   return apply(apply(apply(uniform, quoteMarks), punctuation), repeats)
 }

@@ -1,6 +1,7 @@
 // The forms of ONNX exports that adapters read: their graphs and files by role, and what their catalog entries hold. Data, and
 // what of it depends on the repository.
 import type { ModelEntry, WeightFile } from "#domain/models/ModelEntry.ts"
+import { languagesOfVoices } from "#domain/models/PresetVoices.ts"
 import type { FoundModel } from "./FoundModel.ts"
 import type { ListedFile } from "./HubFolder.ts"
 import type { Repository } from "./Repository.ts"
@@ -40,9 +41,9 @@ export interface Family {
 
 export const nameOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1)
 
-/** English voices: the front end has American (a…) and British (b…) pronunciation. */
+/** Voices of the languages that the front end reads: American (a) and British (b), Spanish, French, Hindi, Italian, Portuguese. */
 export const voiceFiles = ({ files }: Repository): ReadonlyArray<ListedFile> =>
-  files.filter(({ path }) => /^voices\/[ab][fm]_[a-z]+\.bin$/.test(path))
+  files.filter(({ path }) => /^voices\/[abefhip][fm]_[a-z]+\.bin$/.test(path))
 
 const voicesOf = (repository: Repository) => {
   const found = voiceFiles(repository)
@@ -210,8 +211,8 @@ export const families: ReadonlyArray<Family> = [
       return {
         options: {},
         files: { voices: file },
-        speech: { maxCharacters: 4_096, voices: names },
-        comments: { "speech.voices": "The English voices of the repository." },
+        speech: { maxCharacters: 4_096, voices: names, languages: languagesOfVoices(names) },
+        comments: { "speech.voices": "The voices of the repository whose languages can be read." },
       }
     },
   },

@@ -110,7 +110,9 @@ describe("without decoder and text front end", () => {
         await answer(await post(node, "/v1/audio/speech", { model, input: "Hello.", voice: "default" })),
       ).toEqual([
         501,
-        { detail: `${model} needs the text front end for en, which is not installed on this node` },
+        {
+          detail: `${model} needs the text front end for en (npm package phonemizer), which is not installed on this node`,
+        },
       ])
     const chat = { model: "fake", messages: [{ role: "user", content: "hello" }] }
     expect((await post(node, "/v1/chat/completions", chat)).status).toBe(200)

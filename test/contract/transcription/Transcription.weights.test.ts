@@ -367,4 +367,22 @@ describe("where parameters stand", () => {
       }
     },
   )
+
+  it.each([
+    ["de", true],
+    ["vi", true],
+    ["sv", false],
+  ])(
+    "the other model's refusal of %s names the command that brings weights: %s",
+    async (language, isNamed) => {
+      const response = await sync({ model: "stt-multi-03-2026", language })
+      const { detail } = (await response.json()) as { detail: string }
+      expect([response.status, detail.startsWith("language: ")]).toEqual([400, true])
+      expect(
+        detail.endsWith(
+          "; weights that know it: edgewise models add cohere-transcribe --as stt-multi-03-2026",
+        ),
+      ).toBe(isNamed)
+    },
+  )
 })

@@ -4,11 +4,13 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import fc from "fast-check"
 import { cloneOnnx } from "#engines/clone/CloneOnnx.ts"
-import { loadEspeak } from "#engines/clone/EspeakLanguages.ts"
 import { inInventory } from "#engines/clone/Inventory.ts"
-import { foreignText, languageCodes } from "#engines/clone/Languages.ts"
-import { fromVocabulary } from "#engines/shared/speech/Symbols.ts"
+import { languageCodes } from "#engines/clone/Languages.ts"
+import { loadEspeak } from "#engines/kokoro/EspeakLanguages.ts"
+import { fromVocabulary, loadSymbols } from "#engines/shared/speech/Symbols.ts"
+import { foreignText } from "#engines/shared/text/spoken/SpokenText.ts"
 import { onlyWhere } from "../../support/groups/Needs.ts"
+import { sentencesIn } from "../kokoro/languageSentences.ts"
 import { demoFiles, openSpeech, say, speechRequest } from "../kokoro/speech.ts"
 
 const espeak = await Effect.runPromise(loadEspeak)
@@ -29,6 +31,18 @@ const sentences: ReadonlyArray<readonly [string, string, string]> = [
   ["ar", "مرحبا، كيف حالك؟", "kˈajfa"],
   ["zh", "你好，我今天很高兴。", "ni"],
 ]
+
+/** More sounds of some languages. */
+const longer: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(
+    ["fr", "es", "it", "pt"].map((code) => [code, sentencesIn(code).slice(0, 20).join(" ")]),
+  ),
+  de: "Ich möchte fünf süße Brötchen. Das Mädchen freut sich über den großen Hund.",
+  pl: "Chrząszcz brzmi w trzcinie. Będę źle spać, żaba skacze.",
+  ar: "ظَهَرَ ضَوْءٌ خَفِيفٌ ثُمَّ غَابَ. القِطُّ الأَسْوَدُ يَنَامُ تَحْتَ الشَّجَرَةِ.",
+  ja: "ふじさん、ぎゅうにゅう、らっぱ、しゃしん",
+  zh: "女儿学习汉语，去年冬天下雪了。",
+}
 
 const language = (code: string) => languageCodes.find((candidate) => candidate.code === code)!
 
@@ -64,6 +78,28 @@ describe("languages", () => {
         }
       }
     }),
+  )
+})
+
+/** Sounds that have no symbol of their own in the training: marks of how another sound is made. */
+const unheard = ["\u0308", "\u031e", "\u032a", "ˤ", "ᵝ"]
+
+describe("sounds", () => {
+  it.each(sentences)(
+    "of %s are replaced by English ones, and none is lost",
+    withEspeak,
+    async (code, text) => {
+      const trained = await Effect.runPromise(loadSymbols(demoFiles.tokenizer))
+      const { voice, tidy } = language(code)
+      const rich = `${text} ${code in longer ? longer[code] : ""}`
+      for (const clause of rich.split(/[.,?!،؟。、]/u)) {
+        for (const sound of tidy(espeak!.phonemes(foreignText(clause), voice!)).normalize("NFC")) {
+          const heard = inInventory(sound, trained, "english")
+          expect([sound, heard !== "" || unheard.includes(sound)]).toEqual([sound, true])
+          expect(heard).not.toMatch(/[yøœʁɲʎʝxçɣβɕʑ]/u)
+        }
+      }
+    },
   )
 })
 

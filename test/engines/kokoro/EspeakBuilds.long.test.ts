@@ -6,8 +6,8 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Effect } from "effect"
 import { expect, it } from "vitest"
-import { loadEspeak } from "#engines/clone/EspeakLanguages.ts"
 import { type EspeakVoice, loadEnglish } from "#engines/kokoro/Espeak.ts"
+import { loadEspeak } from "#engines/kokoro/EspeakLanguages.ts"
 import { phonemeFragments, rewriteEnglish } from "#engines/kokoro/KokoroPhonemes.ts"
 
 const docs = fileURLToPath(import.meta.resolve("../../../docs"))

@@ -47,6 +47,7 @@ const needsTable = {
   caddy: program("caddy", "caddy", "version"),
   curl: program("curl", "curl", "--version"),
   debootstrap: program("debootstrap", "debootstrap", "--version"),
+  "espeak-ng": program("espeak-ng", "espeak-ng", "--version"),
   ffmpeg: program("ffmpeg", "ffmpeg", "-version"),
   ffprobe: program("ffprobe", "ffmpeg", "-version"),
   git: program("git", "git", "--version"),

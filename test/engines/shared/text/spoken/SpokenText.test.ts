@@ -1,0 +1,108 @@
+// Tables of written and spoken forms in Spanish, French, Hindi, Italian and Portuguese; and properties of any text.
+import fc from "fast-check"
+import { describe, expect, it } from "vitest"
+import { cleanText } from "#engines/shared/text/CleanText.ts"
+import { sentences } from "#engines/shared/text/Sentences.ts"
+import { textReader } from "#engines/shared/text/spoken/Languages.ts"
+
+const said = (text: string, language: string): string => {
+  const reader = textReader(language)
+  return [...sentences(reader.whole(cleanText(text, language)))].map(reader.sentence).join(" | ")
+}
+
+const table: ReadonlyArray<readonly [language: string, written: string, spoken: string]> = [
+  // Whole and decimal numbers stay digits, without marks between thousands.
+  ["es", "1.234.567 personas, 1 234 y 3,5", "1234567 personas, 1234 y 3,5"],
+  ["fr", "1 234 567 habitants et 3,5", "1234567 habitants et 3,5"],
+  ["it", "12.345,67 e 1.000", "12345,67 e 1000"],
+  ["pt", "1.234,5 e 3.5", "1234,5 e 3 ponto 5"],
+  ["hi", "12,34,567 और 1,234.5", "1234567 और 1234.5"],
+  ["es", "el 600 123 456", "el 600 123 456"],
+  ["es", "٣٤ y २५", "34 y 25"],
+  ["es", "a -5 °C", "a menos 5 grados Celsius"],
+  // Dates.
+  ["es", "el 25/12/2024 y el 2024-01-01", "el 25 de diciembre de 2024 y el primero de enero de 2024"],
+  ["fr", "le 01/07/2024", "le 1er juillet 2024"],
+  ["it", "il 25.12.2024", "il 25 dicembre 2024"],
+  ["pt", "em 07-09-1822", "em 7 de setembro de 1822"],
+  ["hi", "15/08/1947 को", "15 अगस्त 1947 को"],
+  ["es", "versión 1.2.34 y 99/99/2024", "versión 1.2.34 y 99 99 2024"],
+  // Times.
+  ["es", "a las 10:30, 9:05 y 12:00", "a las 10 y 30, 9 y 5 y 12 en punto"],
+  ["fr", "à 10h30, 10:30 et 1 h 00", "à 10 heures 30, 10 heures 30 et une heure"],
+  ["it", "alle 10:30", "alle 10:30"],
+  ["pt", "às 10h30 e 1:00", "às 10 horas e 30 e uma hora"],
+  ["hi", "10:30 पर", "10 बजकर 30 मिनट पर"],
+  // Money.
+  ["es", "€25, 25 €, $1 y 3,50 €", "25 euros, 25 euros, un dólar y 3 euros con 50 céntimos"],
+  ["fr", "12,01 € et 0,50 €", "12 euros et un centime et 50 centimes"],
+  ["it", "€ 1, 2,5 milioni di euro, £10", "un euro, 2,5 milioni di euro, 10 sterline"],
+  ["pt", "R$ 10,50 e US$ 3 milhões", "10 reais e 50 centavos e 3 milhões de dólares"],
+  ["hi", "₹250 और $1", "250 रुपये और एक डॉलर"],
+  // Units, per cent, fractions, ranges.
+  [
+    "es",
+    "5 km, 1 km, 90 km/h, 30 m² y 25 %",
+    "5 kilómetros, un kilómetro, 90 kilómetros por hora, 30 metros cuadrados y 25 %",
+  ],
+  ["fr", "5 kg, 20 °C et 3 Go", "5 kilos, 20 degrés Celsius et 3 gigaoctets"],
+  ["it", "1 h, 2 h e 100 ml", "un'ora, 2 ore e 100 millilitri"],
+  ["pt", "1/2 litro, 3/4 e 5–10 dias", "meio litro, três quartos e 5 a 10 dias"],
+  ["hi", "5 किमी और 3 kg", "5 किलोमीटर और 3 किलो"],
+  ["es", "2020-2024 y 555-1234", "2020 a 2024 y 555 a 1234"],
+  // Ordinals, numbers of things, abbreviations, addresses, signs.
+  ["es", "el 1.º y la 2ª", "el 1º y la 2ª"],
+  ["fr", "le 2e et le 1er", "le 2ème et le 1er"],
+  ["es", "n.º 5 y #3", "número 5 y número 3"],
+  ["fr", "n° 5", "numéro 5"],
+  [
+    "es",
+    "El Sr. Gómez, la Dra. Paz, etc. Luego nada.",
+    "El señor Gómez, la doctora Paz, etcétera. | Luego nada.",
+  ],
+  ["es", "pan, vino, etc.", "pan, vino, etcétera."],
+  ["fr", "M. Dupont et Mme Petit", "monsieur Dupont et madame Petit"],
+  ["fr", "J. M. Coetzee", "J. M. Coetzee"],
+  ["it", "il Sig. Rossi e la Dott.ssa Bianchi", "il signor Rossi e la dottoressa Bianchi"],
+  ["pt", "o Sr. Silva mora na av. Brasil", "o senhor Silva mora na avenida Brasil"],
+  ["hi", "डॉ. शर्मा", "डॉक्टर शर्मा"],
+  ["es", "escribe a ana@correo.es", "escribe a ana arroba correo punto es"],
+  ["fr", "https://exemple.fr/a-b", "exemple point fr barre a b"],
+  ["es", "Pan & vino, 2 × 3 ≤ 7", "Pan y vino, 2 por 3 menor o igual que 7"],
+  ["hi", "2 + 2 = 4", "2 प्लस 2 बराबर 4"],
+  // A language without a table.
+  ["de", "25/12/2024 ٣", "25 12 2024 3"],
+]
+
+describe("spoken forms", () => {
+  it.each(table)("%s: %s", (language, written, spoken) => {
+    expect(said(written, language)).toBe(spoken)
+  })
+})
+
+const anyText = fc.oneof(
+  fc.string({ unit: "binary", maxLength: 300 }),
+  fc.string({ unit: fc.constantFrom(..."0123456789.,:/-€$%°ºª kmhe²½٣२\u200f\u202e😀"), maxLength: 120 }),
+)
+
+describe("any text", () => {
+  it.each(["es", "fr", "hi", "it", "pt", "de", "ar", "zh"])(
+    "keeps its letters in %s, and no digit of another script",
+    (language) => {
+      fc.assert(
+        fc.property(anyText, (text) => {
+          const spoken = said(text, language)
+          expect(spoken).not.toMatch(/(?![0-9])\p{Nd}|\p{Cf}|\p{Extended_Pictographic}/u)
+          if (/[\p{L}\p{Nd}]/u.test(cleanText(text, language))) expect(spoken).toMatch(/[\p{L}\p{N}]/u)
+        }),
+      )
+    },
+  )
+
+  it.each(["es", "fr", "hi", "it", "pt"])("of 4,096 characters is read in linear time in %s", (language) => {
+    for (const unit of ["1", "1.", "1 ", "a", "a.", "1/", "€", "€1", "-", "º", "1,2 ", "@a.", "\u064b"]) {
+      const text = unit.repeat(Math.ceil(4096 / unit.length)).slice(0, 4096)
+      expect(said(text, language).length).toBeLessThan(4096 * 20)
+    }
+  })
+})
