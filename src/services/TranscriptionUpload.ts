@@ -111,7 +111,8 @@ const openSpool = Effect.fnUntraced(function* (dir: string) {
 /** The name of a client's part for an error text, shortened. */
 const quoted = (name: string): string => (name === "" ? "body" : name.slice(0, 64))
 
-const tooManyParts = Effect.suspend(() => Effect.fail(invalid("body", `has more than ${maxParts} parts`)))
+const partsProblem = `has more than ${maxParts} parts besides ${mostKeywords} keywords`
+const tooManyParts = Effect.suspend(() => Effect.fail(invalid("body", partsProblem)))
 
 const toFailure = (error: Multipart.MultipartError | FileTooLarge | InvalidRequest) => {
   if (error._tag !== "MultipartError") return error
@@ -122,7 +123,7 @@ const toFailure = (error: Multipart.MultipartError | FileTooLarge | InvalidReque
     case "FieldTooLarge":
       return invalid("body", `a field is larger than ${maxFieldBytes} bytes`)
     case "TooManyParts":
-      return invalid("keywords", `must be at most ${mostKeywords} phrases`)
+      return invalid("body", partsProblem)
     default:
       return invalid("body", "is not complete and correct multipart/form-data")
   }
