@@ -12,7 +12,7 @@ import { KeywordGraph } from "./KeywordGraph.ts"
  * Scores (natural logarithms) that a trial may give up: at once, and for each character of the phrase so far. Chosen with names that the
  * evaluation does not have.
  */
-const limits = { base: 2, perCharacter: 1.5 }
+const limits = { base: 1, perCharacter: 1.75 }
 /** Scores that may be given up to end the word behind a phrase. Chosen in the same way. */
 const endLimit = 4
 /** Scores that a token of a trial may give up against blank (transducers): it is then taken a frame or two earlier. A guess. */
