@@ -134,6 +134,11 @@ export interface TranscriptionFacts {
    * (`stream`). A piece ends where it has been heard to end: less is consumed than was given, and that is final. Absent: false.
    */
   readonly grows?: boolean
+  /**
+   * Requests that come at the same time share calls, so many at most, and cost less than one after the other. Live sessions send so many at a
+   * time. Absent: none.
+   */
+  readonly sharedCalls?: number
   /** Present if a request with `caption` costs less than one without. */
   readonly captions?: CaptionFacts
   readonly languages: ReadonlyArray<string>

@@ -273,6 +273,7 @@ const acquire = Effect.fnUntraced(function* (
     facts: {
       slots: options.slots,
       ...windowsOf(encoder, pieceSeconds),
+      ...(encoder.isStreaming && encoder.sharedCalls > 1 ? { sharedCalls: encoder.sharedCalls } : {}),
       languages: languages.codes,
       summary: `${encoder.what}, ${kind}, ${vocabulary.pieces.length} pieces, ${languages.codes.length} language${languages.codes.length === 1 ? "" : "s"}`,
     },
