@@ -10,7 +10,7 @@ import { toNumbers } from "../shared/onnx/Tensors.ts"
 
 type Feeds = Readonly<Record<string, Tensor>>
 
-export interface SharedCalls {
+interface SharedCalls {
   /** Rows of one call at most; 1 where the graph takes one. */
   readonly most: number
   /** One row; the batch of each of its tensors is 1. */

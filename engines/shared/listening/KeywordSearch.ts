@@ -9,16 +9,16 @@
 import { KeywordGraph } from "./KeywordGraph.ts"
 
 /**
- * Scores (natural logarithms) that a trial may give up: at once, and for each character of the phrase so far. Chosen with names that the
- * evaluation does not have.
+ * Scores (natural logarithms) that a trial may give up for each character of the phrase so far. Chosen with names that the evaluation does
+ * not have: with more at the first character more trials begin, and most of those fail.
  */
-const limits = { base: 1, perCharacter: 1.75 }
+const limitPerCharacter = 2
 /** Scores that may be given up to end the word behind a phrase. Chosen in the same way. */
 const endLimit = 4
 /** Scores that a token of a trial may give up against blank (transducers): it is then taken a frame or two earlier. A guess. */
 const blankLimit = 1
 
-const limitOf = (characters: number): number => limits.base + limits.perCharacter * characters
+const limitOf = (characters: number): number => limitPerCharacter * characters
 
 /** Where the text stands in the phrases. Immutable. */
 export interface Following {
