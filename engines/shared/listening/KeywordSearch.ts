@@ -9,16 +9,17 @@
 import { KeywordGraph } from "./KeywordGraph.ts"
 
 /**
- * Scores (natural logarithms) that a trial may give up for each character of the phrase so far. Chosen with names that the evaluation does
- * not have: with more at the first character more trials begin, and most of those fail.
+ * Scores (natural logarithms) that a trial may give up for each character of the phrase so far; less at its first one, where most trials
+ * would begin that fail. Chosen with names that the evaluation does not have.
  */
 const limitPerCharacter = 2
+const lessAtFirst = 1
 /** Scores that may be given up to end the word behind a phrase. Chosen in the same way. */
 const endLimit = 4
 /** Scores that a token of a trial may give up against blank (transducers): it is then taken a frame or two earlier. A guess. */
 const blankLimit = 1
 
-const limitOf = (characters: number): number => limitPerCharacter * characters
+const limitOf = (characters: number): number => limitPerCharacter * characters - lessAtFirst
 
 /** Where the text stands in the phrases. Immutable. */
 export interface Following {
