@@ -112,7 +112,8 @@ export class KeywordSearch {
     const plain = { token: best, gap: 0, following: { nodes: after, trial: undefined }, opens: false }
     // The text agrees with a phrase already.
     if (after.some((node) => this.#graph.charactersOf(node) > 1)) return plain
-    const step = this.#best([...nodes, KeywordGraph.root], scores, [best, ...failed])
+    // One trial at a place: a second one seldom succeeds where the best has failed.
+    const step = failed.length > 0 ? undefined : this.#best([...nodes, KeywordGraph.root], scores, [best])
     const gap = step === undefined ? Number.POSITIVE_INFINITY : scores[best]! - scores[step.token]!
     if (step !== undefined && gap <= limitOf(this.#graph.charactersOf(step.node)))
       return {
