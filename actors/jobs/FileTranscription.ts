@@ -24,6 +24,8 @@ export interface TranscribeOptions {
   readonly words: boolean
   /** Whether segments have the probabilities of their tokens. Absent: false. */
   readonly logprobs?: boolean
+  /** Phrases that may occur. Absent: none. */
+  readonly keywords?: ReadonlyArray<string>
   /** The text is wanted in English. Absent: false. */
   readonly translate?: boolean
 }
@@ -148,6 +150,7 @@ export const transcribeFile = <E>(
         punctuation: job.options.punctuation,
         words: job.options.words,
         ...(job.options.logprobs === true ? { logprobs: true } : {}),
+        ...(job.options.keywords === undefined ? {} : { keywords: job.options.keywords }),
         ...(job.options.translate === true ? { translate: true } : {}),
         last: ended && waiting <= count,
         ...(longestSamples > windowSamples ? { together: true } : {}),

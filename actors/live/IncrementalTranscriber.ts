@@ -20,6 +20,7 @@ import {
 } from "#domain/language/Punctuated.ts"
 import type {
   Segment,
+  SegmentToken,
   TranscribeEnd,
   TranscribeRequest,
   TranscriptionEngine,
@@ -31,7 +32,11 @@ import { type Captioner, LiveCaptions } from "./LiveCaptions.ts"
 export interface LiveTranscriptionOptions {
   readonly language: string | undefined
   readonly prompt: string
+  /** Phrases that may occur. Absent: none. */
+  readonly keywords?: ReadonlyArray<string>
   readonly punctuation?: PunctuationChoice
+  /** Whether hypotheses have the probabilities of their tokens. Absent: false. */
+  readonly logprobs?: boolean
   /** Reuses nothing: every hypothesis is a fresh pass over all audio. For comparison in tests and benches only. */
   readonly fromScratch: boolean
 }
@@ -53,6 +58,8 @@ interface Place {
   readonly language: string | undefined
   readonly previousTokens: ReadonlyArray<number>
   readonly punctuating: Punctuating
+  /** Tokens of the text, if they were asked for. */
+  readonly logprobs: ReadonlyArray<SegmentToken>
 }
 
 interface Step {
@@ -99,6 +106,7 @@ export class IncrementalTranscriber<E> {
       language: options.language,
       previousTokens: [],
       punctuating: nothingPunctuated,
+      logprobs: [],
     }
     this.#closed = this.#start
     this.#captions =
@@ -173,14 +181,15 @@ export class IncrementalTranscriber<E> {
         if (this.grows && place.position < to) this.#close(place)
       }
       this.#drafts = drafts
-      const audioMs = Math.floor(samplesToMs(until, listenRateHz))
+      const rest = {
+        language: place.language,
+        audioMs: Math.floor(samplesToMs(until, listenRateHz)),
+        ...(this.#options.logprobs === true ? { logprobs: place.logprobs } : {}),
+      }
       // Added or removed marks depend on what follows.
       if (this.grows && !final && this.#options.punctuation === undefined)
-        return growingHypothesis(place.text, { language: place.language, audioMs })
-      return hypothesisOf(closed.text, place.text.slice(closed.text.length), {
-        language: place.language,
-        audioMs,
-      })
+        return growingHypothesis(place.text, rest)
+      return hypothesisOf(closed.text, place.text.slice(closed.text.length), rest)
     })
   }
 
@@ -195,6 +204,8 @@ export class IncrementalTranscriber<E> {
         samples,
         language: from.language,
         prompt: this.#options.prompt,
+        ...(this.#options.logprobs === true ? { logprobs: true } : {}),
+        ...(this.#options.keywords === undefined ? {} : { keywords: this.#options.keywords }),
         previousTokens: from.previousTokens,
         temperature: 0,
         punctuation: this.#options.punctuation,
@@ -206,7 +217,11 @@ export class IncrementalTranscriber<E> {
       }
       this.#calls++
       const texts: Array<string> = []
-      const onSegment = (segment: Segment) => void texts.push(segment.text)
+      const logprobs = [...from.logprobs]
+      const onSegment = (segment: Segment) => {
+        texts.push(segment.text)
+        for (const token of segment.logprobs ?? []) logprobs.push(token)
+      }
       return Effect.map(this.#transcribe(request, onSegment, how.call), (end) => {
         // As for files: if the engine consumed nothing, the same request would be repeated forever.
         const consumed =
@@ -215,7 +230,8 @@ export class IncrementalTranscriber<E> {
         const { punctuation } = this.#options
         const [shown, punctuating] = punctuated(punctuation, language, texts, from.punctuating)
         const text = from.text + shown.join("")
-        const place = { position: from.position + consumed, text, language, previousTokens, punctuating }
+        const position = from.position + consumed
+        const place = { position, text, language, previousTokens, punctuating, logprobs }
         return { place, tokens: end.tokens ?? [] }
       })
     })

@@ -34,6 +34,7 @@ interface CaptionStart {
 
 interface CaptionOptions {
   readonly prompt: string
+  readonly keywords?: ReadonlyArray<string>
   readonly punctuation?: PunctuationChoice
 }
 
@@ -139,6 +140,7 @@ export class LiveCaptions<E> {
         samples,
         language: this.#language,
         prompt: this.#options.prompt,
+        ...(this.#options.keywords === undefined ? {} : { keywords: this.#options.keywords }),
         previousTokens: this.#previousTokens,
         temperature: 0,
         punctuation: this.#options.punctuation,

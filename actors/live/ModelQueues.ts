@@ -169,7 +169,10 @@ export const makeModelQueues = (registry: ModelRegistry["Service"]) => {
         )
       })
       const isFinal = kind === "final"
-      const atOnce = !isFinal && queue.load.windowMs(nowMs()) > longCallMs ? alone : pipelined
+      // Those that come together share calls.
+      const shared = served.facts.sharedCalls ?? alone
+      const usual = !isFinal && queue.load.windowMs(nowMs()) > longCallMs ? alone : pipelined
+      const atOnce = Math.max(shared, usual)
       const done = Effect.sync(() => queue.load.closingDone(nowMs()))
       return Effect.tap(
         queue.calls.take(nowMs() + (isFinal ? 0 : windowSeconds * 1000), measured, atOnce),

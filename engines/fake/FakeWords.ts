@@ -29,6 +29,8 @@ const hashOf = (samples: Float32Array): number => {
 
 const isQuiet = (samples: Float32Array): boolean => samples.every((sample) => Math.abs(sample) < quiet)
 
+const utf8 = new TextEncoder()
+
 const consonants = "bdfgklmnprstvz"
 const vowels = "aeiou"
 
@@ -41,11 +43,12 @@ const madeUp = (token: number): string => {
   return word
 }
 
-/** A hash of the preceding text and the language. */
+/** A hash of the preceding text, the language and the keywords. */
 const contextOf = (request: TranscribeRequest): number => {
   let context = [...(request.language ?? "en")].reduce((sum, letter) => mix(sum, letter.codePointAt(0)!), 7)
   if (request.previousTokens.length > 0) return request.previousTokens.reduce(mix, context)
-  for (const letter of request.prompt) context = mix(context, letter.codePointAt(0)!)
+  for (const letter of [request.prompt, ...(request.keywords ?? [])].join("\n"))
+    context = mix(context, letter.codePointAt(0)!)
   return context
 }
 
@@ -109,6 +112,14 @@ export const fakeTranscript = (
     avgLogprob: 0,
     compressionRatio: 1,
     noSpeechProb: 0,
+    ...(request.logprobs === true
+      ? {
+          logprobs: tokens.map((token) => ({
+            bytes: [...utf8.encode(space + wordOf(token).toWellFormed())],
+            logprob: -(token % 100) / 100,
+          })),
+        }
+      : {}),
     ...(request.words ? { words: interpolatedWords(text, 0, end, language) } : {}),
   }
   return {

@@ -24,6 +24,8 @@ export interface TranscribeRequest {
   readonly logprobs?: boolean
   /** True: the text is wanted in English, whatever is spoken. Only sent to engines whose facts say `translates`. Absent: false. */
   readonly translate?: boolean
+  /** Phrases that may occur, such as names, at most 1,000. Engines may ignore them. Absent: none. */
+  readonly keywords?: ReadonlyArray<string>
   /** True if no audio follows this window. */
   readonly last: boolean
   /**
@@ -86,7 +88,7 @@ export interface Segment {
   readonly avgLogprob: number
   readonly compressionRatio: number
   readonly noSpeechProb: number
-  /** Exact to the encoder's frame for transducers. Others interpolate inside the segment by length. */
+  /** Exact to the encoder's frame for transducers, by attention for Whisper exports that return it. Others estimate them inside the segment by length. */
   readonly words?: ReadonlyArray<{ readonly word: string; readonly start: number; readonly end: number }>
   /** Where they were asked for: of the text as the model wrote it, without added or removed marks. */
   readonly logprobs?: ReadonlyArray<SegmentToken>
@@ -132,6 +134,11 @@ export interface TranscriptionFacts {
    * (`stream`). A piece ends where it has been heard to end: less is consumed than was given, and that is final. Absent: false.
    */
   readonly grows?: boolean
+  /**
+   * Requests that come at the same time share calls, so many at most, and cost less than one after the other. Live sessions send so many at a
+   * time. Absent: none.
+   */
+  readonly sharedCalls?: number
   /** Present if a request with `caption` costs less than one without. */
   readonly captions?: CaptionFacts
   readonly languages: ReadonlyArray<string>

@@ -9,7 +9,7 @@
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type * as Semaphore from "effect/Semaphore"
-import type { Tensor } from "onnxruntime-node"
+import { Tensor } from "onnxruntime-node"
 import { EngineError } from "../protocol/Engine.ts"
 import { loadFailed } from "../shared/files/EngineSpecFiles.ts"
 import * as NemoMel from "../shared/listening/NemoMel.ts"
@@ -17,6 +17,7 @@ import type { OnnxSession, TensorInfo } from "../shared/onnx/OnnxSession.ts"
 import { numeric, toFloat32, toNumbers } from "../shared/onnx/Tensors.ts"
 import * as KaldiFbank from "./features/KaldiFbank.ts"
 import type { TransducerOptions } from "./Options.ts"
+import { agrees, batchAxis, make as makeShared } from "./SharedCalls.ts"
 import { rateHz, type TransducerConfig } from "./TransducerFiles.ts"
 
 /** Encoder frames of a chunk or of a piece. */
@@ -41,6 +42,8 @@ export interface StreamingEncoder {
   /** Silence behind the end of the audio with which the last words are heard, seconds. */
   readonly tailSeconds: number
   readonly start: Caches
+  /** Requests whose chunks one call takes at most. */
+  readonly sharedCalls: number
   /** Whether it takes the number of a language. */
   readonly hasPrompt: boolean
   /** Chunk `index` of `samples`, which begin with the piece. `caches` are those after the chunk before it. */
@@ -90,6 +93,13 @@ const tensorOf = (
         new EngineError({ reason: "Failed", field: "", detail: `${session.file} takes ${info.type}` }),
       )
     : Effect.succeed(tensor)
+}
+
+/** Features that differ by their seed. */
+const noiseLike = ({ type }: TensorInfo, shape: ReadonlyArray<number>, seed: number): Tensor => {
+  const size = shape.reduce((a, b) => a * b, 1)
+  const values = Float32Array.from({ length: size }, (_, i) => Math.sin(seed * 7 + i * (seed + 0.3)))
+  return numeric(type, values, shape) ?? new Tensor("float32", values, shape)
 }
 
 /** [1, width, frames] or [1, frames, width] as frames. */
@@ -152,6 +162,29 @@ const cachePairs = Effect.fnUntraced(function* (
 
 /** Axis of the frames in [1, layers, frames, width] and [layers, 1, frames, width]. */
 const longestAxis = (name: string): number => (name === "cache_last_channel" ? 2 : -1)
+
+/** Rows of one call at most: more of them only wait for each other. A guess. */
+const mostShared = 8
+
+/** How chunks are run: with those of other requests, where the graph takes several and gives each what it gives it alone. */
+const sharing = Effect.fnUntraced(function* (
+  session: OnnxSession,
+  gate: Semaphore.Semaphore,
+  fetches: ReadonlyArray<string>,
+  pairs: ReadonlyArray<readonly [input: string, output: string]>,
+  slots: number,
+  probe: (seed: number) => Readonly<Record<string, Tensor>>,
+) {
+  const inputs = [...session.inputs.values()].map((info) => [info.name, batchAxis(info)] as const)
+  const ofCaches = new Map(pairs.map(([input, output]) => [output, input]))
+  const axes = new Map<string, 0 | 1>()
+  for (const [name, axis] of inputs) if (axis !== undefined) axes.set(name, axis)
+  const isFree = axes.size === inputs.length
+  for (const name of fetches) axes.set(name, axes.get(ofCaches.get(name) ?? "") ?? 0)
+  const most = Math.min(slots, mostShared)
+  const shares = isFree && most > 1 && (yield* agrees(session, [probe(1), probe(2)], fetches, axes))
+  return makeShared(session, gate, fetches, shares ? axes : undefined, most)
+})
 
 const nextCaches = (
   pairs: ReadonlyArray<readonly [string, string]>,
@@ -237,6 +270,12 @@ const cacheAware = Effect.fnUntraced(function* (
   const fetches = [frames, ...(count === undefined ? [] : [count]), ...pairs.map(([, output]) => output)]
   const mel = yield* NemoMel.make({ ...nemoFeatures, melBins: bins })
   const taken = shift + nemoBefore
+  const calls = yield* sharing(session, gate, fetches, pairs, options.slots, (seed) => ({
+    ...start,
+    [audio.name]: noiseLike(audio, timeFirst ? [1, taken, bins] : [1, bins, taken], seed),
+    [length.name]: numeric(length.type, Float32Array.of(taken), [1])!,
+    ...(prompt === undefined ? {} : { [prompt.name]: numeric(prompt.type, Float32Array.of(0), [1])! }),
+  }))
   return {
     isStreaming: true,
     what: "NeMo cache-aware FastConformer",
@@ -248,6 +287,7 @@ const cacheAware = Effect.fnUntraced(function* (
     // A guess: half a second is more than the longest delay with which these models emit.
     tailSeconds: 0.5,
     start,
+    sharedCalls: calls.most,
     hasPrompt: prompt !== undefined,
     chunk: Effect.fnUntraced(function* (samples, index, caches, id) {
       const to = (index + 1) * shift
@@ -263,7 +303,7 @@ const cacheAware = Effect.fnUntraced(function* (
       feeds[length.name] = yield* tensorOf(session, length, Float32Array.of(taken), [1])
       if (prompt !== undefined)
         feeds[prompt.name] = yield* tensorOf(session, prompt, Float32Array.of(id), [1])
-      const outputs = yield* gate.withPermit(session.run(feeds, fetches))
+      const outputs = yield* calls.run(feeds)
       return {
         frames: framesOf(outputs[frames]!, countOf(outputs, count), width, timeFirst),
         caches: nextCaches(pairs, outputs),
@@ -305,6 +345,10 @@ const zipformer = Effect.fnUntraced(function* (
   const { frames } = yield* outputsOf(session)
   const fetches = [frames, ...pairs.map(([, output]) => output)]
   const fbank = yield* KaldiFbank.make(bins)
+  const calls = yield* sharing(session, gate, fetches, pairs, options.slots, (seed) => ({
+    ...start,
+    x: noiseLike(x, [1, taken, bins], seed),
+  }))
   return {
     isStreaming: true,
     what: "streaming Zipformer",
@@ -315,6 +359,7 @@ const zipformer = Effect.fnUntraced(function* (
     // Known from the recipe's users: 0.3 s loses words, 1 s does not.
     tailSeconds: 1,
     start,
+    sharedCalls: calls.most,
     hasPrompt: false,
     chunk: Effect.fnUntraced(function* (samples, index, caches) {
       const values = fbank.frames(samples, index * shift, index * shift + taken)
@@ -322,7 +367,7 @@ const zipformer = Effect.fnUntraced(function* (
         ...caches,
         x: yield* tensorOf(session, x, values, [1, taken, bins]),
       }
-      const outputs = yield* gate.withPermit(session.run(feeds, fetches))
+      const outputs = yield* calls.run(feeds)
       return {
         frames: framesOf(outputs[frames]!, Number.POSITIVE_INFINITY, width, true),
         caches: nextCaches(pairs, outputs),

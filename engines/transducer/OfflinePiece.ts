@@ -2,8 +2,9 @@
 // the first and the last two seconds of a window only the frames on its side of the cut count, so the encoder and the decoder know what is around a cut.
 import * as Effect from "effect/Effect"
 import type { EngineError } from "../protocol/Engine.ts"
+import type { KeywordSearch } from "../shared/listening/KeywordSearch.ts"
 import { firstPiece } from "../shared/listening/QuietPoint.ts"
-import { decode, nothingDecoded, type Rules, type TimedToken } from "./decoding/Greedy.ts"
+import { decode, nothingDecoded, type Rules, settle, type TimedToken } from "./decoding/Greedy.ts"
 import type { OfflineEncoder } from "./Encoders.ts"
 import type { TransducerScorer } from "./Scorers.ts"
 import { rateHz } from "./TransducerFiles.ts"
@@ -13,6 +14,8 @@ interface OfflineModel {
   readonly scorer: TransducerScorer
   readonly rules: Rules
   readonly pieceSeconds: number
+  /** Looks for the phrases of the request. */
+  readonly search: KeywordSearch | undefined
 }
 
 interface HeardWindow {
@@ -40,7 +43,7 @@ const carriedOver = (tokens: ReadonlyArray<TimedToken>, cut: number): ReadonlyAr
 }
 
 export const hearWindow = Effect.fnUntraced(function* (
-  { encoder, pieceSeconds, rules, scorer }: OfflineModel,
+  { encoder, pieceSeconds, ...decoding }: OfflineModel,
   samples: Float32Array,
   last: boolean,
   previousTokens: ReadonlyArray<number>,
@@ -65,7 +68,14 @@ export const hearWindow = Effect.fnUntraced(function* (
     ? samples.subarray(0, cutFrame * frameSamples + contextSamples)
     : samples.subarray(0, longest)
   const frames = yield* encoder.encode(audio)
-  const decoded = yield* decode(nothingDecoded(scorer.start), 0, frames.count, frames.column, rules, scorer)
+  const greedy = yield* decode(
+    nothingDecoded(decoding.scorer.start),
+    0,
+    frames.count,
+    frames.column,
+    decoding,
+  )
+  const decoded = yield* settle(greedy, frames.count, decoding)
   const [before, distance = 0] = previousTokens
   const first = before === undefined ? 0 : contextFrames
   const tokens = decoded.tokens.filter(({ frame }) => frame >= first && (!isCut || frame < cutFrame))

@@ -5,7 +5,16 @@
 // are transcribed beside the kept states, because speech may still go on.
 import * as Effect from "effect/Effect"
 import type { EngineError } from "../protocol/Engine.ts"
-import { type Decoded, decode, nothingDecoded, type Rules, type TimedToken } from "./decoding/Greedy.ts"
+import type { KeywordSearch } from "../shared/listening/KeywordSearch.ts"
+import {
+  type Decoded,
+  decode,
+  lastingTokens,
+  nothingDecoded,
+  type Rules,
+  settle,
+  type TimedToken,
+} from "./decoding/Greedy.ts"
 import { endsPiece } from "./decoding/PieceEnd.ts"
 import type { Caches, StreamingEncoder } from "./Encoders.ts"
 import type { Prediction, TransducerScorer } from "./Scorers.ts"
@@ -28,6 +37,8 @@ interface StreamedModel {
   readonly rules: Rules
   readonly pieceSeconds: number
   readonly streams: Streams<Progress>
+  /** Looks for the phrases of the request. */
+  readonly search: KeywordSearch | undefined
 }
 
 interface PieceRequest {
@@ -47,7 +58,7 @@ interface HeardPiece {
 }
 
 const nextChunk = Effect.fnUntraced(function* (
-  { encoder, pieceSeconds, rules, scorer }: StreamedModel,
+  { encoder, pieceSeconds, ...decoding }: StreamedModel,
   samples: Float32Array,
   from: Progress,
 ): Effect.fn.Return<Progress, EngineError> {
@@ -55,13 +66,20 @@ const nextChunk = Effect.fnUntraced(function* (
   const first = from.chunks * encoder.framesPerChunk
   // A chunk that returns another number of frames would shift the times of all later ones.
   const count = Math.min(frames.count, encoder.framesPerChunk)
-  const decoded = yield* decode(from.decoded, first, count, frames.column, rules, scorer)
+  const decoded = yield* decode(from.decoded, first, count, frames.column, decoding)
   const chunks = from.chunks + 1
   const passed = chunks * encoder.framesPerChunk
   const spoken = decoded.tokens.at(-1)
   const pause = (passed - (spoken === undefined ? 0 : spoken.frame + 1)) * encoder.frameSeconds
   const hasEnded = endsPiece((chunks * encoder.chunkSamples) / rateHz, pause, pieceSeconds)
-  return { prompt: from.prompt, chunks, caches, decoded, hasEnded }
+  if (!hasEnded) return { prompt: from.prompt, chunks, caches, decoded, hasEnded }
+  return {
+    prompt: from.prompt,
+    chunks,
+    caches,
+    decoded: yield* settle(decoded, first + count, decoding),
+    hasEnded,
+  }
 })
 
 /** The rest of the audio and the silence behind it, as far as whole chunks. */
@@ -90,7 +108,7 @@ export const hearPiece = Effect.fnUntraced(function* (
     // Kept after each chunk: a request that is interrupted loses one.
     streams.keep(stream, progress)
   }
-  const { tokens } = progress.decoded
+  const tokens = lastingTokens(progress.decoded)
   const heard = progress.chunks * chunkSamples
   if (progress.hasEnded) return { tokens, consumedSamples: heard }
   if (caption) return { tokens, consumedSamples: samples.length }
@@ -99,5 +117,6 @@ export const hearPiece = Effect.fnUntraced(function* (
   const { chunks, padded } = withTail(encoder, samples)
   let rest = progress
   while (rest.chunks < chunks) rest = yield* nextChunk(model, padded, rest)
-  return { tokens: rest.decoded.tokens, consumedSamples: samples.length }
+  const settled = yield* settle(rest.decoded, rest.chunks * encoder.framesPerChunk, model)
+  return { tokens: settled.tokens, consumedSamples: samples.length }
 })

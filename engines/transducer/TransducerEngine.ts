@@ -17,13 +17,15 @@ import {
 } from "../protocol/Engine.ts"
 import { decodeOptions, fileOf, loadFailed } from "../shared/files/EngineSpecFiles.ts"
 import { compressionRatio } from "../shared/listening/Fallback.ts"
+import { KeywordGraphs, TokenSpellings } from "../shared/listening/KeywordGraph.ts"
+import { KeywordSearch, type KindOf } from "../shared/listening/KeywordSearch.ts"
 import { optionsOf } from "../shared/onnx/OnnxOptions.ts"
 import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
 import { limitThreads } from "../shared/onnx/ThreadLimit.ts"
 import { chooseThreads } from "../shared/onnx/ThreadProbe.ts"
 import { fallbackByte, isFallbackByte, spacedBytes } from "../shared/text/TokenBytes.ts"
 import type { Rules, TimedToken } from "./decoding/Greedy.ts"
-import { type SpokenWord, segmentsOf, spokenWords } from "./decoding/SpokenWords.ts"
+import { isControl, type SpokenWord, segmentsOf, spokenWords } from "./decoding/SpokenWords.ts"
 import type { Vocabulary } from "./decoding/Vocabulary.ts"
 import * as Encoders from "./Encoders.ts"
 import { type Languages, languagesOf } from "./Languages.ts"
@@ -41,6 +43,8 @@ interface Loaded {
   readonly pieceSeconds: number
   readonly streams: Streams<Progress>
   readonly vocabulary: Vocabulary
+  /** The phrases of the last requests. */
+  readonly keywords: KeywordGraphs
   readonly languages: Languages
   /** Whether it finds the language itself. */
   readonly detects: boolean
@@ -66,6 +70,14 @@ const checkLanguage = (
   return Effect.fail(new EngineError({ reason: "InvalidInput", field: "language", detail }))
 }
 
+/** What kind of token comes next, for the search of phrases. */
+const kindOf =
+  ({ rules, vocabulary }: Loaded): KindOf =>
+  (token) => {
+    if (token === rules.blank || rules.isSilent(token)) return "blank"
+    return isControl(vocabulary.pieces[token] ?? "") ? "mark" : "text"
+  }
+
 interface Heard {
   readonly tokens: ReadonlyArray<TimedToken>
   readonly consumedSamples: number
@@ -81,10 +93,12 @@ const hear = (
 ): Effect.Effect<Heard, EngineError> => {
   const { encoder } = loaded
   const { last, previousTokens, samples } = request
-  if (!encoder.isStreaming) return hearWindow({ ...loaded, encoder }, samples, last, previousTokens)
+  const graph = loaded.keywords.of(request.keywords)
+  const search = graph === undefined ? undefined : new KeywordSearch(graph, kindOf(loaded))
+  if (!encoder.isStreaming) return hearWindow({ ...loaded, encoder, search }, samples, last, previousTokens)
   return Effect.map(
     hearPiece(
-      { ...loaded, encoder },
+      { ...loaded, encoder, search },
       {
         samples,
         stream: request.stream,
@@ -103,6 +117,13 @@ const hear = (
 
 const bytesOfPiece = (piece: string): ReadonlyArray<number> =>
   isFallbackByte(piece) ? [fallbackByte(piece)] : [...spacedBytes(piece)]
+
+const spellingsOf = ({ pieces }: Vocabulary, blank: number): TokenSpellings =>
+  new TokenSpellings(
+    pieces.map((piece, token) =>
+      token === blank || isControl(piece) ? new Uint8Array(0) : Uint8Array.from(bytesOfPiece(piece)),
+    ),
+  )
 
 /** `end` of a segment: no word is heard behind the end of the audio. */
 const segmentOf = (
@@ -242,6 +263,7 @@ const acquire = Effect.fnUntraced(function* (
     pieceSeconds,
     streams: new Streams(options.keptStreams),
     vocabulary,
+    keywords: new KeywordGraphs(() => spellingsOf(vocabulary, rules.blank)),
     languages,
     detects: languages.codes.length > 1,
   }
@@ -251,6 +273,7 @@ const acquire = Effect.fnUntraced(function* (
     facts: {
       slots: options.slots,
       ...windowsOf(encoder, pieceSeconds),
+      ...(encoder.isStreaming && encoder.sharedCalls > 1 ? { sharedCalls: encoder.sharedCalls } : {}),
       languages: languages.codes,
       summary: `${encoder.what}, ${kind}, ${vocabulary.pieces.length} pieces, ${languages.codes.length} language${languages.codes.length === 1 ? "" : "s"}`,
     },

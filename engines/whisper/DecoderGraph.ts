@@ -11,6 +11,7 @@ import type { EngineError } from "../protocol/Engine.ts"
 import { type DecoderState, discover, freeTensor, requireInputs } from "../shared/listening/KeyValueCache.ts"
 import type { OnnxSession } from "../shared/onnx/OnnxSession.ts"
 import { bool, int64, toFloat32 } from "../shared/onnx/Tensors.ts"
+import type { HeadWeights } from "./rules/Alignment.ts"
 
 export interface DecoderOutput {
   readonly state: DecoderState
@@ -32,26 +33,54 @@ export interface DecoderGraph {
   ) => Effect.Effect<DecoderOutput, EngineError>
   /** Frees a state that `next` returned and that will not be used again. */
   readonly release: (state: DecoderState) => void
+  /**
+   * The weights of the alignment heads while the graph reads all of these tokens at once from an empty cache. Undefined for exports that do
+   * not return cross attentions.
+   */
+  readonly attend:
+    | ((
+        tokens: ReadonlyArray<number>,
+        hidden: Tensor,
+      ) => Effect.Effect<ReadonlyArray<HeadWeights>, EngineError>)
+    | undefined
   /** Frees what `first` returned and the encoder part of every later state; for the end of a window. */
   readonly end: (output: DecoderOutput) => void
+}
+
+/** Output of exports with cross attentions: [rows, heads, tokens, frames], each row of weights with the sum 1. */
+const attentionOf = (layer: number): string => `cross_attentions.${layer}`
+
+const weightsOf = (attention: Tensor, head: number): HeadWeights => {
+  const [, , tokens = 0, width = 0] = attention.dims
+  const size = tokens * width
+  return { values: toFloat32(attention).subarray(head * size, (head + 1) * size), width }
 }
 
 /** Only exports made with transformers 4.43 to 4.45 declare `cache_position`. */
 const inputs = ["input_ids", "use_cache_branch", "encoder_hidden_states", "cache_position"]
 
-export const make = Effect.fnUntraced(function* (session: OnnxSession, gate: Semaphore.Semaphore) {
+/** @param alignmentHeads layer and head of those that follow the speech */
+export const make = Effect.fnUntraced(function* (
+  session: OnnxSession,
+  gate: Semaphore.Semaphore,
+  alignmentHeads: ReadonlyArray<readonly [layer: number, head: number]>,
+) {
   yield* requireInputs(session, ["input_ids", "use_cache_branch"])
   const cache = yield* discover(session, inputs)
   const firstOutputs = ["logits", ...cache.allOutputs]
   const nextOutputs = ["logits", ...cache.growingOutputs]
+  const attentionLayers = [...new Set(alignmentHeads.map(([layer]) => layer))]
+  const attends =
+    attentionLayers.length > 0 && attentionLayers.every((layer) => session.outputs.has(attentionOf(layer)))
   const takesHidden = session.inputs.has("encoder_hidden_states")
   const takesPosition = session.inputs.has("cache_position")
 
-  const call = Effect.fnUntraced(function* (
+  const run = Effect.fnUntraced(function* (
     tokens: ReadonlyArray<number>,
     before: DecoderState,
     hidden: Tensor,
     cached: boolean,
+    fetches: ReadonlyArray<string>,
   ) {
     const rows = hidden.dims[0]!
     const length = tokens.length / rows
@@ -63,7 +92,17 @@ export const make = Effect.fnUntraced(function* (session: OnnxSession, gate: Sem
       const positions = Array.from({ length }, (_, i) => before.length + i)
       feeds.cache_position = int64(positions, [length])
     }
-    const outputs = yield* gate.withPermit(session.run(feeds, cached ? nextOutputs : firstOutputs))
+    return yield* gate.withPermit(session.run(feeds, fetches))
+  })
+
+  const call = Effect.fnUntraced(function* (
+    tokens: ReadonlyArray<number>,
+    before: DecoderState,
+    hidden: Tensor,
+    cached: boolean,
+  ) {
+    const length = tokens.length / hidden.dims[0]!
+    const outputs = yield* run(tokens, before, hidden, cached, cached ? nextOutputs : firstOutputs)
     const logits = outputs.logits!
     const values = toFloat32(logits)
     const vocabulary = logits.dims[2]!
@@ -83,6 +122,12 @@ export const make = Effect.fnUntraced(function* (session: OnnxSession, gate: Sem
         : call(Array.from({ length: rows }, () => tokens).flat(), cache.initialOf(rows), hidden, false)
     },
     next: (tokens, state, hidden) => call(tokens, state, hidden, true),
+    attend: attends
+      ? (tokens, hidden) =>
+          Effect.map(run(tokens, cache.initial, hidden, false, attentionLayers.map(attentionOf)), (outputs) =>
+            alignmentHeads.map(([layer, head]) => weightsOf(outputs[attentionOf(layer)]!, head)),
+          )
+      : undefined,
     release: cache.release,
     end: ({ forget, state }) => {
       forget()

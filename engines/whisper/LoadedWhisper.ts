@@ -1,5 +1,6 @@
 // A loaded Whisper model: its graphs and what they are called with. Closing its scope frees the memory.
 import type * as Semaphore from "effect/Semaphore"
+import type { KeywordGraphs } from "../shared/listening/KeywordGraph.ts"
 import type { OnnxSession } from "../shared/onnx/OnnxSession.ts"
 import type { DecoderGraph } from "./DecoderGraph.ts"
 import type { LogMel } from "./features/LogMel.ts"
@@ -21,6 +22,8 @@ export interface LoadedWhisper {
   readonly pieceSamples: number | undefined
   /** Pieces of one request that are drafted side by side; 1 if that saves no time. */
   readonly piecesTogether: number
+  /** The phrases of the last requests. */
+  readonly keywords: KeywordGraphs
   /** Language codes that a request may name. */
   readonly languages: ReadonlyArray<string>
 }

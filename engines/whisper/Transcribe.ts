@@ -20,6 +20,7 @@ import { conditioningLimit, encodeHint, promptOf } from "./Prompt.ts"
 import { segmentsOf } from "./rules/Seek.ts"
 import { encode, pieceOf } from "./WhisperEncoder.ts"
 import { attempt, type ReadPrompt, readPrompt } from "./WhisperWindow.ts"
+import { alignedWords, tokenTimes } from "./WordTimes.ts"
 
 /** The language of the request, or the most probable one: one extra decoder call, once a file. */
 const languageOf = Effect.fnUntraced(function* (
@@ -115,6 +116,14 @@ const promptFor = (
     seconds: samples.length / model.features.rateHz,
   })
 
+/** The prompt with which the words' times are found: without earlier text and without timestamps. */
+const promptOfTimes = (
+  loaded: LoadedWhisper,
+  language: string,
+  piece: Pick<Piece, "samples">,
+  translate: boolean,
+) => promptFor(loaded, language, piece, [], { timestamps: false, caption: false, translate }).tokens
+
 /**
  * The request's pieces, with drafts, under the assumption that each is consumed whole; only the first if the next piece
  * depends on it. They are cut like the windows of separate requests; later audio could change none of them.
@@ -181,7 +190,13 @@ const transcribePiece = Effect.fnUntraced(function* (
   const written = translate ? "en" : language
   const { expected } = piece
   const draft = request.draft ?? []
-  const read = yield* readPrompt(model, loaded.decoder, piece.hidden, prompt, { timestamps, draft, expected })
+  const keywords = loaded.keywords.of(request.keywords)
+  const read = yield* readPrompt(model, loaded.decoder, piece.hidden, prompt, {
+    timestamps,
+    draft,
+    expected,
+    keywords,
+  })
   const { logprobs, tokens, temperature, measures } = yield* decodeWindow(loaded, read, request)
   loaded.decoder.end(read.output)
   if (Fallback.isSilence(measures)) {
@@ -192,9 +207,21 @@ const transcribePiece = Effect.fnUntraced(function* (
   const texts = new SegmentTexts(model.bytesOf, written, previousTokens)
   // Segments have the text tokens in their order, without the times between them.
   const ofText = logprobs.filter((_, i) => tokens[i]! < model.layout.endOfText)
+  const spoken = decoded.segments.flatMap((segment) => segment.tokens)
+  const times = request.words
+    ? yield* tokenTimes(
+        model,
+        loaded.decoder,
+        piece.hidden,
+        promptOfTimes(loaded, language, piece, translate),
+        spoken,
+        seconds,
+      )
+    : undefined
   let taken = 0
   const segments = decoded.segments.flatMap((segment): ReadonlyArray<Segment> => {
     const text = texts.next(segment.tokens)
+    const shown = keywords?.written(text) ?? text
     const first = taken
     taken += segment.tokens.length
     if (text === "") return []
@@ -203,11 +230,19 @@ const transcribePiece = Effect.fnUntraced(function* (
       {
         start,
         end,
-        text,
+        text: shown,
         tokens: segment.tokens,
         temperature,
         ...measures,
-        ...(request.words ? { words: interpolatedWords(text, start, end, written) } : {}),
+        ...(request.words
+          ? {
+              words:
+                (times === undefined
+                  ? undefined
+                  : alignedWords(model, segment, times.slice(first, taken + 1), { text, shown }, written)) ??
+                interpolatedWords(shown, start, end, written),
+            }
+          : {}),
         ...(request.logprobs === true
           ? {
               logprobs: segment.tokens.map((token, i) => ({
@@ -224,7 +259,6 @@ const transcribePiece = Effect.fnUntraced(function* (
     if (out.paused()) yield* out.resumed
     out.push(more && i === segments.length - 1 ? { ...segment, finishedSamples: consumedSamples } : segment)
   }
-  const spoken = decoded.segments.flatMap((segment) => segment.tokens)
   return {
     consumedSamples,
     previousTokens:

@@ -14,6 +14,7 @@ import {
   type TranscriptionEngine,
 } from "../protocol/Engine.ts"
 import { decodeOptions, fileOf } from "../shared/files/EngineSpecFiles.ts"
+import { KeywordGraphs, TokenSpellings } from "../shared/listening/KeywordGraph.ts"
 import { type OnnxOptions, optionsOf } from "../shared/onnx/OnnxOptions.ts"
 import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
 import { limitThreads } from "../shared/onnx/ThreadLimit.ts"
@@ -63,6 +64,9 @@ const openEncoderOf = Effect.fnUntraced(function* (
   return { encoder: yield* OnnxSession.open(path, onnx), shortAudio: false, refusal: undefined }
 })
 
+const spellingsOf = ({ bytesOf, layout }: WhisperModel): TokenSpellings =>
+  new TokenSpellings(Array.from({ length: layout.endOfText }, (_, token) => bytesOf([token])))
+
 const acquire = Effect.fnUntraced(function* (
   spec: EngineSpec,
 ): Effect.fn.Return<TranscriptionEngine, EngineError, Scope.Scope> {
@@ -76,7 +80,7 @@ const acquire = Effect.fnUntraced(function* (
   yield* checkEncoder(yield* OnnxSession.inputNamed(encoder, ["input_features"]), model, variableLength)
   yield* OnnxSession.outputNamed(encoder, ["last_hidden_state"])
   const gate = Semaphore.makeUnsafe(1)
-  const decoder = yield* DecoderGraph.make(yield* openRole("decoder"), gate)
+  const decoder = yield* DecoderGraph.make(yield* openRole("decoder"), gate, model.alignmentHeads)
   const mel = yield* LogMel.make(model.features)
   const pieceSamples = pieceSeconds === undefined ? undefined : pieceSeconds * model.features.rateHz
   const own = model.languages.size === 0 ? ["en"] : [...model.languages.keys()]
@@ -91,6 +95,7 @@ const acquire = Effect.fnUntraced(function* (
     shortAudio,
     pieceSamples,
     piecesTogether,
+    keywords: new KeywordGraphs(() => spellingsOf(model)),
     languages,
   }
   const captions = shortAudio ? yield* captionCost(loaded) : undefined

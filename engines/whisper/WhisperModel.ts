@@ -31,6 +31,7 @@ const Generation = Schema.Struct({
   task_to_id: Schema.optionalKey(Schema.NullOr(Schema.Record(Schema.String, Schema.Int))),
   begin_suppress_tokens: Schema.optionalKey(Ids),
   suppress_tokens: Schema.optionalKey(Ids),
+  alignment_heads: Schema.optionalKey(Schema.NullOr(Schema.Array(Schema.Tuple([Schema.Int, Schema.Int])))),
   max_initial_timestamp_index: Schema.optionalKey(Schema.NullOr(Schema.Int)),
 })
 
@@ -57,6 +58,8 @@ export interface WhisperModel {
   readonly translate: number | undefined
   /** ISO-639-1 (or the model's own code) → language token; empty for a single-language model. */
   readonly languages: ReadonlyMap<string, number>
+  /** Layer and head of the decoder's attention heads that follow the speech; empty if the files do not say. */
+  readonly alignmentHeads: ReadonlyArray<readonly [layer: number, head: number]>
   readonly suppressed: ReadonlyArray<number>
   readonly suppressedFirst: ReadonlyArray<number>
   readonly features: LogMelOptions
@@ -130,6 +133,7 @@ export const readModel = Effect.fnUntraced(function* (spec: EngineSpec) {
     transcribe: generation.task_to_id?.transcribe ?? idOf("<|transcribe|>"),
     languages: new Map(languages),
     translate: languages.length < 2 ? undefined : (generation.task_to_id?.translate ?? idOf("<|translate|>")),
+    alignmentHeads: generation.alignment_heads ?? [],
     suppressed: [
       ...listed.filter((id) => id >= 0 && id !== endOfText),
       ...(listed.includes(-1) ? nonSpeechTokens(encode) : []),

@@ -98,11 +98,14 @@ export interface Transcript {
   readonly computeSeconds: number
 }
 
-/** Transcribes a whole file in windows, as a node does. `samples`: f32 mono, 16 kHz by default. */
+/** Sample rate of what is transcribed. */
+const rateHz = 16_000
+
+/** Transcribes a whole file in windows, as a node does. `samples`: f32 mono, 16 kHz. */
 export const transcribe = Effect.fnUntraced(function* (
   engine: TranscriptionEngine,
   samples: Float32Array,
-  rateHz = 16_000,
+  { keywords }: { readonly keywords?: ReadonlyArray<string> } = {},
 ) {
   const longest = engine.facts.windowSeconds * rateHz
   const segments: Array<Segment> = []
@@ -120,6 +123,7 @@ export const transcribe = Effect.fnUntraced(function* (
         temperature: 0,
         punctuation: undefined,
         words: false,
+        ...(keywords === undefined ? {} : { keywords }),
         last: at + window.length >= samples.length,
       },
       out,

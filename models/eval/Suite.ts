@@ -10,6 +10,7 @@ import { chatSections } from "./ChatQuality.ts"
 import { answersPage, judgedAnswers } from "./ChatRubric.ts"
 import { cloneSections } from "./CloneQuality.ts"
 import { EvaluatedCatalog, evaluatedWeights, loadChatModel } from "./Engines.ts"
+import { keywordSections } from "./KeywordQuality.ts"
 import { pictureSections } from "./sight/PictureQuality.ts"
 import { transcriptionSections } from "./TranscriptionQuality.ts"
 import { voiceSections } from "./VoiceQuality.ts"
@@ -34,6 +35,7 @@ export const modelsSuite = (catalog?: string): Suite => {
       start: () => Effect.void,
       sections: {
         transcription: section(transcriptionSections),
+        keywords: section(keywordSections),
         voices: section(voiceSections),
         clones: section(cloneSections),
         chat: section(chatSections),

@@ -7,13 +7,17 @@ import { ByteSize, Context, Effect, type Scope, Stream } from "effect"
 import { HttpIncomingMessage, type HttpServerRequest, Multipart } from "effect/http"
 import { removeSpooled } from "#audio/SpoolFile.ts"
 import { FileTooLarge, InvalidRequest } from "#domain/wire/Errors.ts"
+import { keywordNames, mostKeywords } from "#domain/wire/Transcription.ts"
 import { RequestBlocks } from "#http/BodyBlocks.ts"
 
 /** Most bytes of an uploaded file (protocol 9.1). */
 export const maxFileBytes = 100 * 1024 * 1024
 /** Most bytes of the body beside the file: boundaries, part headers, fields. A generous guess. */
 const overheadBytes = 1024 * 1024
+/** Parts besides the phrases of `keywords[]`, each of which is a part of its own. */
 const maxParts = 32
+const maxKeywordParts = mostKeywords + maxParts
+const isKeyword = (name: string): boolean => (keywordNames as ReadonlyArray<string>).includes(name)
 const maxFieldBytes = 64 * 1024
 
 /** Where uploads lie while they are needed; set by main. */
@@ -107,6 +111,9 @@ const openSpool = Effect.fnUntraced(function* (dir: string) {
 /** The name of a client's part for an error text, shortened. */
 const quoted = (name: string): string => (name === "" ? "body" : name.slice(0, 64))
 
+const partsProblem = `has more than ${maxParts} parts besides ${mostKeywords} keywords`
+const tooManyParts = Effect.suspend(() => Effect.fail(invalid("body", partsProblem)))
+
 const toFailure = (error: Multipart.MultipartError | FileTooLarge | InvalidRequest) => {
   if (error._tag !== "MultipartError") return error
   switch (error.reason._tag) {
@@ -116,7 +123,7 @@ const toFailure = (error: Multipart.MultipartError | FileTooLarge | InvalidReque
     case "FieldTooLarge":
       return invalid("body", `a field is larger than ${maxFieldBytes} bytes`)
     case "TooManyParts":
-      return invalid("body", `has more than ${maxParts} parts`)
+      return invalid("body", partsProblem)
     default:
       return invalid("body", "is not complete and correct multipart/form-data")
   }
@@ -134,15 +141,19 @@ export const readUpload = (
     const dir = yield* UploadDir
     const fields = new Map<string, Array<string>>()
     let found: Omit<Upload, "fields"> | undefined
+    let parts = 0
     yield* Stream.runForEach(
       request.multipartStream,
       (part): Effect.Effect<void, Multipart.MultipartError | FileTooLarge | InvalidRequest, Scope.Scope> =>
         Effect.gen(function* () {
+          if (!isKeyword(part.key) && ++parts > maxParts) return yield* tooManyParts
           if (Multipart.isField(part)) {
             if (part.key === "file") {
               return yield* invalid("file", "must be sent as a file, with a filename")
             }
-            fields.set(part.key, [...(fields.get(part.key) ?? []), part.value])
+            const values = fields.get(part.key)
+            if (values === undefined) fields.set(part.key, [part.value])
+            else values.push(part.value)
             return
           }
           if (part.key !== "file") {
@@ -157,7 +168,7 @@ export const readUpload = (
         }),
     ).pipe(
       Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(maxFileBytes + overheadBytes)),
-      Effect.provideService(Multipart.MaxParts, maxParts),
+      Effect.provideService(Multipart.MaxParts, maxKeywordParts),
       Effect.provideService(Multipart.MaxFieldSize, ByteSize.bytes(maxFieldBytes)),
       Effect.mapError(toFailure),
     )

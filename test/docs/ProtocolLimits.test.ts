@@ -40,7 +40,7 @@ import { maxRequestIdLength } from "#domain/wire/RequestId.ts"
 import { metadataLimits } from "#domain/wire/responses/Request.ts"
 import { maxBiases, maxReplies, maxTopLogprobs } from "#domain/wire/Sampling.ts"
 import { SpeechRequest } from "#domain/wire/Speech.ts"
-import { TranscriptionParameters } from "#domain/wire/Transcription.ts"
+import { mostKeywordCharacters, mostKeywords, TranscriptionParameters } from "#domain/wire/Transcription.ts"
 import { maxPictures } from "#domain/wire/text/Pictures.ts"
 import {
   maxSchemaBytesTogether,
@@ -145,6 +145,7 @@ const limits: Readonly<Record<string, string>> = {
     ? `${n(defaultLimits.maxSeconds)} s`
     : "none",
   "processor time to decode a file": s(defaultLimits.maxCpuMs),
+  keywords: `${n(mostKeywords)} phrases of ${mostKeywordCharacters} characters`,
   "transcription prompt": `${lastNumber(prompt)} characters`,
   "unfinished jobs of an organization": `${maxUnfinishedOfOrg} on a node`,
   "unfinished jobs of a node": n(maxUnfinished),

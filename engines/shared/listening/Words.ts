@@ -1,8 +1,8 @@
-// Word times inside one segment. The published decoder graphs output no attention weights, so these times are
+// Word times inside one segment, for models that do not say when a token was said. These times are
 // INTERPOLATED: each word gets a share of its segment in proportion to its length. They are ordered and inside
 // the segment, but exact only for an even pace of speech; docs and API must call them approximate. Pure.
 
-interface TimedWord {
+export interface TimedWord {
   readonly word: string
   readonly start: number
   readonly end: number
@@ -13,7 +13,7 @@ const unspaced = new Set(["zh", "yue", "ja", "th", "lo", "km", "my", "bo"])
 
 export const isUnspaced = (language: string): boolean => unspaced.has(language)
 
-const splitWords = (text: string, language: string): ReadonlyArray<string> => {
+export const splitWords = (text: string, language: string): ReadonlyArray<string> => {
   if (!isUnspaced(language)) return text.split(/\s+/u).filter((word) => word !== "")
   const words: Array<string> = []
   for (const { segment, isWordLike } of new Intl.Segmenter(language, { granularity: "word" }).segment(text)) {

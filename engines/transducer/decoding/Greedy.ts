@@ -4,6 +4,7 @@
 // At each frame the joint network scores every token and "blank" (nothing is said here). A token is emitted and the same frame is
 // scored again; blank goes on to the next frame. A TDT model also scores how many frames to advance (its durations).
 import * as Effect from "effect/Effect"
+import type { Following, KeywordSearch } from "../../shared/listening/KeywordSearch.ts"
 import { choose } from "../../shared/listening/Sampling.ts"
 
 export interface Rules {
@@ -44,6 +45,15 @@ export interface Scorer<S, A, E> {
   readonly extended: (scored: Scored<S, A>, token: number) => S
 }
 
+/** A phrase of the request that is written although other tokens have higher scores. If it fails, the decoding goes back to `from`. */
+interface Trial<S> {
+  readonly from: Decoded<S>
+  /** Tokens with which trials began there. */
+  readonly tried: ReadonlyArray<number>
+  /** The encoder's frames from there on. */
+  readonly columns: ReadonlyArray<Float32Array>
+}
+
 /** Where the decoding stands. Immutable: a decoding can go on from it more than once. */
 export interface Decoded<S> {
   readonly state: S
@@ -52,7 +62,23 @@ export interface Decoded<S> {
   /** Tokens of that frame so far. */
   readonly emitted: number
   readonly tokens: ReadonlyArray<TimedToken>
+  /** Where the text stands in the phrases of the request. Absent: at their beginning. */
+  readonly following?: Following
+  readonly trial?: Trial<S>
+  /** Trials that have failed. */
+  readonly failures?: number
 }
+
+/** Trials of one piece that may fail, each of which costs the scores of its frames. Behind them no more begin. A guess. */
+const mostFailures = 24
+/** Frames of the longest trial, about five seconds: a phrase is shorter. */
+const mostTrialFrames = 64
+/** Frames without a token behind which a complete phrase is one: about half a second. A guess. */
+const quietFrames = 6
+
+/** The tokens that nothing takes back: those before a trial. */
+export const lastingTokens = <S>({ tokens, trial }: Decoded<S>): ReadonlyArray<TimedToken> =>
+  trial === undefined ? tokens : trial.from.tokens
 
 export const nothingDecoded = <S>(start: S): Decoded<S> => ({
   state: start,
@@ -60,17 +86,6 @@ export const nothingDecoded = <S>(start: S): Decoded<S> => ({
   emitted: 0,
   tokens: [],
 })
-
-/** What the scores of one frame say. */
-interface Decision {
-  /** Undefined: blank. */
-  readonly token: number | undefined
-  readonly logprob: number
-  /** Frames to advance. */
-  readonly advance: number
-  /** Frames that the token lasts; undefined without durations. */
-  readonly frames: number | undefined
-}
 
 const indexOfLargest = (row: Float32Array, from: number, count: number): number => {
   let best = 0
@@ -80,17 +95,22 @@ const indexOfLargest = (row: Float32Array, from: number, count: number): number 
 
 const never = () => 0
 
-/** `emitted`: tokens of this frame so far. */
-const decide = (row: Float32Array, rules: Rules, emitted: number): Decision => {
-  const { token, logprob } = choose(row.subarray(0, rules.tokens), 0, never)
-  const isBlank = token === rules.blank || rules.isSilent(token)
+/** What the scores of one frame say of time. `isBlank`: no token is emitted. `emitted`: tokens of this frame so far. */
+const advanceOf = (row: Float32Array, rules: Rules, isBlank: boolean, emitted: number) => {
   const { durations } = rules
   const frames =
     durations.length === 0 ? undefined : durations[indexOfLargest(row, rules.tokens, durations.length)]!
   const stays = !isBlank && emitted + 1 < rules.mostPerFrame
   // A blank, or the last token that a frame may have, advances by at least one frame.
   const advance = frames !== undefined && frames > 0 ? frames : stays ? 0 : 1
-  return { token: isBlank ? undefined : token, logprob, advance, frames }
+  return { advance, frames }
+}
+
+interface Decoding<S, A, E> {
+  readonly rules: Rules
+  readonly scorer: Scorer<S, A, E>
+  /** Looks for the phrases of the request. */
+  readonly search?: KeywordSearch | undefined
 }
 
 /**
@@ -102,18 +122,57 @@ export const decode = <S, A, E>(
   first: number,
   frames: number,
   columnOf: (frame: number) => Float32Array,
-  rules: Rules,
-  { extended, score }: Scorer<S, A, E>,
+  { rules, scorer: { extended, score }, search }: Decoding<S, A, E>,
 ): Effect.Effect<Decoded<S>, E> =>
   Effect.gen(function* () {
-    let { emitted, frame, state } = from
-    const tokens = [...from.tokens]
+    let { emitted, frame, state, trial } = from
+    let following = from.following ?? search?.begin
+    let failures = from.failures ?? 0
+    let tokens = [...from.tokens]
+    const kept = trial?.columns ?? []
+    const keptFirst = first - kept.length
+    const columnAt = (at: number) => (at < first ? kept[at - keptFirst]! : columnOf(at - first))
+    /** Tokens with which trials failed here. */
+    let tried: ReadonlyArray<number> = []
     while (frame < first + frames) {
-      const scored = yield* score(columnOf(frame - first), state)
+      const scored = yield* score(columnAt(frame), state)
       // Kept, with what the network has computed of it.
       state = scored.state
-      const { advance, frames: lasts, logprob, token } = decide(scored.row, rules, emitted)
-      if (token !== undefined) {
+      const row = scored.row.subarray(0, rules.tokens)
+      const best = choose(row, 0, never)
+      let { logprob, token } = best
+      if (search !== undefined && following !== undefined && failures < mostFailures) {
+        if (
+          trial !== undefined &&
+          search.isComplete(following) &&
+          frame - tokens.at(-1)!.frame > quietFrames
+        ) {
+          following = { nodes: [], trial: undefined }
+          trial = undefined
+        }
+        const isTooLong = trial !== undefined && frame - trial.from.frame > mostTrialFrames
+        const chosen = isTooLong ? undefined : search.choose(following, row, best.token, tried)
+        if (chosen === undefined) {
+          const { from: before, tried: triedBefore } = trial!
+          tried = [...triedBefore, tokens[before.tokens.length]!.token]
+          ;({ emitted, frame, state } = before)
+          following = before.following ?? search.begin
+          tokens = [...before.tokens]
+          trial = undefined
+          failures++
+          continue
+        }
+        if (chosen.opens)
+          trial = { from: { state, frame, emitted, tokens: [...tokens], following }, tried, columns: [] }
+        following = chosen.following
+        if (following.trial === undefined) trial = undefined
+        token = chosen.token
+        logprob -= chosen.gap
+      }
+      tried = []
+      const isBlank = token === rules.blank || rules.isSilent(token)
+      const { advance, frames: lasts } = advanceOf(scored.row, rules, isBlank, emitted)
+      if (!isBlank) {
         tokens.push({ token, frame, logprob, ...(lasts === undefined ? {} : { frames: lasts }) })
         state = extended(scored, token)
         emitted++
@@ -123,5 +182,26 @@ export const decode = <S, A, E>(
         emitted = 0
       }
     }
-    return { state, frame, emitted, tokens }
+    const decoded: Decoded<S> = { state, frame, emitted, tokens, failures }
+    if (following === undefined || search === undefined) return decoded
+    if (trial === undefined) return { ...decoded, following }
+    const { frame: begin } = trial.from
+    const columns = Array.from({ length: first + frames - begin }, (_, i) => columnAt(begin + i))
+    return { ...decoded, following, trial: { ...trial, columns } }
+  })
+
+/** The end of the audio, or of a piece: a phrase that was not completed is given back. `end`: frames of the piece so far. */
+export const settle = <S, A, E>(
+  decoded: Decoded<S>,
+  end: number,
+  decoding: Decoding<S, A, E>,
+): Effect.Effect<Decoded<S>, E> =>
+  Effect.suspend(() => {
+    const { following, trial } = decoded
+    if (trial === undefined || following === undefined || decoding.search?.isComplete(following) !== false)
+      return Effect.succeed(decoded)
+    const { columns, from } = trial
+    const first = end - columns.length
+    const { rules, scorer } = decoding
+    return decode(from, first, columns.length, (frame) => columns[frame]!, { rules, scorer })
   })

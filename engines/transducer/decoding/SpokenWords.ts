@@ -1,6 +1,7 @@
 // Tokens with times to text, words and segments. The text of the first tokens is always the beginning of the text of more tokens, so the
 // captions of live audio only grow. Pure.
 
+import { longestCue } from "#domain/audio/Transcript.ts"
 import { fallbackByte, isFallbackByte } from "../../shared/text/TokenBytes.ts"
 import { withoutReplacement } from "../../shared/text/Utf8Holdback.ts"
 import type { TimedToken } from "./Greedy.ts"
@@ -16,7 +17,8 @@ export interface SpokenWord {
 
 /** A tag of the spoken language among the tokens, such as `<en-US>`. */
 const languageTag = /^<([a-z]{2,3})(?:-[A-Z][A-Za-z]+)?>$/
-const isControl = (piece: string): boolean => /^<[^<>\s]+>$/.test(piece) && !isFallbackByte(piece)
+/** Whether a piece is a mark of the model, and no text. */
+export const isControl = (piece: string): boolean => /^<[^<>\s]+>$/.test(piece) && !isFallbackByte(piece)
 
 /** Marks that no space comes before. */
 const attached = /^[.,!?;:…%)\]}»”’。，！？；：、）」』]/u
@@ -84,10 +86,8 @@ const characterOf = (bytes: ReadonlyArray<number>, decoder: InstanceType<typeof 
   return text.includes("\ufffd") ? "" : text
 }
 
-/** Pause between two words that begins a new segment, seconds; longest segment, seconds and characters: about two lines of a caption. Guesses. */
+/** Pause between two words that begins a new segment, seconds. A guess. */
 const pauseSeconds = 0.8
-const mostSeconds = 7
-const mostCharacters = 84
 const endsSentence = /[.?!。？！]["”’»)]*$/u
 
 /** Words in runs, each a segment: cut behind the end of a sentence, at a pause, or where a caption would be too long. */
@@ -105,8 +105,8 @@ export const segmentsOf = (
       last === undefined ||
       endsSentence.test(last.text) ||
       (word.start - last.end) * frameSeconds >= pauseSeconds ||
-      (word.end - segment[0]!.start) * frameSeconds > mostSeconds ||
-      characters + word.text.length > mostCharacters
+      (word.end - segment[0]!.start) * frameSeconds > longestCue.seconds ||
+      characters + word.text.length > longestCue.characters
     if (begins) {
       segments.push([word])
       characters = word.text.length

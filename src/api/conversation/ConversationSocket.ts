@@ -73,9 +73,9 @@ const rateOf = ({ hears }: ConversationSettings): number =>
   hears === "pcm" ? conversationRateHz : g711RateHz
 
 /** The settings that decide which lease hears. */
-const earsOf = ({ transcription }: ConversationSettings): string => {
-  const { language, languages, model, prompt } = transcription ?? {}
-  return JSON.stringify([model, language, languages, prompt])
+const earsOf = ({ tellsLogprobs, transcription }: ConversationSettings): string => {
+  const { keywords, language, languages, model, prompt } = transcription ?? {}
+  return JSON.stringify([model, language, languages, prompt, keywords, tellsLogprobs])
 }
 
 /** What the client says that it speaks. */

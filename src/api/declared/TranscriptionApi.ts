@@ -15,6 +15,7 @@ import {
   TranscriptText,
   VerboseTranscript,
 } from "#domain/wire/events/TranscriptEvents.ts"
+import { mostKeywordCharacters, mostKeywords } from "#domain/wire/Transcription.ts"
 import { errors, eventStream, OwnHeaders, StreamEvents } from "#http/Declared.ts"
 import { Authentication } from "../access/Authentication.ts"
 import { QueryCheck } from "./QueryErrors.ts"
@@ -51,11 +52,20 @@ const translated = {
 
 const texts = Schema.optionalKey(Schema.Array(Schema.String))
 
+const keywords = {
+  "keywords[]": Schema.optionalKey(
+    Schema.Array(Schema.String).annotate({
+      description: `Names and terms that may occur: at most ${mostKeywords}, each of at most ${mostKeywordCharacters} characters. keyterm is another name of it`,
+    }),
+  ),
+}
+
 /** The form. The handler reads it itself: the file goes to disk as it arrives. */
 const TranscriptionForm = Schema.Struct({
   file: Multipart.SingleFileSchema.annotate({ description: "The audio; at most 100 MB" }),
   ...parameters,
   "languages[]": texts,
+  ...keywords,
   "timestamp_granularities[]": texts,
   timestamp_granularities: texts,
   "include[]": Schema.optionalKey(
@@ -68,6 +78,7 @@ const TranscriptionForm = Schema.Struct({
 const TranslationForm = Schema.Struct({
   file: Multipart.SingleFileSchema.annotate({ description: "The audio; at most 100 MB" }),
   ...translated,
+  ...keywords,
   "timestamp_granularities[]": texts,
 }).pipe(HttpApiSchema.asMultipart())
 

@@ -19,7 +19,7 @@ import { TextFrame } from "#http/SocketFrames.ts"
 const maxItems = 4_096
 
 /** Objects inside of objects that are searched for lists. Bodies have no list deeper that is decoded item by item. */
-const searchedLevels = 3
+const searchedLevels = 5
 
 /** Items of the lists inside a list's items. */
 const innerItems = (list: ReadonlyArray<unknown>): number => {

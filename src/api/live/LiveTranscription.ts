@@ -16,6 +16,7 @@ import { checkPunctuation } from "#services/TranscriptionRun.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { onCredentialEnd } from "../access/CredentialEnd.ts"
 import { invalidRequestOf } from "../http/JsonBody.ts"
+import { keywordsOf } from "../http/Keywords.ts"
 import { type SessionTrace, traceSession } from "../tracing/SessionTrace.ts"
 import { ownedBy, refuseDropped } from "./DroppedBytes.ts"
 import { IntakePace } from "./IntakePace.ts"
@@ -34,6 +35,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
   const caller = yield* identifyLive(request, url)
   yield* refuseDropped(caller.userId)
   const parameters = yield* parametersOf(url)
+  const keywords = yield* keywordsOf((name) => url.searchParams.getAll(name))
   const entry = yield* liveModel(parameters.model, parameters.language)
   const language = parameters.language ?? entry.transcription?.defaultLanguage
   const punctuation = punctuationOf(parameters)
@@ -53,6 +55,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
     org: caller.orgId,
     language,
     prompt: parameters.prompt ?? "",
+    ...(keywords.length === 0 ? {} : { keywords }),
     punctuation,
     windowSeconds: Number(parameters.window_s ?? windowSeconds.default),
     fromScratch: false,

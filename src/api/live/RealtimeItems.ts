@@ -11,8 +11,9 @@ import {
   samplesToMs,
   samplesToSeconds,
 } from "#domain/audio/Audio.ts"
-import type { FinalResult, LiveHypothesis } from "#domain/audio/LiveTranscript.ts"
+import { type FinalResult, type LiveHypothesis, tokensOfText } from "#domain/audio/LiveTranscript.ts"
 import type { PreviewTimes } from "#domain/audio/PreviewPlan.ts"
+import { logprobsOf } from "#domain/audio/Transcript.ts"
 import type { Pause } from "#domain/audio/TurnDetector.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import type { Holding } from "#domain/queues/MemoryBudget.ts"
@@ -259,18 +260,24 @@ export class RealtimeItems {
     const { id, session } = item
     let failed = false
     let said = ""
-    const delta = (text: string) => {
+    /** Tokens of what was said. */
+    let saidTokens = 0
+    const delta = (text: string, logprobs: LiveHypothesis["logprobs"]) => {
       const fresh = text.slice(said.length)
       said = text
-      return fresh === ""
-        ? Effect.void
-        : this.#tellTranscript(`${transcription}.delta`, { item_id: id, content_index: 0, delta: fresh })
+      if (fresh === "") return Effect.void
+      const event = { item_id: id, content_index: 0, delta: fresh }
+      if (logprobs === undefined) return this.#tellTranscript(`${transcription}.delta`, event)
+      const tokens = Math.max(saidTokens, tokensOfText(logprobs, text))
+      const freshTokens = logprobsOf([{ logprobs: logprobs.slice(saidTokens, tokens) }])
+      saidTokens = tokens
+      return this.#tellTranscript(`${transcription}.delta`, { ...event, logprobs: freshTokens })
     }
     const captions = Effect.forever(
       Effect.flatMap(session.nextHypothesis, (hypothesis) => {
         const stable = stableText(hypothesis)
         if (stable.length > said.length) this.#places.lasting?.(id, stable)
-        return delta(stable)
+        return delta(stable, hypothesis.logprobs)
       }),
     )
     const previews = Effect.forever(
@@ -282,12 +289,14 @@ export class RealtimeItems {
       Effect.gen({ self: this }, function* (this: RealtimeItems) {
         // The session may have ended by itself: at its limit, or because the node stops.
         yield* this.#announce(item)
-        yield* delta(hypothesis.text)
+        const { logprobs } = hypothesis
+        yield* delta(hypothesis.text, logprobs)
         this.#places.transcribed(id, hypothesis.text)
         yield* this.#tellTranscript(`${transcription}.completed`, {
           item_id: id,
           content_index: 0,
           transcript: hypothesis.text,
+          ...(logprobs === undefined ? {} : { logprobs: logprobsOf([{ logprobs }]) }),
           usage: { type: "duration", seconds: samplesToSeconds(session.samples, listenRateHz) },
         })
       })

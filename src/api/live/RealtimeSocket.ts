@@ -82,7 +82,8 @@ export class RealtimeSocket {
           yield* this.#hearing.clear
           return yield* this.#tell("input_audio_buffer.cleared")
         case "session.update": {
-          const change = (yield* decodeUpdate(event)).session.audio?.input ?? {}
+          const { audio, include } = (yield* decodeUpdate(event)).session
+          const change = { ...audio?.input, ...(include === undefined ? {} : { include }) }
           yield* this.#change(withChange(this.#settings, change))
           return yield* this.#tell("session.updated", { session: sessionObject(this.#id, this.#settings) })
         }
@@ -115,7 +116,7 @@ export class RealtimeSocket {
     return Effect.andThen(reportFailure(error, "/v1/realtime"), told)
   }
 
-  /** Another model, language or prompt applies to the next item; a running one keeps its own. */
+  /** Another model, language, prompt or other keywords apply to the next item; a running one keeps its own. */
   readonly #change = Effect.fnUntraced(
     { self: this },
     function* (this: RealtimeSocket, asked: RealtimeSettings) {
@@ -124,7 +125,11 @@ export class RealtimeSocket {
       const next = { ...asked, model: yield* modelId(asked.model) }
       this.#settings = next
       const isOther =
-        next.model !== before.model || next.language !== before.language || next.prompt !== before.prompt
+        next.model !== before.model ||
+        next.language !== before.language ||
+        next.prompt !== before.prompt ||
+        next.keywords !== before.keywords ||
+        next.logprobs !== before.logprobs
       if (isOther) {
         yield* Effect.tapError(this.#hearing.move, () =>
           Effect.sync(() => {

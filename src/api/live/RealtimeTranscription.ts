@@ -54,6 +54,8 @@ const settingsOf = (
       model: "",
       language: undefined,
       prompt: "",
+      keywords: [],
+      logprobs: false,
       punctuation: punctuationOf(flags),
       turns: expectsTurns(asked) ? defaultTurns : null,
     }),
@@ -74,7 +76,7 @@ const takeSeat = Effect.fnUntraced(function* (
   replaces?: SessionLease,
 ) {
   const entry = yield* liveModel(model, settings.language)
-  const { prompt, punctuation } = settings
+  const { keywords, logprobs, prompt, punctuation } = settings
   yield* checkPunctuation(entry, punctuation, settings.language)
   const scope = yield* Scope.fork(outer)
   const request = {
@@ -82,6 +84,8 @@ const takeSeat = Effect.fnUntraced(function* (
     org,
     language: settings.language ?? entry.transcription?.defaultLanguage,
     prompt,
+    ...(keywords.length === 0 ? {} : { keywords }),
+    ...(logprobs ? { logprobs } : {}),
     punctuation,
     windowSeconds: windowSeconds.default,
     fromScratch: false,

@@ -14,6 +14,7 @@ import type { Upload } from "#services/TranscriptionUpload.ts"
 import type { JobOptions } from "#store/ledger/JobRows.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { invalidRequestOf } from "../http/JsonBody.ts"
+import { keywordsOf } from "../http/Keywords.ts"
 
 export const queryOf = (request: HttpServerRequest.HttpServerRequest) =>
   new URL(request.url, "http://edge").searchParams
@@ -57,6 +58,7 @@ export const parametersOf = Effect.fnUntraced(function* (query: URLSearchParams,
   if (granularities.some((name) => name !== "word" && name !== "segment")) {
     return yield* new InvalidRequest({ field: "timestamp_granularities", problem: "must be word or segment" })
   }
+  const keywords = yield* keywordsOf((name) => [...query.getAll(name), ...(fields.get(name) ?? [])])
   const included = includeNames.flatMap((name) => [...query.getAll(name), ...(fields.get(name) ?? [])])
   if (included.some((name) => name !== "logprobs")) {
     return yield* new InvalidRequest({ field: "include", problem: "must be logprobs" })
@@ -71,7 +73,7 @@ export const parametersOf = Effect.fnUntraced(function* (query: URLSearchParams,
   if (logprobs && mode === "sync" && (parameters.response_format ?? "json") !== "json") {
     return yield* new InvalidRequest({ field: "include", problem: "is for response_format json only" })
   }
-  return { parameters, granularities: [...new Set(granularities)], logprobs, mode }
+  return { parameters, granularities: [...new Set(granularities)], keywords, logprobs, mode }
 })
 
 const noFields: Fields = new Map()
@@ -96,8 +98,15 @@ export const checkBeforeUpload = Effect.fnUntraced(function* (query: URLSearchPa
 })
 
 export const optionsOf = (
-  parameters: TranscriptionParameters,
-  granularities: ReadonlyArray<string>,
+  {
+    granularities,
+    keywords,
+    parameters,
+  }: {
+    readonly parameters: TranscriptionParameters
+    readonly granularities: ReadonlyArray<string>
+    readonly keywords: ReadonlyArray<string>
+  },
   entry: ModelEntry,
 ): JobOptions => ({
   language: parameters.language ?? entry.transcription?.defaultLanguage ?? null,
@@ -106,4 +115,5 @@ export const optionsOf = (
   punctuation: punctuationOf(parameters) ?? null,
   format: parameters.response_format ?? "json",
   granularities,
+  ...(keywords.length === 0 ? {} : { keywords }),
 })

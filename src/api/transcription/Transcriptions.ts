@@ -3,9 +3,11 @@
 import { Deferred, Effect, Exit, Fiber } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Drain } from "#actors/Drain.ts"
+import type { TranscribeOptions } from "#actors/jobs/FileTranscription.ts"
 import type { ModelHandle } from "#actors/model/ModelHandle.ts"
 import { Decoder } from "#audio/Decoder.ts"
 import {
+  hasCues,
   logprobsOf,
   render,
   type Transcript,
@@ -39,12 +41,21 @@ import { checkBeforeUpload, optionsOf, parametersOf, queryOf } from "./Transcrip
 /** How often a client should poll (protocol 9.7). */
 const pollIntervalMs = 500
 
-const toRun = ({ granularities, language, prompt, punctuation, temperature }: JobOptions) => ({
+const toRun = ({
+  format,
+  granularities,
+  keywords,
+  language,
+  prompt,
+  punctuation,
+  temperature,
+}: JobOptions): TranscribeOptions => ({
   language: language ?? undefined,
   prompt,
   punctuation: punctuation ?? undefined,
   temperature,
-  words: granularities.includes("word"),
+  words: hasCues(format) || granularities.includes("word"),
+  ...(keywords === undefined ? {} : { keywords }),
 })
 
 /** What a client of `sync` or `stream` may ask for beside the options of a job. */
@@ -200,14 +211,15 @@ export const transcribe = Effect.fn("Transcriptions.create")(function* (
   // Starting one takes 0.2 s, and so do most uploads.
   yield* decoder.warm
   const upload = yield* readUpload(request)
-  const { granularities, logprobs, mode, parameters } = yield* parametersOf(query, upload.fields)
+  const asked = yield* parametersOf(query, upload.fields)
+  const { logprobs, mode, parameters } = asked
   if (parameters.model === undefined) {
     return yield* new InvalidRequest({ field: "model", problem: "is required" })
   }
   const model = yield* findModel(parameters.model, "transcription")
   yield* checkLanguage(model, parameters.language)
   yield* checkPunctuation(model.entry, punctuationOf(parameters), parameters.language)
-  const options = optionsOf(parameters, granularities, model.entry)
+  const options = optionsOf(asked, model.entry)
   const answer = Effect.gen(function* () {
     const extras: Extras = { task: "transcribe", logprobs, withTiming: wantsTiming(parameters) }
     return yield* modes[mode](upload, model, options, extras)
@@ -246,14 +258,15 @@ export const translate = Effect.fn("Translations.create")(function* (
   const fields = new Map(upload.fields)
   yield* refuseOfTranscriptions((name) => fields.get(name)?.at(-1))
   for (const name of ofTranscriptions) fields.delete(name)
-  const { granularities, logprobs, parameters } = yield* parametersOf(query, fields)
+  const asked = yield* parametersOf(query, fields)
+  const { logprobs, parameters } = asked
   if (parameters.model === undefined) {
     return yield* new InvalidRequest({ field: "model", problem: "is required" })
   }
   const model = yield* findModel(parameters.model, "transcription")
   yield* checkTranslates(model)
   yield* checkLanguage(model, parameters.language)
-  const options = optionsOf(parameters, granularities, model.entry)
+  const options = optionsOf(asked, model.entry)
   const answer = Effect.gen(function* () {
     const hooks = { onStarted: () => {}, onSegment: () => {} }
     const extras: Extras = { task: "translate", logprobs, withTiming: false }

@@ -78,10 +78,43 @@ const captionText = (text: string): string =>
     .replace(/--+>/g, "->")
     .trim()
 
+/** A longer cue is cut between words: about two lines. Guesses. */
+export const longestCue = { seconds: 7, characters: 84 } as const
+
+/** Formats whose cues may be cut at words. */
+export const hasCues = (format: TranscriptFormat): boolean => format === "srt" || format === "vtt"
+
 interface Caption {
   readonly startMs: number
   readonly endMs: number
   readonly text: string
+}
+
+type Cue = Pick<TranscriptSegment, "start" | "end" | "text">
+
+/** A segment whose words have times as cues that are short enough to be read, cut between words; others as they are. */
+const cuesOf = ({ end, start, text, words = [] }: TranscriptSegment): ReadonlyArray<Cue> => {
+  const { characters, seconds } = longestCue
+  if (words.length === 0 || (end - start <= seconds && text.trim().length <= characters))
+    return [{ start, end, text }]
+  const cues: Array<{ start: number; end: number; from: number }> = []
+  let at = 0
+  for (const [i, word] of words.entries()) {
+    const found = text.indexOf(word.word, at)
+    // The words are not those of the text.
+    if (found === -1) return [{ start, end, text }]
+    at = found + word.word.length
+    const cue = cues.at(-1)
+    const last = i === words.length - 1 ? end : word.end
+    if (cue === undefined || last - cue.start > seconds || at - cue.from > characters)
+      cues.push({ start: i === 0 ? start : word.start, end: last, from: i === 0 ? 0 : found })
+    else cue.end = last
+  }
+  return cues.map((cue, i) => ({
+    start: cue.start,
+    end: cue.end,
+    text: text.slice(cue.from, cues[i + 1]?.from),
+  }))
 }
 
 /**
@@ -90,7 +123,7 @@ interface Caption {
  */
 const captions = (segments: ReadonlyArray<TranscriptSegment>): ReadonlyArray<Caption> => {
   let earliestMs = 0
-  return segments.flatMap(({ end, start, text }) => {
+  return segments.flatMap(cuesOf).flatMap(({ end, start, text }) => {
     const shown = captionText(text)
     if (shown === "") return []
     const startMs = Math.max(earliestMs, Math.round(start * 1000))

@@ -3,7 +3,8 @@
 import { Schema } from "effect"
 import { semanticSilenceMs } from "../activity/SemanticSilence.ts"
 import { memoryOf } from "../wire/Json.ts"
-import { LanguageCode, LanguageCodes, TranscriptionParameters } from "../wire/Transcription.ts"
+import { includedLogprobs } from "../wire/RealtimeProtocol.ts"
+import { Keywords, LanguageCode, LanguageCodes, TranscriptionParameters } from "../wire/Transcription.ts"
 import { anyObject, finite, flag, int, name, optional, range, textUpTo } from "../wire/text/Fields.ts"
 import { maxTools } from "../wire/text/Tools.ts"
 import { maxTextCharacters } from "./Items.ts"
@@ -123,6 +124,7 @@ export const Transcription = Schema.Struct({
   language: optional(LanguageCode),
   languages: optional(LanguageCodes),
   prompt: TranscriptionParameters.fields.prompt,
+  keywords: optional(Keywords),
 })
 
 const Input = Schema.Struct({
@@ -166,7 +168,7 @@ export type Truncation = typeof Truncation.Type
 /** The event that clients get only if they ask for it: pipecat and others end at one that they do not know. */
 export const latencyEvent = "response.latency"
 
-/** Events and fields beyond the usual ones. Those of OpenAI have no effect. */
+/** Events and fields beyond the usual ones: `latencyEvent` and `includedLogprobs`. Others have no effect. */
 const Included = Schema.Array(anyName)
   .check(Schema.isMaxLength(32))
   .annotate({ message: "must be at most 32 names of events or fields" })
@@ -211,6 +213,8 @@ export interface ConversationSettings {
   readonly truncation: Truncation
   /** Whether each answer is followed by an event that says where its time went. */
   readonly tellsLatency: boolean
+  /** Whether transcripts have the log probabilities of their tokens. */
+  readonly tellsLogprobs: boolean
   /** null: transcripts are not sent. The user's turns are transcribed all the same. */
   readonly transcription: typeof Transcription.Type | null
   readonly noiseReduction: "near_field" | "far_field" | null
@@ -246,6 +250,7 @@ export const defaultSettings = (voice: string): ConversationSettings => ({
   maxOutputTokens: "inf",
   truncation: "auto",
   tellsLatency: false,
+  tellsLogprobs: false,
   transcription: null,
   noiseReduction: null,
   turns: defaultTurns,
@@ -299,6 +304,7 @@ export const withChange = (
   const input = audio?.input ?? {}
   const output = audio?.output ?? {}
   const { turn_detection: turns } = input
+  const included = given(change.include, includedIn(settings), [])
   return {
     modality: change.output_modalities?.[0] ?? settings.modality,
     instructions: given(change.instructions, settings.instructions, ""),
@@ -306,9 +312,8 @@ export const withChange = (
     toolChoice: given(change.tool_choice, settings.toolChoice, "auto"),
     maxOutputTokens: given(change.max_output_tokens, settings.maxOutputTokens, "inf"),
     truncation: given(change.truncation, settings.truncation, "auto"),
-    tellsLatency: given(change.include, settings.tellsLatency ? [latencyEvent] : [], []).includes(
-      latencyEvent,
-    ),
+    tellsLatency: included.includes(latencyEvent),
+    tellsLogprobs: included.includes(includedLogprobs),
     transcription: given<ConversationSettings["transcription"]>(
       input.transcription,
       settings.transcription,
@@ -324,6 +329,12 @@ export const withChange = (
     pacing: given(output.pacing, settings.pacing, "realtime"),
   }
 }
+
+/** What the client has asked for, of what there is. */
+const includedIn = ({ tellsLatency, tellsLogprobs }: ConversationSettings): ReadonlyArray<string> => [
+  ...(tellsLatency ? [latencyEvent] : []),
+  ...(tellsLogprobs ? [includedLogprobs] : []),
+]
 
 const turnDetection = (turns: Turns | null) => {
   if (turns === null) return null
@@ -373,7 +384,7 @@ export const sessionObject = ({ expiresAt, id, model }: SessionFacts, settings: 
   tool_choice: settings.toolChoice,
   max_output_tokens: settings.maxOutputTokens,
   truncation: settings.truncation,
-  include: settings.tellsLatency ? [latencyEvent] : null,
+  include: includedIn(settings).length === 0 ? null : includedIn(settings),
   audio: {
     input: {
       format: descriptionOf(settings.hears),

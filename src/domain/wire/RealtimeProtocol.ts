@@ -6,7 +6,7 @@ import type { KeepsBytes } from "../json/JsonReader.ts"
 import type { PunctuationChoice } from "../language/Punctuated.ts"
 import { expectsTurns } from "../models/ModelNames.ts"
 import { InvalidRequest } from "./Errors.ts"
-import { LanguageCodes, TranscriptionParameters } from "./Transcription.ts"
+import { Keywords, LanguageCodes, TranscriptionParameters } from "./Transcription.ts"
 import { textUpTo } from "./text/Fields.ts"
 
 /** Sample rate of `pcm16`, the only one of the protocol. */
@@ -18,6 +18,7 @@ const Transcription = Schema.Struct({
   /** Newer clients send a list. A list with one language means that language; other lists are ignored. */
   languages: Schema.optionalKey(LanguageCodes),
   prompt: TranscriptionParameters.fields.prompt,
+  keywords: Schema.optionalKey(Keywords),
 })
 
 const milliseconds = (maximum: number) =>
@@ -43,12 +44,25 @@ const Input = Schema.Struct({
   turn_detection: Schema.optionalKey(Turns),
 })
 
+/** What `include` may ask for: the log probabilities of transcripts. */
+export const includedLogprobs = "item.input_audio_transcription.logprobs"
+
+const Include = Schema.optionalKey(
+  Schema.NullOr(
+    Schema.Array(Schema.Literal(includedLogprobs).annotate({ message: `must be ${includedLogprobs}` })),
+  ),
+)
+
 export const SessionUpdate = Schema.Struct({
-  session: Schema.Struct({ audio: Schema.optionalKey(Schema.Struct({ input: Schema.optionalKey(Input) })) }),
+  session: Schema.Struct({
+    include: Include,
+    audio: Schema.optionalKey(Schema.Struct({ input: Schema.optionalKey(Input) })),
+  }),
 })
 
 export const TranscriptionSessionUpdate = Schema.Struct({
   session: Schema.Struct({
+    include: Include,
     input_audio_format: Schema.optionalKey(Schema.Literal("pcm16").annotate({ message: "must be pcm16" })),
     input_audio_transcription: Schema.optionalKey(Transcription),
     turn_detection: Schema.optionalKey(Turns),
@@ -76,6 +90,10 @@ export interface RealtimeSettings {
   readonly model: string
   readonly language: string | undefined
   readonly prompt: string
+  /** Phrases that may occur. */
+  readonly keywords: ReadonlyArray<string>
+  /** Whether transcripts have the log probabilities of their tokens. */
+  readonly logprobs: boolean
   /** From the query: the protocol has no field for it. */
   readonly punctuation: PunctuationChoice
   /** Turn detection. null: the client ends each turn. */
@@ -92,13 +110,13 @@ interface TurnSettings {
 /** The protocol's defaults. */
 export const defaultTurns: TurnSettings = { silenceMs: 500, prefixMs: 300, threshold: 0.5 }
 
-type Change = typeof Input.Type
+type Change = typeof Input.Type & { readonly include?: typeof Include.schema.Type }
 
 const singleLanguage = (languages: ReadonlyArray<string> = []): string | undefined =>
   languages.length === 1 ? languages[0] : undefined
 
 export const withChange = (settings: RealtimeSettings, change: Change): RealtimeSettings => {
-  const { transcription, turn_detection } = change
+  const { include, transcription, turn_detection } = change
   const model = transcription?.model
   // For a model whose clients end turns themselves, unless the update says otherwise.
   const turns = turn_detection === undefined && !expectsTurns(model) ? null : turn_detection
@@ -106,6 +124,8 @@ export const withChange = (settings: RealtimeSettings, change: Change): Realtime
     model: model ?? settings.model,
     language: transcription?.language ?? singleLanguage(transcription?.languages) ?? settings.language,
     prompt: transcription?.prompt ?? settings.prompt,
+    keywords: transcription?.keywords ?? settings.keywords,
+    logprobs: include === undefined ? settings.logprobs : (include ?? []).length > 0,
     punctuation: settings.punctuation,
     turns:
       turns === undefined
@@ -129,6 +149,7 @@ export const noMemory = (field: string, { limit }: { readonly limit: number }): 
 
 /** Converts the older update to the newer form. */
 export const changeOf = (session: (typeof TranscriptionSessionUpdate.Type)["session"]): Change => ({
+  ...(session.include === undefined ? {} : { include: session.include }),
   ...(session.input_audio_transcription === undefined
     ? {}
     : { transcription: session.input_audio_transcription }),
@@ -145,16 +166,20 @@ const turnDetection = ({ turns }: RealtimeSettings) =>
         prefix_padding_ms: turns.prefixMs,
       }
 
-const transcription = ({ language, model, prompt }: RealtimeSettings) => ({
+const transcription = ({ keywords, language, model, prompt }: RealtimeSettings) => ({
   model,
+  ...(keywords.length === 0 ? {} : { keywords }),
   ...(language === undefined ? {} : { language }),
   ...(prompt === "" ? {} : { prompt }),
 })
+
+const included = ({ logprobs }: RealtimeSettings) => (logprobs ? { include: [includedLogprobs] } : {})
 
 export const sessionObject = (id: string, settings: RealtimeSettings) => ({
   id,
   object: "realtime.transcription_session",
   type: "transcription",
+  ...included(settings),
   audio: {
     input: {
       format: { type: "audio/pcm", rate: realtimeRateHz },
@@ -167,6 +192,7 @@ export const sessionObject = (id: string, settings: RealtimeSettings) => ({
 export const olderSessionObject = (id: string, settings: RealtimeSettings) => ({
   id,
   object: "realtime.transcription_session",
+  ...included(settings),
   input_audio_format: "pcm16",
   input_audio_transcription: transcription(settings),
   turn_detection: turnDetection(settings),

@@ -28,6 +28,30 @@ export const LanguageCodes = Schema.Array(LanguageCode).check(
   Schema.isMaxLength(maxLanguages, { message: `must be at most ${maxLanguages} languages` }),
 )
 
+/** Most phrases of a request, and most characters of each. A guess: all names of a company's directory, or of a catalogue's page. */
+export const mostKeywords = 1_000
+export const mostKeywordCharacters = 64
+
+/** Control characters, and halves of surrogate pairs. */
+const notText = /[\p{Cc}\p{Cs}]/u
+
+const Keyword = Schema.String.check(
+  Schema.makeFilter((phrase) => {
+    if (notText.test(phrase)) return "must be text without control characters"
+    return phrase.trim() !== "" && phrase.length <= mostKeywordCharacters
+      ? undefined
+      : `must have 1 to ${mostKeywordCharacters} characters`
+  }),
+)
+
+/** Phrases that may occur in the audio. */
+export const Keywords = Schema.Array(Keyword).check(
+  Schema.isMaxLength(mostKeywords, { message: `must be at most ${mostKeywords} phrases` }),
+)
+
+/** Names of the parameter in queries and forms: OpenAI's, without brackets, and Deepgram's. */
+export const keywordNames = ["keywords[]", "keywords", "keyterm"] as const
+
 export const TranscriptionParameters = Schema.Struct({
   /** Required, in the query or the form; checked after both are joined. */
   model: Schema.optionalKey(Schema.NonEmptyString),

@@ -6,7 +6,7 @@ import type { Model } from "#actors/model/Model.ts"
 import type { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import type { Decoder } from "#audio/Decoder.ts"
 import { listenRateHz, samplesToMs } from "#domain/audio/Audio.ts"
-import type { Transcript, TranscriptProgress } from "#domain/audio/Transcript.ts"
+import { hasCues, type Transcript, type TranscriptProgress } from "#domain/audio/Transcript.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { costOf } from "#domain/models/Money.ts"
 import { audioUsage } from "#domain/models/Usage.ts"
@@ -97,7 +97,7 @@ export const takeSlice = (
     kept.missingSinceMs = undefined
     kept.bill = undefined
     const path = yield* openUpload(world, job)
-    const { granularities, language, prompt, punctuation, temperature } = job.options
+    const { format, granularities, keywords, language, prompt, punctuation, temperature } = job.options
     const othersWait = jobs.othersWait(job.orgId, models())
     let windows = 0
     let savedAtMs = yield* monotonicMs
@@ -120,7 +120,8 @@ export const takeSlice = (
         prompt,
         punctuation: punctuation ?? undefined,
         temperature,
-        words: granularities.includes("word"),
+        words: hasCues(format) || granularities.includes("word"),
+        ...(keywords === undefined ? {} : { keywords }),
       },
       background: true,
       receiptId: job.id,

@@ -11,6 +11,8 @@ export const JobOptions = Schema.Struct({
   punctuation: Schema.NullOr(Schema.Boolean),
   format: Schema.Literals(["json", "text", "srt", "vtt", "verbose_json"]),
   granularities: Schema.Array(Schema.String),
+  /** Phrases that may occur. Absent: none. */
+  keywords: Schema.optionalKey(Schema.Array(Schema.String)),
   /**
    * Trace context of the submitting request, if traces are exported: the job continues its trace, also after a crash.
    */

@@ -68,6 +68,37 @@ describe("clients that judge by the clock what was heard (agents-js)", () => {
     client.close()
   })
 
+  it("get the log probabilities of transcripts where they ask for them, and give keywords", async () => {
+    const include = ["item.input_audio_transcription.logprobs"]
+    const keywords = ["Zorvan Mirelda"]
+    const transcripts: Array<string> = []
+    for (const more of [{}, { keywords }]) {
+      const client = await open()
+      const transcription = { model: "gpt-4o-mini-transcribe", ...more }
+      client.update({ include, audio: { input: { turn_detection: null, transcription } } })
+      const { session } = await client.nth("session.updated")
+      expect(session).toMatchObject({ include, audio: { input: { transcription: more } } })
+      await client.speak(noise(2, 5))
+      client.send({ type: "input_audio_buffer.commit" })
+      const { logprobs, transcript } = await client.nth(
+        "conversation.item.input_audio_transcription.completed",
+      )
+      const tokens = logprobs ?? []
+      expect(
+        tokens
+          .map(({ token }) => token)
+          .join("")
+          .trim(),
+      ).toBe(transcript)
+      const deltas = client.of("conversation.item.input_audio_transcription.delta")
+      expect(deltas.flatMap((delta) => delta.logprobs ?? [])).toEqual(tokens)
+      transcripts.push(transcript)
+      client.close()
+    }
+    expect(transcripts[0]).not.toBe("")
+    expect(transcripts[1]).not.toBe(transcripts[0])
+  })
+
   it("find `interrupt_response` in every description of a session, whatever they leave out", async () => {
     const client = await open()
     client.update({ audio: { input: { turn_detection: { type: "semantic_vad" } } }, tracing: "auto" })

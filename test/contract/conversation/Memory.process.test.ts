@@ -127,6 +127,12 @@ describe("texts", () => {
       updated({ audio: { input: { transcription: { prompt: long } } } }),
     ],
     [
+      "session.audio.input.transcription.keywords",
+      updated({
+        audio: { input: { transcription: { keywords: Array.from({ length: 1_001 }, () => "a") } } },
+      }),
+    ],
+    [
       "session.audio.input.transcription.languages",
       updated({
         audio: { input: { transcription: { languages: Array.from({ length: 4_000 }, () => "en") } } },

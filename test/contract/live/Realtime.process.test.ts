@@ -96,6 +96,59 @@ describe("a session", () => {
     client.socket.close()
   })
 
+  it("has the log probabilities of its transcripts where they are asked for, in both spellings", async () => {
+    const { heard, pcm } = spoken(6, 4)
+    const form = { model: "listener", response_format: "json" }
+    const answer = (await syncAnswer(node, heard, { ...form, "include[]": "logprobs" })) as unknown as {
+      text: string
+      logprobs: ReadonlyArray<object>
+    }
+    expect(answer.logprobs.length).toBeGreaterThan(10)
+    const include = ["item.input_audio_transcription.logprobs"] as const
+    const transcription = { model: "listener" }
+    for (const update of [
+      {
+        type: "session.update",
+        session: {
+          type: "transcription",
+          include,
+          audio: { input: { transcription, turn_detection: null } },
+        },
+      },
+      {
+        type: "transcription_session.update",
+        session: { include, input_audio_transcription: transcription, turn_detection: null },
+      },
+    ]) {
+      const client = await open()
+      client.send(update)
+      append(client, pcm)
+      send(client, { type: "input_audio_buffer.commit" })
+      await client.until((events) => events.some(({ type }) => type === completed))
+      expect(client.frames[1]).toMatchObject({ session: { include } })
+      expect(of(client, completed)[0]).toMatchObject({ transcript: answer.text, logprobs: answer.logprobs })
+      expect(of(client, delta).flatMap(({ logprobs }) => logprobs)).toEqual(answer.logprobs)
+      for (const { delta: text, logprobs } of of(client, delta))
+        expect(
+          logprobs!
+            .map(({ token }) => token)
+            .join("")
+            .trim(),
+        ).toBe(text!.trim())
+      client.socket.close()
+    }
+    const client = await open()
+    client.send({ type: "session.update", session: { include: ["item.other"] } })
+    send(client, byHand)
+    append(client, pcm)
+    send(client, { type: "input_audio_buffer.commit" })
+    await client.until((events) => events.some(({ type }) => type === completed))
+    expect(client.frames[1]).toMatchObject({ type: "error", error: { param: "session.include[0]" } })
+    expect(of(client, completed)[0]).not.toHaveProperty("logprobs")
+    expect(of(client, delta)[0]).not.toHaveProperty("logprobs")
+    client.socket.close()
+  })
+
   it("transcribes what is committed: stable deltas, then the transcript that a file gets", async () => {
     const client = await open()
     send(client, byHand)

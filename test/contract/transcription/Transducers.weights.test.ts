@@ -166,6 +166,25 @@ describe.each(layouts)("%s", (layout) => {
     expect(captions.at(-1)!.stable_chars as number).toBeGreaterThan(shown.length - 12)
   })
 
+  it("four live sessions at once end each in its file's text", async () => {
+    const said = await Promise.all(
+      [31, 32, 33, 34].map(async (seed) => {
+        const { pcm: own, wav: file } = played(randomTones(10, seed))
+        const client = await openLive(node, { model, window_s: "0.5" })
+        for (let from = 0; from < own.length; from += 16_000) {
+          speak(client, own.subarray(from, from + 16_000), 640)
+          await new Promise((resolve) => setImmediate(resolve))
+        }
+        client.send({ type: "stop" })
+        const { text } = await lastWord(client)
+        const asked = await post(node, file, { query: { model, sync: "true" } })
+        return [text, ((await asked.json()) as { text: string }).text]
+      }),
+    )
+    for (const [live, file] of said) expect(live).toBe(file)
+    expect(new Set(said.map(([live]) => live)).size).toBe(4)
+  })
+
   it("include[]=logprobs gives each token of the text, in json and in a stream", async () => {
     interface Token {
       readonly token: string

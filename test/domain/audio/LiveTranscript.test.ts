@@ -6,7 +6,7 @@ import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { IncrementalTranscriber } from "#actors/live/IncrementalTranscriber.ts"
 import { LiveAudio } from "#actors/live/LiveAudio.ts"
-import { deltaOf, hypothesisOf, type LiveHypothesis } from "#domain/audio/LiveTranscript.ts"
+import { deltaOf, hypothesisOf, type LiveHypothesis, tokensOfText } from "#domain/audio/LiveTranscript.ts"
 import { captionAfter } from "../../support/clients/LiveClient.ts"
 import {
   audio,
@@ -202,5 +202,19 @@ describe("reuse", () => {
     expect(reused.decoded / fresh.decoded).toBeLessThan(0.15)
     // The open piece and a window of slack, not a minute.
     expect(reused.held).toBeLessThanOrEqual(16 * rateHz)
+  })
+})
+
+describe("tokens of a text", () => {
+  const token = (text: string) => ({ bytes: [...Buffer.from(text)], logprob: -1 })
+
+  it("are those that spell it", () => {
+    const tokens = [" hé", "llo", " ", "world"].map(token)
+    expect(
+      ["", "hé", "hél", "héllo", "héllo ", "héllo world"].map((text) => tokensOfText(tokens, text)),
+    ).toEqual([0, 1, 1, 2, 3, 4])
+    expect(tokensOfText(tokens, "hello")).toBe(0)
+    expect(tokensOfText([], "a")).toBe(0)
+    expect(tokensOfText([token("a")], "ab")).toBe(0)
   })
 })

@@ -96,3 +96,52 @@ describe("captions", () => {
     )
   })
 })
+
+describe("cues of segments with words", () => {
+  const timed = (count: number, seconds: number, length = 5): TranscriptSegment => {
+    const words = Array.from({ length: count }, (_, i) => ({
+      word: `${"abcdefghij"[i % 10]}`.repeat(length - 1),
+      start: i * seconds,
+      end: (i + 0.9) * seconds,
+    }))
+    return {
+      start: 0,
+      end: count * seconds,
+      text: words.map(({ word }) => ` ${word}`).join(""),
+      words,
+      tokens: [],
+      temperature: 0,
+      avgLogprob: 0,
+      compressionRatio: 1,
+      noSpeechProb: 0,
+      windowStart: 0,
+    }
+  }
+
+  it("are at most 7 s and 84 characters long, and begin and end with words", () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 60 }),
+        fc.double({ min: 0.05, max: 3, noNaN: true }),
+        fc.integer({ min: 2, max: 30 }),
+        (count, seconds, length) => {
+          const segment = timed(count, seconds, length)
+          const cues = parseSrt(srt([segment]))
+          expect(cues.map(({ text: shown }) => shown).join(" ")).toBe(segment.text.trim())
+          for (const cue of cues) {
+            expect(cue.endMs - cue.startMs).toBeLessThanOrEqual(7_001)
+            expect(cue.text.length).toBeLessThanOrEqual(84)
+          }
+          expect(cues[0]!.startMs).toBe(0)
+          expect(cues.at(-1)!.endMs).toBe(Math.round(segment.end * 1000))
+        },
+      ),
+    )
+  })
+
+  it("are the segment where its words are not those of its text, or have no times", () => {
+    const { words: _words, ...without } = timed(40, 1)
+    expect(parseSrt(srt([without]))).toHaveLength(1)
+    expect(parseSrt(srt([{ ...timed(40, 1), text: " something else" }]))).toHaveLength(1)
+  })
+})

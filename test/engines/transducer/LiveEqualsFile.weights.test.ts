@@ -29,6 +29,9 @@ const transcribeOn =
       return end
     })
 
+/** Phrases that these models nearly say: a word that is spelled with two tokens, and what is not said behind words that are. */
+const keywords = ["amber birch", "Cedar dover", "finch", "grove hazel amber", "ember x", "hazelnut"]
+
 const fileText = (engine: TranscriptionEngine, samples: Int16Array) => {
   const model = stubModel(
     "transcription",
@@ -44,7 +47,14 @@ const fileText = (engine: TranscriptionEngine, samples: Int16Array) => {
   )
   return transcribeFile<never>({
     model,
-    options: { language: undefined, prompt: "", temperature: 0, punctuation: undefined, words: false },
+    options: {
+      language: undefined,
+      prompt: "",
+      temperature: 0,
+      punctuation: undefined,
+      words: false,
+      keywords,
+    },
     background: false,
     audio: memoryAudio(s16ToF32(samples)),
     beforeWindow: () => Effect.void,
@@ -70,7 +80,7 @@ const session = Effect.fnUntraced(function* (
   const transcriber = new IncrementalTranscriber(
     audio,
     engine.facts,
-    { language: undefined, prompt: "", fromScratch: false },
+    { language: undefined, prompt: "", keywords, fromScratch: false },
     transcribeOn(engine),
   )
   const steps = random() < 0.3 ? 20_000 : 60_000

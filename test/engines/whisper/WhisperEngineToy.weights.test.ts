@@ -8,7 +8,7 @@ import fc from "fast-check"
 import type { EngineSpec, TranscribeRequest, TranscriptionEngine } from "#engines/protocol/Engine.ts"
 import { whisperHfOnnx } from "#engines/whisper/WhisperEngine.ts"
 import { collector, request } from "./support/demoModel.ts"
-import { expected, rowAfter, type ToyOptions, toyWhisper } from "./support/toyWhisper.ts"
+import { expected, rowAfter, scripted, type ToyOptions, toyWhisper } from "./support/toyWhisper.ts"
 
 const silence = new Float32Array(80_000)
 /** 24 tokens a second of audio and 30 more. */
@@ -298,6 +298,125 @@ describe("turns", () => {
       expect(turns()).toBeLessThan(10)
       expect(out.segments).toEqual([])
       expect((yield* say()).tokens).toEqual(whole.tokens)
+    }),
+  )
+})
+
+/** The tokens of a text of letters and spaces: one is a byte. */
+const bytes = (text: string) => [...Buffer.from(text)].map((byte) => (byte === 0x20 ? 220 : byte - 0x21))
+
+describe("keywords", () => {
+  const at = (seconds: number) => 265 + Math.round(seconds / 0.02)
+  /** The model writes `said`; where the texts differ first, `other` is so far below it, and follows if it is taken. */
+  const twoTexts =
+    (said: ReadonlyArray<number>, other: ReadonlyArray<number>, gap: number) =>
+    (table: ReadonlyArray<Float32Array>): void => {
+      const split = said.findIndex((token, i) => token !== other[i])
+      const rows = new Set<number>()
+      for (const script of [said, other]) {
+        for (let i = script === said ? 0 : split + 1; i <= script.length; i++) {
+          const row = rowAfter([...start, ...script.slice(0, i)])
+          if (rows.has(row)) throw new Error("two steps share a row")
+          rows.add(row)
+          table[row]!.fill(-30)
+          table[row]![script[i] ?? 256] = 30
+          if (script === said && i === split) table[row]![other[i]!] = 30 - gap
+        }
+      }
+    }
+  /** The first end of the segment with which no two steps share a row of the table. */
+  const toyOf = (said: string, other: string, gap: number): ToyOptions => {
+    for (let end = 1; end < 4; end += 0.02) {
+      const script = (text: string) => [at(0), ...bytes(text), at(end)]
+      const patch = twoTexts(script(said), script(other), gap)
+      try {
+        patch(Array.from({ length: 61 }, () => new Float32Array(1766)))
+        return { seed: 1, patch }
+      } catch {}
+    }
+    throw new Error("no end of the segment fits")
+  }
+  const textOf = ({ segments }: { readonly segments: ReadonlyArray<{ readonly text: string }> }) =>
+    segments
+      .map(({ text }) => text)
+      .join("")
+      .trim()
+
+  it.effect("are written where they are a little less probable, with their own probabilities", () =>
+    Effect.gen(function* () {
+      const { say } = yield* load(toyOf("Saabi b", "Zaabi b", 0.75))
+      expect(textOf(yield* say())).toBe("Saabi b")
+      const heard = yield* say({ keywords: ["Zaabi"], logprobs: true })
+      expect(textOf(heard)).toBe("Zaabi b")
+      const taken = heard.segments[0]!.logprobs!.find(({ bytes: [byte] }) => byte === "Z".charCodeAt(0))
+      expect(taken!.logprob).toBeCloseTo(-0.75 - Math.log(1 + Math.exp(-0.75)), 3)
+      expect(heard.segments[0]!.avgLogprob).toBeGreaterThan(-0.05)
+    }),
+  )
+
+  it.effect("have their capitals, also where the model writes none, and words have them, too", () =>
+    Effect.gen(function* () {
+      const { say } = yield* load(toyOf("saabi b", "zaabi b", 0.75))
+      const heard = yield* say({ keywords: ["Zaabi"], words: true })
+      expect(textOf(heard)).toBe("Zaabi b")
+      expect(heard.segments[0]!.words!.map(({ word }) => word)).toEqual(["Zaabi", "b"])
+    }),
+  )
+
+  it.effect("are given back where they are not completed, or far less probable", () =>
+    Effect.gen(function* () {
+      const broken = yield* load(toyOf("Saabi b", "Zaaxx b", 0.75))
+      const plain = yield* broken.say()
+      const { begun: _begun, ...heard } = yield* broken.say({ keywords: ["Zaabi"] })
+      expect(plain).toMatchObject(heard)
+      const far = yield* load(toyOf("Saabi b", "Zaabi b", 12))
+      expect(textOf(yield* far.say({ keywords: ["Zaabi"] }))).toBe("Saabi b")
+    }),
+  )
+
+  it.effect("are followed in the same way with a draft", () =>
+    Effect.gen(function* () {
+      const { say } = yield* load(toyOf("Saabi b", "Zaabi b", 0.75))
+      const keywords = ["Zaabi"]
+      const fresh = yield* say({ keywords })
+      const plain = yield* say()
+      for (const draft of [fresh.tokens!, plain.tokens!, fresh.tokens!.slice(0, 4)])
+        expect((yield* say({ keywords, draft })).tokens).toEqual(fresh.tokens)
+      expect((yield* say({ draft: fresh.tokens! })).tokens).toEqual(plain.tokens)
+    }),
+  )
+})
+
+describe("times of words", () => {
+  const at = (seconds: number) => 265 + Math.round(seconds / 0.02)
+  const script = [at(0.3), ...bytes("help big world"), at(2)]
+  const patch = scripted({ prompt: start, script })
+
+  it.effect("come from the attention of exports that return it", () =>
+    Effect.gen(function* () {
+      const { say } = yield* load({ seed: 1, attention: true, patch })
+      const { words } = (yield* say({ words: true })).segments[0]!
+      // Token i is written at position 3 + i, which looks at 0.1 s of its own.
+      expect(words!.map(({ word }) => word)).toEqual(["help", "big", "world"])
+      const expected = [
+        [0.3, 0.7],
+        [0.8, 1.1],
+        [1.2, 1.7],
+      ]
+      words!.forEach(({ end, start: from }, i) => {
+        expect(Math.abs(from - expected[i]![0]!)).toBeLessThan(0.09)
+        expect(Math.abs(end - expected[i]![1]!)).toBeLessThan(0.09)
+      })
+    }),
+  )
+
+  it.effect("are interpolated with other exports, and the text is the same", () =>
+    Effect.gen(function* () {
+      const { say } = yield* load({ seed: 1, patch })
+      const { text, words } = (yield* say({ words: true })).segments[0]!
+      expect(text.trim()).toBe("help big world")
+      expect(words![0]).toMatchObject({ word: "help", start: 0.3 })
+      expect(words![2]!.end).toBeCloseTo(2, 5)
     }),
   )
 })

@@ -149,19 +149,26 @@ const streamingEncoder = (layout: "genai" | "parakeet-rs" | "sherpa", shift: num
     layout === "parakeet-rs" ? ["processed_signal", "processed_signal_length"] : ["audio_signal", "length"]
   const audio = graph.input(audioName, "float32", timeFirst ? [1, window, bins] : ["batch", bins, window])
   graph.input(lengthName, "int64", ["batch"])
-  const channel = graph.input("cache_last_channel", "float32", [1, 1, left, count])
-  const time = graph.input("cache_last_time", "float32", [1, 1, count, timeWidth])
-  const length = graph.input("cache_last_channel_len", "int64", [1])
+  const batch = layout === "sherpa" ? "batch" : 1
+  const channel = graph.input("cache_last_channel", "float32", [batch, 1, left, count])
+  const time = graph.input("cache_last_time", "float32", [batch, 1, count, timeWidth])
+  const length = graph.input("cache_last_channel_len", "int64", [batch])
   const x = timeFirst ? audio : graph.op("Transpose", [audio], { perm: [0, 2, 1] })
   const tones = graph.op("MatMul", [x, pick(graph, layout, bins)])
   const energies = graph.op("Add", [
     graph.op("MatMul", [pool(graph, window, 9, 8, frames), tones]),
     graph.constant("float32", [], [Math.log(2 ** 24)]),
   ])
-  const known = graph.cast(graph.op("Min", [length, graph.ints(1)]), "float32")
-  const row = graph.op("Reshape", [slice(graph, channel, left - 1, left, 2), graph.ints(1, 1, count)])
+  const known = graph.op("Reshape", [
+    graph.cast(graph.op("Min", [length, graph.ints(1)]), "float32"),
+    graph.ints(-1, 1, 1),
+  ])
+  const row = graph.op("Reshape", [slice(graph, channel, left - 1, left, 2), graph.ints(-1, 1, count)])
   const before = graph.op("Mul", [row, known])
-  const rose = graph.op("Reshape", [slice(graph, time, timeWidth - 1, timeWidth, 3), graph.ints(1, 1, count)])
+  const rose = graph.op("Reshape", [
+    slice(graph, time, timeWidth - 1, timeWidth, 3),
+    graph.ints(-1, 1, count),
+  ])
   const { onset, rise } = rises(graph, energies, before, rose)
   let out = onset
   if (layout === "genai") {
@@ -184,20 +191,25 @@ const streamingEncoder = (layout: "genai" | "parakeet-rs" | "sherpa", shift: num
       ["batch", count, frames],
       graph.op("Transpose", [out], { perm: [0, 2, 1] }),
     )
-  graph.output(countName, "int64", [1], graph.ints(frames))
-  const rows = graph.op("Concat", [graph.op("Reshape", [channel, graph.ints(1, left, count)]), energies], {
+  graph.output(
+    countName,
+    "int64",
+    [batch],
+    graph.op("Add", [graph.op("Mul", [length, graph.ints(0)]), graph.ints(frames)]),
+  )
+  const rows = graph.op("Concat", [graph.op("Reshape", [channel, graph.ints(-1, left, count)]), energies], {
     axis: 1,
   })
   graph.output(
     "cache_last_channel_next",
     "float32",
-    [1, 1, left, count],
-    graph.op("Reshape", [slice(graph, rows, -left, far, 1), graph.ints(1, 1, left, count)]),
+    [batch, 1, left, count],
+    graph.op("Reshape", [slice(graph, rows, -left, far, 1), graph.ints(-1, 1, left, count)]),
   )
   const columns = graph.op(
     "Concat",
     [
-      graph.op("Reshape", [time, graph.ints(1, count, timeWidth)]),
+      graph.op("Reshape", [time, graph.ints(-1, count, timeWidth)]),
       graph.op("Transpose", [rise], { perm: [0, 2, 1] }),
     ],
     { axis: 2 },
@@ -205,13 +217,13 @@ const streamingEncoder = (layout: "genai" | "parakeet-rs" | "sherpa", shift: num
   graph.output(
     "cache_last_time_next",
     "float32",
-    [1, 1, count, timeWidth],
-    graph.op("Reshape", [slice(graph, columns, -timeWidth, far, 2), graph.ints(1, 1, count, timeWidth)]),
+    [batch, 1, count, timeWidth],
+    graph.op("Reshape", [slice(graph, columns, -timeWidth, far, 2), graph.ints(-1, 1, count, timeWidth)]),
   )
   graph.output(
     layout === "sherpa" ? "cache_last_channel_next_len" : "cache_last_channel_len_next",
     "int64",
-    [1],
+    [batch],
     graph.op("Min", [graph.op("Add", [length, graph.ints(frames)]), graph.ints(left)]),
   )
   return graph
@@ -228,29 +240,33 @@ const zipformerEncoder = (): ToyGraph => {
     graph.op("MatMul", [pool(graph, 45, 0, 4, 8), tones]),
     graph.constant("float32", [], [Math.log(2 ** 23)]),
   ])
-  const known = graph.cast(graph.op("Min", [processed, graph.ints(1)]), "float32")
-  const row = graph.op("Reshape", [slice(graph, key, left - 1, left, 0), graph.ints(1, 1, count)])
+  const known = graph.op("Reshape", [
+    graph.cast(graph.op("Min", [processed, graph.ints(1)]), "float32"),
+    graph.ints(-1, 1, 1),
+  ])
+  const byRow = graph.op("Transpose", [key], { perm: [1, 0, 2] })
+  const row = slice(graph, byRow, left - 1, left, 1)
   const { onset, rise } = rises(
     graph,
     energies,
     graph.op("Mul", [row, known]),
-    graph.op("Reshape", [embed, graph.ints(1, 1, count)]),
+    graph.op("Reshape", [embed, graph.ints(-1, 1, count)]),
   )
   graph.output("encoder_out", "float32", ["N", 8, count], onset)
-  const rows = graph.op("Concat", [graph.op("Reshape", [key, graph.ints(1, left, count)]), energies], {
+  const rows = graph.op("Concat", [byRow, energies], {
     axis: 1,
   })
   graph.output(
     "new_cached_key_0",
     "float32",
     [left, "N", count],
-    graph.op("Reshape", [slice(graph, rows, -left, far, 1), graph.ints(left, 1, count)]),
+    graph.op("Transpose", [slice(graph, rows, -left, far, 1)], { perm: [1, 0, 2] }),
   )
   graph.output(
     "new_embed_states",
     "float32",
     ["N", count, 1, 1],
-    graph.op("Reshape", [slice(graph, rise, -1, far, 1), graph.ints(1, count, 1, 1)]),
+    graph.op("Reshape", [slice(graph, rise, -1, far, 1), graph.ints(-1, count, 1, 1)]),
   )
   graph.output("new_processed_lens", "int64", ["N"], graph.op("Add", [processed, graph.ints(8)]))
   return graph

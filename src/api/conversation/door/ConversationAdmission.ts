@@ -10,12 +10,12 @@ import { type ConversationModels, hearingModel } from "../ConversationModels.ts"
 /** A lease of the model that hears, in a scope of its own, so that it can be exchanged. */
 export const takeSeat = Effect.fnUntraced(function* (
   models: ConversationModels,
-  { transcription }: ConversationSettings,
+  { tellsLogprobs, transcription }: ConversationSettings,
   org: string,
   outer: Scope.Scope,
   replaces?: SessionLease,
 ) {
-  const { language, languages, model, prompt } = transcription ?? {}
+  const { keywords, language, languages, model, prompt } = transcription ?? {}
   const asked = language ?? (languages?.length === 1 ? languages[0] : undefined)
   const entry = yield* liveModel(yield* hearingModel(models, model ?? undefined), asked)
   const scope = yield* Scope.fork(outer)
@@ -25,6 +25,8 @@ export const takeSeat = Effect.fnUntraced(function* (
       org,
       language: asked ?? entry.transcription?.defaultLanguage,
       prompt: prompt ?? "",
+      ...(keywords == null || keywords.length === 0 ? {} : { keywords }),
+      ...(tellsLogprobs ? { logprobs: true } : {}),
       punctuation: undefined,
       windowSeconds: windowSeconds.default,
       fromScratch: false,

@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import * as Errors from "../Errors.ts"
 import { textUpTo } from "../text/Fields.ts"
+import { Logprobs } from "./TranscriptEvents.ts"
 
 const TurnDetection = Schema.NullOr(
   Schema.Struct({
@@ -16,9 +17,14 @@ const Transcription = Schema.Struct({
   model: Schema.String,
   language: Schema.optionalKey(Schema.String),
   prompt: Schema.optionalKey(Schema.String),
+  keywords: Schema.optionalKey(Schema.Array(Schema.String)),
 })
 
-const session = { id: Schema.String, object: Schema.Literal("realtime.transcription_session") }
+const session = {
+  id: Schema.String,
+  object: Schema.Literal("realtime.transcription_session"),
+  include: Schema.optionalKey(Schema.Array(Schema.String)),
+}
 
 const Session = Schema.Struct({
   ...session,
@@ -77,10 +83,11 @@ export const RealtimeEvent = Schema.Union([
     ...previous,
     item: Item,
   }),
-  event([`${transcription}.delta`], { ...part, delta: Schema.String }),
+  event([`${transcription}.delta`], { ...part, delta: Schema.String, logprobs: Logprobs }),
   event([`${transcription}.completed`], {
     ...part,
     transcript: Schema.String,
+    logprobs: Logprobs,
     usage: Schema.Struct({ type: Schema.Literal("duration"), seconds: Schema.Finite }),
   }),
   event([`${transcription}.failed`], {

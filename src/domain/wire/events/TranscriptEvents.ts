@@ -16,7 +16,8 @@ const Segment = Schema.Struct({
 })
 const Word = Schema.Struct({ word: Schema.String, start: Schema.Finite, end: Schema.Finite })
 
-const Logprobs = Schema.optionalKey(
+/** The tokens of a text. */
+export const Logprobs = Schema.optionalKey(
   Schema.Array(
     Schema.Struct({ token: Schema.String, bytes: Schema.Array(Schema.Int), logprob: Schema.Finite }),
   ),

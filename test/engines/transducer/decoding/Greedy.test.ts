@@ -110,7 +110,10 @@ describe("greedy decoding", () => {
           const count = Math.min(size, given.frames - first)
           const from = first
           decoded = Effect.runSync(
-            decode(decoded, from, count, (frame) => Float32Array.of(from + frame), rulesOf(given), scorer),
+            decode(decoded, from, count, (frame) => Float32Array.of(from + frame), {
+              rules: rulesOf(given),
+              scorer,
+            }),
           )
           first += count
         }
@@ -141,7 +144,7 @@ describe("greedy decoding", () => {
       isSilent: () => false,
     }
     const decoded = Effect.runSync(
-      decode(nothingDecoded(scorer.start), 0, 6, (frame) => Float32Array.of(frame), rules, scorer),
+      decode(nothingDecoded(scorer.start), 0, 6, (frame) => Float32Array.of(frame), { rules, scorer }),
     )
     expect(triples(decoded.tokens)).toEqual([
       [0, 0, 0],
@@ -155,7 +158,7 @@ describe("greedy decoding", () => {
     const scorer = scorerOf(() => Float32Array.of(1, 0))
     const rules: Rules = { tokens: 2, blank: 1, durations: [], mostPerFrame: 10, isSilent: () => false }
     const decoded = Effect.runSync(
-      decode(nothingDecoded(scorer.start), 0, 7, (frame) => Float32Array.of(frame), rules, scorer),
+      decode(nothingDecoded(scorer.start), 0, 7, (frame) => Float32Array.of(frame), { rules, scorer }),
     )
     expect(decoded.tokens).toHaveLength(70)
   })

@@ -41,6 +41,8 @@ export interface ToyOptions {
   readonly cacheType?: ElementType
   /** Changes the table before it is written. */
   readonly patch?: (table: ReadonlyArray<Float32Array>) => void
+  /** With cross attentions: in head 0 of the last layer, position p of the decoder looks at frames 5p to 5p + 4. */
+  readonly attention?: boolean
   /** Divides all logits: a table with low probabilities everywhere. */
   readonly flatness?: number
 }
@@ -55,6 +57,19 @@ const encoderGraph = (): ToyGraph => {
   const scale = graph.constant("float32", [1, 1500, 4], new Float32Array(6000).fill(-4))
   graph.output("last_hidden_state", "float32", ["batch_size", 1500, 4], graph.op("Mul", [mean, scale]))
   return graph
+}
+
+/** Positions for which the toy has attention, and frames of a window. */
+const attended = 120
+const frames = 1500
+
+const attentionOf = (): Float32Array => {
+  const values = new Float32Array(headCount * attended * frames).fill(1 / frames)
+  for (let position = 0; position < attended; position++) {
+    const row = values.subarray(position * frames, (position + 1) * frames).fill(0.1 / frames)
+    row.fill(0.18, 5 * position, 5 * position + 5)
+  }
+  return values
 }
 
 const decoderGraph = (table: ReadonlyArray<Float32Array>, options: ToyOptions): ToyGraph => {
@@ -133,14 +148,25 @@ const decoderGraph = (table: ReadonlyArray<Float32Array>, options: ToyOptions): 
     const total = graph.cast(graph.op("Round", [graph.op("Add", [mine, encoder])]), "int64")
     const index = graph.op("Mod", [total, graph.ints(rowCount)])
     const suffix = cached ? "then" : "else"
+    if (options.attention === true) {
+      const all = graph.constant("float32", [1, headCount, attended, frames], attentionOf())
+      const length = graph.op("Shape", ["input_ids"], { start: 1, end: 2 })
+      const own = graph.op("Slice", [all, graph.ints(0), length, graph.ints(2)])
+      for (let layer = 0; layer < layers; layer++)
+        graph.output(`cross_attentions.${layer}_${suffix}`, "float32", undefined, own)
+    }
     graph.output(`logits_${suffix}`, "float32", undefined, graph.op("Gather", [tableName, index]))
     keys.forEach((key, i) => graph.output(`present.${key}_${suffix}`, cacheType, undefined, grown[i]!))
     return graph
   }
 
-  const outputs = ["logits", ...keys.map((key) => `present.${key}`)]
+  const attentions =
+    options.attention === true ? Array.from({ length: layers }, (_, i) => `cross_attentions.${i}`) : []
+  const outputs = [...attentions, "logits", ...keys.map((key) => `present.${key}`)]
   main.op("If", ["use_cache_branch"], { then_branch: branch(true), else_branch: branch(false) }, outputs)
   main.output("logits", "float32", ["batch_size", "decoder_sequence_length", vocabulary])
+  for (const name of attentions)
+    main.output(name, "float32", ["batch_size", headCount, "decoder_sequence_length", frames])
   for (const key of keys) main.output(`present.${key}`, cacheType, ["batch", headCount, "total", modelWidth])
   return main
 }
@@ -169,7 +195,10 @@ export const toyWhisper = (options: ToyOptions): Toy => {
       encoder: write("encoder_model.onnx", encoderGraph().encodeModel()),
       decoder: write("decoder_model_merged.onnx", decoderGraph(table, options).encodeModel()),
       config: demoFile("config.json"),
-      generation: write("generation_config.json", JSON.stringify({ ...generation, lang_to_id })),
+      generation: write(
+        "generation_config.json",
+        JSON.stringify({ ...generation, lang_to_id, alignment_heads: [[layers - 1, 0]] }),
+      ),
       preprocessor: demoFile("preprocessor_config.json"),
       tokenizer: demoFile("tokenizer.json"),
       tokenizerConfig: demoFile("tokenizer_config.json"),
