@@ -1,5 +1,5 @@
-// How many CPU threads a step of the text engine uses: measured with the model's own steps at its load, by the size of
-// the step, and at most what the node allows while other models compute.
+// How many CPU threads a step of the text engine uses: measured with the model's own steps, by the size of the step, and at most
+// what the node allows while other models compute.
 //
 // llama.cpp's threads wait for each other by spinning, several hundred times a step. If another process takes one thread's
 // core, all threads stall, so the number is lowered before the next step when another model begins to compute.
@@ -11,10 +11,9 @@ import {
   threadsFor,
 } from "#domain/threads/ThreadChoice.ts"
 import type { EngineSpec, EngineThreads } from "../../protocol/Engine.ts"
-import type { BatchItem, NativeContext } from "../native/Native.ts"
+import { type BatchItem, Interrupted, type NativeContext } from "../native/Native.ts"
 
-/** What evaluates the steps. */
-/** A context of an embedding model has no rows. */
+/** What evaluates the steps. A context of an embedding model has no rows. */
 type Evaluator = Pick<NativeContext, "clear" | "decode" | "setThreads"> & Partial<Pick<NativeContext, "rows">>
 
 /** Tokens of the measured steps: one reply, several replies, a prompt. */
@@ -34,7 +33,11 @@ const batchOf = (tokens: number, slots: number): ReadonlyArray<BatchItem> =>
     : [{ sequenceId: 0, position: 0, tokens: Array.from({ length: tokens }, (_, at) => at), logits: true }]
 
 /** Ends a measurement when a request arrives. */
-class Wanted extends Error {}
+export class Wanted extends Error {}
+
+/** Whether a measurement failed because a request arrived: between two calls, or in one that was interrupted. */
+export const isEndedFor = (cause: unknown, isWanted: () => boolean): boolean =>
+  cause instanceof Wanted || (cause instanceof Interrupted && isWanted())
 
 /** Runs steps of the model itself and clears its sequences afterwards. */
 const measure = (
@@ -49,10 +52,13 @@ const measure = (
     native.setThreads(threads)
     const startedMs = performance.now()
     const before = process.cpuUsage()
-    await native.decode(batch)
+    try {
+      await native.decode(batch)
+    } finally {
+      for (const { sequenceId } of batch) native.clear(sequenceId)
+    }
     const { system, user } = process.cpuUsage(before)
     const ms = performance.now() - startedMs
-    for (const { sequenceId } of batch) native.clear(sequenceId)
     return { ms, cpuMs: (system + user) / 1000 }
   }
   return pickThreads({ trial, sizes: stepTokens, run, budgetMs })
@@ -63,26 +69,43 @@ export interface SteppedContext<N extends Evaluator = NativeContext> {
   readonly threads: EngineThreads
   /** CPU threads for an evaluation of this many tokens or rows now. */
   readonly threadsOf: (tokens: number) => number
-  /** True if the machine was too busy for a measurement. */
+  /** True if they were not measured yet, or the machine was too busy for it. */
   readonly isUnsure: () => boolean
   /**
-   * Measures again. All sequences must be empty, and no other step may run. Once `isWanted` returns true it stops after
+   * Measures them. All sequences must be empty, and no other step may run. Once `isWanted` returns true it stops after
    * the running step and keeps the previous choice.
    */
-  readonly measureAgain: (isWanted: () => boolean) => Promise<void>
+  readonly measure: (isWanted: () => boolean) => Promise<void>
 }
 
-/** The context with the best number of threads set before each step. `slots`: its sequences. */
-export const stepThreads = async <N extends Evaluator>(
+/**
+ * The context with the best number of threads set before each step, measured now unless it is known. `slots`: its sequences.
+ */
+export const measuredThreads = async <N extends Evaluator>(
   native: N,
   spec: EngineSpec,
   slots: number,
 ): Promise<SteppedContext<N>> => {
   const { trial } = spec
+  const measured =
+    trial === undefined || trial.kept !== undefined
+      ? undefined
+      : await measure(native, trial, slots, () => false)
+  return stepThreads(native, spec, slots, measured)
+}
+
+/** The same with a number by size until it is measured, which the caller does later. */
+export const stepThreads = <N extends Evaluator>(
+  native: N,
+  spec: EngineSpec,
+  slots: number,
+  measured?: ThreadChoice,
+): SteppedContext<N> => {
+  const { trial } = spec
   let choice: ThreadChoice =
     trial === undefined
       ? fixedThreads(spec.threads, "catalog")
-      : (trial.kept ?? (await measure(native, trial, slots, () => false)))
+      : (measured ?? trial.kept ?? fixedThreads(trial.otherwise, "size"))
   let most = Number.POSITIVE_INFINITY
   let listener: (choice: ThreadChoice) => void = () => {}
   const isUnsure = () => choice.source === "size" && trial !== undefined && trial.counts.length > 1
@@ -119,12 +142,12 @@ export const stepThreads = async <N extends Evaluator>(
       },
     },
     isUnsure,
-    measureAgain: async (isWanted) => {
+    measure: async (isWanted) => {
       if (trial === undefined) return
       try {
         choice = await measure(native, trial, slots, isWanted)
       } catch (cause) {
-        if (!(cause instanceof Wanted)) throw cause
+        if (!isEndedFor(cause, isWanted)) throw cause
       }
       if (!isUnsure()) listener(choice)
     },
