@@ -139,6 +139,11 @@ export class EngineHost<K extends EngineKind> {
     this.#process?.send({ type: "threads", most })
   }
 
+  /** Whether its engine chooses its CPU threads by measuring them. */
+  choosesThreads(): boolean {
+    return (this.#options.spec.trial?.counts.length ?? 1) > 1
+  }
+
   /** CPU threads that it may use at this moment; 0 before it has loaded. */
   threadsNow(): number {
     const entry = this.#entry

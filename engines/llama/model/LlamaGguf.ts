@@ -5,7 +5,7 @@ import type { CallCosts } from "#domain/threads/CallCosts.ts"
 import type { EngineDescriptor, TextEngine } from "../../protocol/Engine.ts"
 import { decodeOptions } from "../Options.ts"
 import { StepLoop } from "../steps/StepLoop.ts"
-import { isEndedFor } from "../steps/StepThreads.ts"
+import { isEndedFor, measuredSequences } from "../steps/StepThreads.ts"
 import { type Arrivals, generator } from "./Generate.ts"
 import { loadModel, type Model } from "./LoadedGguf.ts"
 
@@ -32,10 +32,11 @@ interface Idle {
 /** Measures the durations of calls; false if a request came. */
 const learnCosts = async (
   { model, onCosts }: Idle,
+  sequences: ReadonlyArray<number>,
   isWanted: () => boolean,
 ): Promise<boolean> => {
   try {
-    const costs = await model.measureCosts(isWanted)
+    const costs = await model.measureCosts(sequences, isWanted)
     model.costs.prompt.take(costs.prompt)
     model.costs.replies.take(costs.replies)
     onCosts(costs)
@@ -53,23 +54,27 @@ const whenIdle = (idle: Idle): Effect.Effect<void> =>
     const { tree } = model.constraints
     const isWanted = () => arrivals.closed || arrivals.waiting > 0
     let measures = idle.measures
-    const work = async () => {
-      if (measures || model.stepped.isUnsure()) {
-        // The measured steps begin at position 0 of a sequence.
-        loop.empty()
-        arrivals.arrived = native.interrupt
-        if (model.stepped.isUnsure()) await model.stepped.measure(isWanted)
-        // With threads that are not known yet they would be those of another number of threads.
-        if (measures && !model.stepped.isUnsure()) measures = !(await learnCosts(idle, isWanted))
-        arrivals.arrived = nothing
-      }
+    const measure = async (isLast: boolean) => {
+      // What earlier requests left is used by later ones, so it is given up only if there is no other chance.
+      if (isLast) loop.empty()
+      const sequences = loop.unused()
+      if (sequences.length < Math.min(slots, measuredSequences)) return
+      arrivals.arrived = native.interrupt
+      if (model.stepped.isUnsure()) await model.stepped.measure(sequences, isWanted)
+      // With threads that are not known yet they would be those of another number of threads.
+      if (measures && !model.stepped.isUnsure()) measures = !(await learnCosts(idle, sequences, isWanted))
+      arrivals.arrived = nothing
+    }
+    const work = async (isLast: boolean) => {
+      if (measures || model.stepped.isUnsure()) await measure(isLast)
       await tree.prepare(isWanted)
     }
     for (const pauseMs of idlePausesMs) {
       if (!measures && !model.stepped.isUnsure() && tree.isMade) return
       yield* Effect.sleep(pauseMs)
       // The context must not be closed during a step.
-      yield* permits.withPermitsIfAvailable(slots)(Effect.uninterruptible(Effect.promise(work)))
+      const working = Effect.promise(() => work(pauseMs === idlePausesMs.at(-1)))
+      yield* permits.withPermitsIfAvailable(slots)(Effect.uninterruptible(working))
     }
   })
 

@@ -33,7 +33,7 @@ export interface Model {
   /** Duration of native calls on this machine, as it was kept or is known from calls. */
   readonly costs: StepCosts
   /** Measures it, see MeasureCosts. */
-  readonly measureCosts: (isWanted: () => boolean) => Promise<CallCosts>
+  readonly measureCosts: (sequences: ReadonlyArray<number>, isWanted: () => boolean) => Promise<CallCosts>
   /** True for hybrid, recurrent and sliding-window models: their memory cannot be cut at an arbitrary token. */
   readonly needsCheckpoints: boolean
   readonly summary: string
@@ -103,7 +103,7 @@ export const loadModel = (
     const llama = yield* openLlama(spec, options, log)
     const opened = yield* openLibllamaContext({ llama, path, options, threads: spec.threads, log })
     yield* log.attempt(`cannot run ${name}`, () => warmUp(opened.native))
-    const stepped = stepThreads(opened.native, spec, options.slots)
+    const stepped = stepThreads(opened.native, spec)
     const { mmproj } = spec.files
     const pictures =
       mmproj === undefined
@@ -158,8 +158,8 @@ const assemble = async ({
   return {
     stepped,
     costs,
-    measureCosts: (isWanted) =>
-      measureCosts(stepped.native, { batchTokens, contextTokens, slots }, isWanted),
+    measureCosts: (sequences, isWanted) =>
+      measureCosts(stepped.native, { batchTokens, contextTokens, slots }, sequences, isWanted),
     vocabulary,
     prompts,
     constraints: new Constraints(vocabulary, prompts),

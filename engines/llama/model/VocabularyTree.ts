@@ -39,11 +39,12 @@ export class VocabularyTree {
   #goOn(): TokenTrie | undefined {
     const begunMs = performance.now()
     while (this.#made === undefined && performance.now() - begunMs < sliceMs) {
-      this.#slices ??= TokenTrie.inSlices(this.#vocabulary)
-      const slice = this.#slices.next()
-      if (slice.done !== true) continue
-      this.#made = slice.value
+      const slices = this.#slices ?? TokenTrie.inSlices(this.#vocabulary)
+      // A failure ends a generator, and the next slice begins anew.
       this.#slices = undefined
+      const slice = slices.next()
+      if (slice.done === true) this.#made = slice.value
+      else this.#slices = slices
     }
     return this.#made
   }

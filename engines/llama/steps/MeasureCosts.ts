@@ -48,15 +48,17 @@ const measured = async (
 const measureReplies = async (
   native: NativeContext,
   slots: number,
+  sequences: ReadonlyArray<number>,
   isWanted: () => boolean,
 ): Promise<CallDurations> => {
+  const sizes = new CostCurve(slots).sizes.filter((size) => size <= sequences.length)
   const samplers: Array<Sampler> = []
   try {
-    return await measured(new CostCurve(slots).sizes, isWanted, async (size) => {
+    return await measured(sizes, isWanted, async (size) => {
       while (samplers.length < size) samplers.push(native.sampler(sampling))
       const drawing = samplers.slice(0, size)
       const items = drawing.map(
-        (_, sequenceId): BatchItem => ({ sequenceId, position: 0, tokens: tokens(1), logits: true }),
+        (_, at): BatchItem => ({ sequenceId: sequences[at]!, position: 0, tokens: tokens(1), logits: true }),
       )
       try {
         const rows = await native.decode(items)
@@ -77,15 +79,16 @@ const measurePrompts = (
   native: NativeContext,
   batchTokens: number,
   contextTokens: number,
+  sequenceId: number,
   isWanted: () => boolean,
 ): Promise<CallDurations> => {
   const { sizes: all } = new CostCurve(batchTokens)
   const sizes = all.filter((size) => size >= smallestPrompt && size < contextTokens)
   return measured(sizes, isWanted, async (size) => {
     try {
-      await native.decode([{ sequenceId: 0, position: 0, tokens: tokens(size), logits: false }])
+      await native.decode([{ sequenceId, position: 0, tokens: tokens(size), logits: false }])
     } finally {
-      native.clear(0)
+      native.clear(sequenceId)
     }
   })
 }
@@ -97,14 +100,15 @@ interface Sizes {
 }
 
 /**
- * All sequences must be empty, and no other call may run.
+ * `sequences`: neighbours that are empty, at least one. No other call may run.
  * @throws Wanted once `isWanted` has returned true, after the running call
  */
 export const measureCosts = async (
   native: NativeContext,
   { batchTokens, contextTokens, slots }: Sizes,
+  sequences: ReadonlyArray<number>,
   isWanted: () => boolean,
 ): Promise<CallCosts> => ({
-  replies: await measureReplies(native, slots, isWanted),
-  prompt: await measurePrompts(native, batchTokens, contextTokens, isWanted),
+  replies: await measureReplies(native, slots, sequences, isWanted),
+  prompt: await measurePrompts(native, batchTokens, contextTokens, sequences[0] ?? 0, isWanted),
 })

@@ -19,18 +19,28 @@ type Evaluator = Pick<NativeContext, "clear" | "decode" | "setThreads"> & Partia
 /** Tokens of the measured steps: one reply, several replies, a prompt. */
 const stepTokens: ReadonlyArray<number> = [1, 8, 32]
 
+/** Sequences that a measurement needs, if the context has as many. */
+export const measuredSequences = 8
+
 /** Milliseconds for all measured steps, approximately. */
 const budgetMs = 1_000
 
-const batchOf = (tokens: number, slots: number): ReadonlyArray<BatchItem> =>
-  tokens <= slots
-    ? Array.from({ length: tokens }, (_, sequenceId) => ({
+const batchOf = (tokens: number, sequences: ReadonlyArray<number>): ReadonlyArray<BatchItem> =>
+  tokens <= sequences.length
+    ? sequences.slice(0, tokens).map((sequenceId) => ({
         sequenceId,
         position: 0,
         tokens: [sequenceId],
         logits: true,
       }))
-    : [{ sequenceId: 0, position: 0, tokens: Array.from({ length: tokens }, (_, at) => at), logits: true }]
+    : [
+        {
+          sequenceId: sequences[0] ?? 0,
+          position: 0,
+          tokens: Array.from({ length: tokens }, (_, at) => at),
+          logits: true,
+        },
+      ]
 
 /** Ends a measurement when a request arrives. */
 export class Wanted extends Error {}
@@ -43,12 +53,12 @@ export const isEndedFor = (cause: unknown, isWanted: () => boolean): boolean =>
 const measure = (
   native: Evaluator,
   trial: ThreadTrial,
-  slots: number,
+  sequences: ReadonlyArray<number>,
   isWanted: () => boolean,
 ): Promise<ThreadChoice> => {
   const run = async (tokens: number | undefined, threads: number): Promise<Sample> => {
     if (isWanted()) throw new Wanted()
-    const batch = batchOf(tokens ?? 1, slots)
+    const batch = batchOf(tokens ?? 1, sequences)
     native.setThreads(threads)
     const startedMs = performance.now()
     const before = process.cpuUsage()
@@ -72,10 +82,10 @@ export interface SteppedContext<N extends Evaluator = NativeContext> {
   /** True if they were not measured yet, or the machine was too busy for it. */
   readonly isUnsure: () => boolean
   /**
-   * Measures them. All sequences must be empty, and no other step may run. Once `isWanted` returns true it stops after
-   * the running step and keeps the previous choice.
+   * Measures them with these sequences, neighbours that must be empty. No other step may run. Once `isWanted` returns true it stops
+   * after the running step and keeps the previous choice.
    */
-  readonly measure: (isWanted: () => boolean) => Promise<void>
+  readonly measure: (sequences: ReadonlyArray<number>, isWanted: () => boolean) => Promise<void>
 }
 
 /**
@@ -90,15 +100,14 @@ export const measuredThreads = async <N extends Evaluator>(
   const measured =
     trial === undefined || trial.kept !== undefined
       ? undefined
-      : await measure(native, trial, slots, () => false)
-  return stepThreads(native, spec, slots, measured)
+      : await measure(native, trial, [...new Array(slots).keys()], () => false)
+  return stepThreads(native, spec, measured)
 }
 
 /** The same with a number by size until it is measured, which the caller does later. */
 export const stepThreads = <N extends Evaluator>(
   native: N,
   spec: EngineSpec,
-  slots: number,
   measured?: ThreadChoice,
 ): SteppedContext<N> => {
   const { trial } = spec
@@ -142,10 +151,10 @@ export const stepThreads = <N extends Evaluator>(
       },
     },
     isUnsure,
-    measure: async (isWanted) => {
+    measure: async (sequences, isWanted) => {
       if (trial === undefined) return
       try {
-        choice = await measure(native, trial, slots, isWanted)
+        choice = await measure(native, trial, sequences, isWanted)
       } catch (cause) {
         if (!isEndedFor(cause, isWanted)) throw cause
       }
