@@ -9,13 +9,7 @@ import { openLlama, summaryOf } from "../model/LoadedGguf.ts"
 import { makeInterrupt } from "../native/Interrupt.ts"
 import { type Libllama, onThread, type Pointer } from "../native/Libllama.ts"
 import { loadFailed, NativeLog } from "../native/NativeLog.ts"
-import {
-  flashAttentionFor,
-  keepThreads,
-  openFile,
-  openLibrary,
-  roundedUp,
-} from "../native/OpenLibllama.ts"
+import { flashAttentionFor, keepThreads, openFile, openLibrary, roundedUp } from "../native/OpenLibllama.ts"
 import { textLimits } from "../prompt/TextLength.ts"
 import { measuredThreads, type SteppedContext } from "../steps/StepThreads.ts"
 import { type EmbeddingContext, embeddingContext } from "./EmbeddingContext.ts"

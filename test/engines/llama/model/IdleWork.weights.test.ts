@@ -59,28 +59,30 @@ it.effect("durations of calls are measured after the load, and a kept result is 
   }).pipe(Effect.scoped),
 )
 
-it.effect("a measurement empties sequences only the last time, and then requests after it find them empty", () =>
-  Effect.gen(function* () {
-    const weights = yield* toyWeights
-    const engine = yield* opened(weights, {
-      trial: { counts: [1, 2], otherwise: 1, kept: fixedThreads(1, "size") },
-    })
-    const content = "tell me a story of a fox and a robot who went out into the world"
-    const request = textRequest([{ role: "user", content }], { maxTokens: 8 })
-    const first = yield* generateText(engine, request)
-    const warm = yield* generateText(engine, request)
-    expect(warm.started.cachedTokens).toBeGreaterThan(0)
-    // Its four sequences are not all empty. A request begins when what is done between two pauses has ended.
-    const cached: Array<number> = []
-    for (let pause = 0; pause < 8; pause++) {
-      yield* TestClock.adjust("300 seconds")
-      const next = yield* generateText(engine, request)
-      expect(next.text).toBe(first.text)
-      cached.push(next.started.cachedTokens)
-    }
-    const { cachedTokens } = warm.started
-    const emptied = cached.indexOf(0)
-    expect(emptied).toBeGreaterThan(0)
-    expect(cached.toSpliced(emptied, 1)).toEqual(new Array(7).fill(cachedTokens))
-  }).pipe(Effect.scoped),
+it.effect(
+  "a measurement empties sequences only the last time, and then requests after it find them empty",
+  () =>
+    Effect.gen(function* () {
+      const weights = yield* toyWeights
+      const engine = yield* opened(weights, {
+        trial: { counts: [1, 2], otherwise: 1, kept: fixedThreads(1, "size") },
+      })
+      const content = "tell me a story of a fox and a robot who went out into the world"
+      const request = textRequest([{ role: "user", content }], { maxTokens: 8 })
+      const first = yield* generateText(engine, request)
+      const warm = yield* generateText(engine, request)
+      expect(warm.started.cachedTokens).toBeGreaterThan(0)
+      // Its four sequences are not all empty. A request begins when what is done between two pauses has ended.
+      const cached: Array<number> = []
+      for (let pause = 0; pause < 8; pause++) {
+        yield* TestClock.adjust("300 seconds")
+        const next = yield* generateText(engine, request)
+        expect(next.text).toBe(first.text)
+        cached.push(next.started.cachedTokens)
+      }
+      const { cachedTokens } = warm.started
+      const emptied = cached.indexOf(0)
+      expect(emptied).toBeGreaterThan(0)
+      expect(cached.toSpliced(emptied, 1)).toEqual(new Array(7).fill(cachedTokens))
+    }).pipe(Effect.scoped),
 )

@@ -282,7 +282,8 @@ it("when prompts arrive together, no reply waits longer for the others than prom
       const callMs = Math.max(...done.map(({ elapsedMs, step }) => (step.kind === "prompt" ? elapsedMs : 0)))
       expect(callMs).toBeLessThan(125)
       const most = stepMs + partMs / 2 + Math.max(partMs / 2, callMs)
-      for (let id = 0; id < streams; id++) expect(Math.max(0, ...gapsOf(done, id))).toBeLessThanOrEqual(most + 0.001)
+      for (let id = 0; id < streams; id++)
+        expect(Math.max(0, ...gapsOf(done, id))).toBeLessThanOrEqual(most + 0.001)
     }),
   )
 })
@@ -326,7 +327,10 @@ describe("whatever durations are expected", () => {
     disturbed: fc.array(fc.double({ min: 1, max: 20, noNaN: true }), { minLength: 5, maxLength: 5 }),
   })
   type Scene = typeof scenes extends fc.Arbitrary<infer A> ? A : never
-  const roundsFor = ({ prompt, prompts, replies: believed, running, share }: Scene, drift: ReadonlyArray<number>) => {
+  const roundsFor = (
+    { prompt, prompts, replies: believed, running, share }: Scene,
+    drift: ReadonlyArray<number>,
+  ) => {
     const costs = { prompt: new WrongCost(batchTokens, prompt), replies: new WrongCost(slots, believed) }
     const begun = [...replies(running), ...prompts.map((each) => ({ prompt: each }))]
     const plan = new StepPlan({ share, costs })
