@@ -63,7 +63,7 @@ export const nativeJinja = (llama: Llama) => (template: string) => {
 type MakeModel = new (options: object, internals: object) => LlamaModel
 
 /** What a GGUF file says of its model, without its weights. */
-export type FileInfo = Awaited<ReturnType<typeof readGgufFileInfo>>
+type FileInfo = Awaited<ReturnType<typeof readGgufFileInfo>>
 
 export const fileInfoOf = (path: string): Promise<FileInfo> =>
   readGgufFileInfo(path, { sourceType: "filesystem", logWarnings: false })
