@@ -2,7 +2,8 @@
 // what the node allows while other models compute.
 //
 // llama.cpp's threads wait for each other by spinning, several hundred times a step. If another process takes one thread's
-// core, all threads stall, so the number is lowered before the next step when another model begins to compute.
+// core, all threads stall, so the number is lowered before the next step when another model begins to compute, and while calls get
+// less processor time than their threads could use, see Disturbance.
 import { pickThreads, type Sample } from "#domain/threads/PickThreads.ts"
 import {
   fixedThreads,
@@ -12,6 +13,7 @@ import {
 } from "#domain/threads/ThreadChoice.ts"
 import type { EngineSpec, EngineThreads } from "../../protocol/Engine.ts"
 import { type BatchItem, Interrupted, type NativeContext } from "../native/Native.ts"
+import { Disturbance } from "./Disturbance.ts"
 
 /** What evaluates the steps. A context of an embedding model has no rows. */
 type Evaluator = Pick<NativeContext, "clear" | "decode" | "setThreads"> & Partial<Pick<NativeContext, "rows">>
@@ -117,26 +119,39 @@ export const stepThreads = <N extends Evaluator>(
       : (measured ?? trial.kept ?? fixedThreads(trial.otherwise, "size"))
   let most = Number.POSITIVE_INFINITY
   let listener: (choice: ThreadChoice) => void = () => {}
-  const isUnsure = () => choice.source === "size" && trial !== undefined && trial.counts.length > 1
+  /** On a GPU, and for small weights, there is one number; one in the catalog is the operator's choice and is kept. */
+  const hasCounts = trial !== undefined && trial.counts.length > 1
+  const isUnsure = () => choice.source === "size" && hasCounts
   const threadsOf = (tokens: number) => Math.max(1, Math.min(most, threadsFor(choice, tokens)))
   const { rows } = native
+  const disturbance = new Disturbance()
+  /** A call on as many threads as are best now. */
+  const timed = async <A>(tokens: number, call: () => Promise<A>): Promise<A> => {
+    const wanted = threadsOf(tokens)
+    const judges = wanted > 1 && hasCounts
+    const threads = judges && disturbance.now ? 1 : wanted
+    native.setThreads(threads)
+    if (!judges || threads === 1) return call()
+    const startedMs = performance.now()
+    const before = process.cpuUsage()
+    const result = await call()
+    const { system, user } = process.cpuUsage(before)
+    disturbance.called(threads, performance.now() - startedMs, (system + user) / 1000)
+    return result
+  }
   return {
     native: {
       ...native,
       ...(rows && {
         rows: {
           ...rows,
-          evaluate: (item) => {
-            native.setThreads(threadsOf(item.rows.length / rows.width))
-            return rows.evaluate(item)
-          },
+          evaluate: (item) => timed(item.rows.length / rows.width, () => rows.evaluate(item)),
         },
       }),
       decode: (items) => {
         let tokens = 0
         for (const item of items) tokens += item.tokens.length
-        native.setThreads(threadsOf(tokens))
-        return native.decode(items)
+        return timed(tokens, () => native.decode(items))
       },
     },
     threadsOf,
