@@ -86,6 +86,7 @@ export const serveEngine = (
           residentBytes,
         })
         own?.onChoice((threads) => port.send({ type: "threads", threads }))
+        if (loaded.kind === "text") loaded.costs?.onMeasured((costs) => port.send({ type: "costs", costs }))
         onOpening((on) => port.send({ type: "opening", on }))
       } else {
         const error = toWireError(exit.cause)

@@ -5,6 +5,7 @@
 import { type Cause, Deferred, Effect, type Scope } from "effect"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { isOnProcessor } from "#domain/models/Placement.ts"
+import type { CallCosts } from "#domain/threads/CallCosts.ts"
 import { mostOf, narrowThreads, type ThreadChoice } from "#domain/threads/ThreadChoice.ts"
 import { type EngineFailed, ModelUnavailable } from "#domain/wire/Errors.ts"
 import { adapterFacts } from "#engines/AdapterFacts.ts"
@@ -47,6 +48,8 @@ export class EngineHost<K extends EngineKind> {
   facts: Facts<K> | undefined
   /** CPU threads, as the engine chose them when it loaded. */
   threads: ThreadChoice | undefined
+  /** Durations of its native calls, once an engine has measured them. */
+  #costs: CallCosts | undefined
   /** The last limit of its CPU threads; undefined while it may use all. */
   #mostThreads: number | undefined
 
@@ -136,6 +139,11 @@ export class EngineHost<K extends EngineKind> {
     this.#process?.send({ type: "threads", most })
   }
 
+  /** Whether its engine chooses its CPU threads by measuring them. */
+  choosesThreads(): boolean {
+    return (this.#options.spec.trial?.counts.length ?? 1) > 1
+  }
+
   /** CPU threads that it may use at this moment; 0 before it has loaded. */
   threadsNow(): number {
     const entry = this.#entry
@@ -201,6 +209,9 @@ export class EngineHost<K extends EngineKind> {
       case "threads":
         this.threads = message.threads
         return this.#options.onThreads?.(message.threads)
+      case "costs":
+        this.#costs = message.costs
+        return this.#options.onCosts?.(message.costs)
       case "load-failed":
         return loadFailed(message.error)
       case "pong":
@@ -222,7 +233,8 @@ export class EngineHost<K extends EngineKind> {
 
   /** After a crash with what the engine before it has measured. */
   #specNow(): EngineSpec {
-    const { spec } = this.#options
+    const costs = this.#costs
+    const spec = costs === undefined ? this.#options.spec : { ...this.#options.spec, costs }
     if (spec.trial === undefined || this.threads?.source !== "measured") return spec
     return { ...spec, trial: { ...spec.trial, kept: { ...this.threads, source: "kept" } } }
   }

@@ -2,6 +2,7 @@
 import type { CrashSuspects } from "#domain/models/CrashSuspects.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import type { Urgency } from "#domain/queues/FairQueue.ts"
+import type { CallCosts } from "#domain/threads/CallCosts.ts"
 import type { ThreadChoice } from "#domain/threads/ThreadChoice.ts"
 import type { EngineSpec } from "#engines/protocol/Engine.ts"
 import type { EngineKind } from "#engines/protocol/Verbs.ts"
@@ -20,8 +21,10 @@ export interface HostOptions<K extends EngineKind> {
   /** Whether background work has to wait at present. */
   readonly holdsBackground: () => boolean
   readonly onEvent: (event: HostEvent) => void
-  /** The engine has chosen its CPU threads: at each load, and again where the machine was too busy to measure. */
+  /** The engine has chosen its CPU threads: at each load, and again once it could measure them. */
   readonly onThreads?: (choice: ThreadChoice) => void
+  /** The engine has measured its native calls. */
+  readonly onCosts?: (costs: CallCosts) => void
   /** How urgent its most urgent running request is; undefined while it computes nothing. */
   readonly onWork?: (urgency: Urgency | undefined) => void
   /** The model's counters; they outlive the host. */

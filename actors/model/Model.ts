@@ -20,7 +20,7 @@ import type { EngineHost } from "../engine/EngineHost.ts"
 import type { RequestReader, RunError, RunOptions } from "../engine/EngineRequest.ts"
 import * as Limits from "../Limits.ts"
 import * as Specifications from "../Specifications.ts"
-import { KeptThreads } from "../threads/KeptThreads.ts"
+import { KeptCosts, KeptThreads } from "../threads/KeptResults.ts"
 import { problemAtStart } from "./MemoryClaim.ts"
 import { ModelEngine, type ModelOptions, type NotBroughtIn } from "./ModelEngine.ts"
 import type { ModelSnapshot } from "./ModelSnapshot.ts"
@@ -95,7 +95,7 @@ export class Model<K extends EngineKind> {
       const engine: ModelEngine<K> = new ModelEngine(kind, {
         options,
         device,
-        keptThreads: yield* KeptThreads,
+        kept: { threads: yield* KeptThreads, costs: yield* KeptCosts },
         say: yield* reporter,
         tell: (event) => model.#tell(event),
       })

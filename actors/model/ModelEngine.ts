@@ -12,12 +12,11 @@ import type { Device, Grant } from "../device/Device.ts"
 import { EngineHost } from "../engine/EngineHost.ts"
 import type { EngineOutput } from "../engine/EngineOutput.ts"
 import { ModelMeters } from "../engine/ModelMeters.ts"
-import type { ThreadResults } from "../threads/KeptThreads.ts"
 import { lackOf } from "./DeploymentChange.ts"
 import { type ClaimOptions, claimMemory, claimSecond, heldOnGpu } from "./MemoryClaim.ts"
 import { ModelNews } from "./ModelNews.ts"
 import type { Event, Unloaded } from "./ModelState.ts"
-import { threadTerms, wantsSecond } from "./ThreadTerms.ts"
+import { type Kept, threadTerms, wantsSecond } from "./ThreadTerms.ts"
 
 /** What a model is made with. */
 export interface ModelOptions extends ClaimOptions {
@@ -46,7 +45,7 @@ export class NotBroughtIn extends Schema.TaggedError<NotBroughtIn>()("NotBrought
 interface Parts {
   readonly options: ModelOptions
   readonly device: Device["Service"]
-  readonly keptThreads: ThreadResults
+  readonly kept: Kept
   readonly say: (line: OperatorLine) => void
   /** What happens to the engine while it is brought in or there. */
   readonly tell: (event: Event & { readonly is: "placed" | "engine" }) => void
@@ -146,7 +145,8 @@ export class ModelEngine<K extends EngineKind> {
     this.#parts.tell({ is: "placed" })
     const { machine } = this.#device.threads
     const narrows = wantsSecond(this.deployed, machine) && (yield* claimSecond(this.#device, this.deployed))
-    const terms = threadTerms(this.deployed, machine, this.#parts.keptThreads, narrows)
+    const { kept } = this.#parts
+    const terms = threadTerms(this.deployed, machine, kept, narrows)
     if (terms.problem !== undefined) this.news.threadsLimited(terms.problem)
     const member = yield* Effect.acquireRelease(
       Effect.sync(() => this.#device.threads.join((threads) => this.host?.limitThreads(threads))),
@@ -167,8 +167,10 @@ export class ModelEngine<K extends EngineKind> {
       onWork: member.works,
       onThreads: (choice) => {
         member.wants(mostOf(choice))
-        if (terms.key !== undefined && choice.source === "measured")
-          this.#parts.keptThreads.keep(terms.key, choice)
+        if (terms.key !== undefined && choice.source === "measured") kept.threads.keep(terms.key, choice)
+      },
+      onCosts: (costs) => {
+        if (terms.costsKey !== undefined) kept.costs.keep(terms.costsKey, costs)
       },
       holdsBackground: this.#options.holdsBackground ?? (() => false),
       meters: this.meters,

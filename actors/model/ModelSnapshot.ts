@@ -8,7 +8,15 @@ import type { ModelState } from "./ModelState.ts"
 /** What can be read of an engine of any kind; it takes no requests. */
 export type HostView = Pick<
   AnyHost,
-  "facts" | "gauges" | "heldBytes" | "privateBytes" | "idleSinceMs" | "lean" | "threads" | "threadsNow"
+  | "choosesThreads"
+  | "facts"
+  | "gauges"
+  | "heldBytes"
+  | "privateBytes"
+  | "idleSinceMs"
+  | "lean"
+  | "threads"
+  | "threadsNow"
 >
 
 export interface ModelSnapshot extends Pick<ModelState, "status" | "lastFailure" | "timings"> {

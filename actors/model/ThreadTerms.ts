@@ -1,14 +1,16 @@
-// What a model's engine is told about CPU threads when it loads: a number from the catalog, or what to choose from.
-// Called by Model; knows no process.
+// What a model's engine is told about the machine when it loads: a number of CPU threads from the catalog, or what to choose from, and
+// what was measured after earlier loads. Called by Model; knows no process.
 
 import type { Deployment } from "#domain/models/Deployment.ts"
 import { placementOf } from "#domain/models/Placement.ts"
+import type { CallCosts } from "#domain/threads/CallCosts.ts"
 import { coreThreads, type MachineCores, threadCounts } from "#domain/threads/MachineCores.ts"
+import type { ThreadChoice } from "#domain/threads/ThreadChoice.ts"
 import { adapterFacts } from "#engines/AdapterFacts.ts"
 import type { EngineSpec } from "#engines/protocol/Engine.ts"
 import packageJson from "../../package.json" with { type: "json" }
 import { processorName } from "../device/HostProcessor.ts"
-import { keyOf, type ThreadResults } from "../threads/KeptThreads.ts"
+import { type KeptResults, keyOf } from "../threads/KeptResults.ts"
 
 /**
  * Smaller weights run on one thread, and nothing is measured: a step or a layer of them is over before a second thread
@@ -16,10 +18,18 @@ import { keyOf, type ThreadResults } from "../threads/KeptThreads.ts"
  */
 const smallWeights = 16 * 1024 * 1024
 
+/** What was measured after earlier loads. */
+export interface Kept {
+  readonly threads: KeptResults<ThreadChoice>
+  readonly costs: KeptResults<CallCosts>
+}
+
 interface ThreadTerms {
-  readonly spec: Pick<EngineSpec, "threads" | "trial">
-  /** Where a result of the engine is kept; undefined where it measures nothing. */
+  readonly spec: Pick<EngineSpec, "costs" | "threads" | "trial">
+  /** Where a choice of the engine is kept; undefined where it measures no threads. */
   readonly key: string | undefined
+  /** Where durations of calls are kept; undefined for engines that do not measure them. */
+  readonly costsKey: string | undefined
   /** Why the catalog's number is not used, in words for operators. */
   readonly problem: string | undefined
 }
@@ -32,31 +42,58 @@ export const wantsSecond = ({ entry, sizeBytes }: Deployment, machine: MachineCo
   sizeBytes >= smallWeights &&
   coreThreads(machine) > 1
 
-/** Everything that the result depends on. */
-const keyFor = (
-  { entry, files, sizeBytes, versions = {} }: Deployment,
-  machine: MachineCores,
-  facts: NonNullable<(typeof adapterFacts)[string]["threads"]>,
-): string => {
-  const { library, measured } = facts
-  const host = { processor: processorName(), machine, library: packageJson.dependencies[library] }
-  if (measured === "machine") return keyOf({ host })
-  const weights = Object.keys(files)
+type MeasuredFacts = NonNullable<(typeof adapterFacts)[string]["threads"]>
+
+const hostFacts = (machine: MachineCores, { library }: MeasuredFacts) => ({
+  processor: processorName(),
+  machine,
+  library: packageJson.dependencies[library],
+})
+
+const weightFacts = ({ entry, files, sizeBytes, versions = {} }: Deployment) => ({
+  sizeBytes,
+  weights: Object.keys(files)
     .sort()
     .map((role) => {
       const version = versions[role]
       return [role, version?.sha256 ?? [version?.sizeBytes, version?.modifiedMs]]
-    })
-  return keyOf({ host, sizeBytes, weights, options: entry.options })
+    }),
+  options: entry.options,
+})
+
+/** Everything that the choice of threads depends on. */
+const threadsKey = (deployment: Deployment, machine: MachineCores, facts: MeasuredFacts): string => {
+  const host = hostFacts(machine, facts)
+  return keyOf(facts.measured === "machine" ? { host } : { host, ...weightFacts(deployment) })
+}
+
+/** Everything that the durations of native calls depend on; undefined for engines that do not measure them. */
+const costsKeyOf = (deployment: Deployment, machine: MachineCores): string | undefined => {
+  const facts = adapterFacts[deployment.entry.adapter]?.threads
+  if (facts?.measured !== "weights") return undefined
+  const { threads } = deployment.entry.runtime
+  return keyOf({ host: hostFacts(machine, facts), ...weightFacts(deployment), threads })
 }
 
 /** `narrows`: whether an ONNX engine may have its weights in memory twice. */
 export const threadTerms = (
   deployment: Deployment,
   machine: MachineCores,
-  results: ThreadResults,
+  results: Kept,
   narrows = false,
 ): ThreadTerms => {
+  const costsKey = costsKeyOf(deployment, machine)
+  const costs = costsKey === undefined ? undefined : results.costs.find(costsKey)
+  const { spec, ...terms } = threadsOnly(deployment, machine, results.threads, narrows)
+  return { ...terms, costsKey, spec: costs === undefined ? spec : { ...spec, costs } }
+}
+
+const threadsOnly = (
+  deployment: Deployment,
+  machine: MachineCores,
+  results: Kept["threads"],
+  narrows: boolean,
+): Omit<ThreadTerms, "costsKey"> => {
   const { entry, sizeBytes } = deployment
   const wanted = entry.runtime.threads
   const { hardwareThreads } = machine
@@ -81,7 +118,7 @@ export const threadTerms = (
     }
   }
   const counts = threadCounts(machine)
-  const key = keyFor(deployment, machine, facts)
+  const key = threadsKey(deployment, machine, facts)
   const kept = results.find(key)
   const trial = {
     counts,

@@ -7,6 +7,7 @@
 import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
+import type { CallCosts } from "#domain/threads/CallCosts.ts"
 import type { ThreadChoice, ThreadTrial } from "#domain/threads/ThreadChoice.ts"
 import type { Owner, Preparation, Prepared } from "./Preparation.ts"
 import type { End, EngineKind, Facts, Started, Unit, Verb, Verbs } from "./Verbs.ts"
@@ -47,6 +48,8 @@ export interface EngineSpec {
   readonly threads: number
   /** The numbers to choose from; absent if the catalog gives the number of threads, or if it does not matter. */
   readonly trial?: ThreadTrial
+  /** Durations of native calls that an earlier engine has measured with these weights on this machine. */
+  readonly costs?: CallCosts
 }
 
 /**
@@ -74,6 +77,12 @@ export interface EngineThreads {
   readonly limit: (most: number) => void
 }
 
+/** Durations of an engine's native calls. */
+interface EngineCosts {
+  /** Calls back when they were measured, in a moment without requests. */
+  readonly onMeasured: (listener: (costs: CallCosts) => void) => void
+}
+
 /** A loaded engine of one kind: its facts, and its verb under the name that the table gives it. */
 type Loaded<K extends EngineKind> = {
   readonly kind: K
@@ -89,6 +98,8 @@ export interface TextEngine extends Loaded<"text"> {
   readonly prepare?: (terms: Preparation, owner: Owner) => Effect.Effect<Prepared, EngineError>
   /** Only engines that can change their number of threads while they run have it. */
   readonly threads?: EngineThreads
+  /** Only engines that measure them have it. */
+  readonly costs?: EngineCosts
 }
 
 export interface SpeechEngine extends Loaded<"speech"> {}

@@ -3,6 +3,7 @@
 // over a MessagePort. There is one channel in each direction and it keeps the order, so a cancel cannot overtake its request.
 // What the gateway sends in one tick travels as one list of ToEngine messages (actors/engine/OutgoingBatch), what an engine
 // sends in one tick as one `step`.
+import type { CallCosts } from "#domain/threads/CallCosts.ts"
 import type { ThreadChoice } from "#domain/threads/ThreadChoice.ts"
 import type { EngineSpec } from "./Engine.ts"
 import type { Owner, Preparation } from "./Preparation.ts"
@@ -126,6 +127,8 @@ export type FromEngine<K extends EngineKind> =
   | { readonly type: "load-failed"; readonly error: WireError }
   /** The engine has chosen its CPU threads again, see EngineThreads. */
   | { readonly type: "threads"; readonly threads: ThreadChoice }
+  /** The engine has measured its native calls, see EngineCosts. */
+  | { readonly type: "costs"; readonly costs: CallCosts }
   /** The engine begins (`on`) or has ended opening large files: its event loop may be silent for as long as a load may take. */
   | { readonly type: "opening"; readonly on: boolean }
   | Step<K>

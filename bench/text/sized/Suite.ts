@@ -2,11 +2,13 @@
 import { availableParallelism } from "node:os"
 import { Effect } from "effect"
 import { type TextSize, textWeights } from "../../sizes/text/TextWeights.ts"
+import type { RoundsPlan } from "../../support/Rounds.ts"
 import { type Suite, suite } from "../../support/Suite.ts"
 import { generated } from "../../transcription/Sized.ts"
 import { type ConstrainedPlan, constrained } from "./Constrained.ts"
 import { type DefaultsPlan, defaults } from "./Defaults.ts"
 import { type FirstTokenPlan, firstTokens } from "./FirstToken.ts"
+import { loads } from "./Load.ts"
 import { type LongPromptPlan, longPrompt } from "./LongPrompt.ts"
 import { type NativePlan, nativeCalls } from "./NativeCalls.ts"
 import { type PromptRatePlan, promptRate } from "./PromptRate.ts"
@@ -21,6 +23,7 @@ interface Plan {
   readonly long: LongPromptPlan
   readonly defaults: DefaultsPlan
   readonly constrained: ConstrainedPlan
+  readonly load: RoundsPlan
 }
 
 /** Times of a window or a section grow with the size, because its steps do. */
@@ -32,6 +35,7 @@ const planOf = (rounds: number, scale: number): Plan => ({
   long: { streams: 4, promptTokens: 1_000, quietMs: 1_200 * scale, rounds, withinMs: 20_000 * scale },
   defaults: { promptTokens: 250, streams: 4, windowMs: 1_000 * scale, rounds, withinMs: 16_000 * scale },
   constrained: { streams: [1, 8], windowMs: 1_500 * scale, rounds, withinMs: 20_000 * scale },
+  load: { rounds, withinMs: 60_000 * scale },
 })
 
 /** About three, five and ten minutes on two cores. */
@@ -65,5 +69,7 @@ export const sizedTextSuite = (size: TextSize): Suite =>
       native: (stage, plan) => nativeCalls(stage, plan.native),
       defaults: (stage, plan) => defaults(stage, plan.defaults),
       constrained: (stage, plan) => constrained(stage, plan.constrained),
+      load: (stage, plan) => loads(stage, plan.load),
     },
+    onlyNamed: ["load"],
   })

@@ -38,6 +38,77 @@ const inOrder = (texts: ReadonlyArray<Uint8Array>): Int32Array => {
   return numbers
 }
 
+/** Tokens that a slice of the work reads: about a millisecond. */
+const sliceTokens = 1024
+
+/** The texts of all tokens, `none` for those that end the reply. */
+interface Texts {
+  readonly texts: ReadonlyArray<Uint8Array>
+  readonly ends: ReadonlyArray<number>
+}
+
+function* textsOf(list: TokenList): Generator<undefined, Texts> {
+  const texts: Array<Uint8Array> = []
+  const ends: Array<number> = []
+  for (let token = 0; token < list.size; token++) {
+    const end = list.isEnd(token)
+    if (end) ends.push(token)
+    texts.push(end ? none : list.bytes(token))
+    if (token % sliceTokens === sliceTokens - 1) yield
+  }
+  return { texts, ends }
+}
+
+/** See the fields of TokenTrie; `children` of the root by their byte. */
+interface Nodes {
+  readonly byte: Uint8Array
+  readonly depth: Uint16Array
+  readonly behind: Int32Array
+  readonly tokensFrom: Int32Array
+  readonly children: Int32Array
+}
+
+function* nodesOf(
+  texts: ReadonlyArray<Uint8Array>,
+  sorted: Int32Array,
+  bytes: number,
+): Generator<undefined, Nodes> {
+  const most = bytes + 1
+  const byte = new Uint8Array(most)
+  const depth = new Uint16Array(most)
+  const behind = new Int32Array(most)
+  const tokensFrom = new Int32Array(most + 1)
+  const children = new Int32Array(256)
+  /** The nodes above the next one, by depth. */
+  const path: Array<number> = [0]
+  let nodes = 1
+  let last = none
+  for (let at = 0; at < sorted.length; at++) {
+    const text = texts[sorted[at]!]!
+    let same = 0
+    while (same < last.length && same < text.length && last[same] === text[same]) same++
+    while (path.length > same + 1) behind[path.pop()!] = nodes
+    for (let next = same; next < text.length; next++) {
+      byte[nodes] = text[next]!
+      depth[nodes] = next + 1
+      tokensFrom[nodes] = at
+      if (next === 0) children[text[0]!] = nodes
+      path.push(nodes++)
+    }
+    last = text
+    if (at % sliceTokens === sliceTokens - 1) yield
+  }
+  for (const node of path) behind[node] = nodes
+  tokensFrom[nodes] = sorted.length
+  return {
+    byte: byte.slice(0, nodes),
+    depth: depth.slice(0, nodes),
+    behind: behind.slice(0, nodes),
+    tokensFrom: tokensFrom.slice(0, nodes + 1),
+    children,
+  }
+}
+
 export class TokenTrie {
   readonly size: number
   /** Words of 32 bits that a set of tokens needs. */
@@ -56,60 +127,53 @@ export class TokenTrie {
   readonly tokens: Int32Array
   /** 1 for each byte that is a token by itself. */
   readonly singleBytes: Uint8Array
-  readonly #children = new Int32Array(256)
+  readonly #children: Int32Array
   readonly #from: Uint32Array
   readonly #bytes: Uint8Array
 
-  constructor({ bytes, isEnd, size }: TokenList) {
+  /** Makes the tree in slices, one for each `next`: half a second for 151,936 tokens. */
+  static *inSlices(list: TokenList): Generator<undefined, TokenTrie> {
+    const { ends, texts } = yield* textsOf(list)
+    const sorted = inOrder(texts)
+    yield
+    const bytes = texts.reduce((sum, { length }) => sum + length, 0)
+    const nodes = yield* nodesOf(texts, sorted, bytes)
+    return new TokenTrie({ texts, ends }, sorted, nodes)
+  }
+
+  /** Makes the whole tree at once. */
+  static of(list: TokenList): TokenTrie {
+    const slices = TokenTrie.inSlices(list)
+    for (;;) {
+      const slice = slices.next()
+      if (slice.done === true) return slice.value
+    }
+  }
+
+  private constructor({ ends, texts }: Texts, sorted: Int32Array, nodes: Nodes) {
+    const { length: size } = texts
     this.size = size
     this.words = (size + 31) >> 5
     this.ends = new Uint32Array(this.words)
     this.silent = new Uint32Array(this.words)
-    const texts = Array.from({ length: size }, (_, token) => (isEnd(token) ? none : bytes(token)))
+    for (const token of ends) add(this.ends, token)
     this.#from = new Uint32Array(size + 1)
     let longest = 1
     for (let token = 0; token < size; token++) {
       const { length } = texts[token]!
       this.#from[token + 1] = this.#from[token]! + length
       longest = Math.max(longest, length)
-      if (isEnd(token)) add(this.ends, token)
-      else if (length === 0) add(this.silent, token)
+      if (length === 0 && !has(this.ends, token)) add(this.silent, token)
     }
     this.longest = longest
     this.#bytes = new Uint8Array(this.#from[size]!)
     for (let token = 0; token < size; token++) this.#bytes.set(texts[token]!, this.#from[token])
-    const sorted = inOrder(texts)
     this.tokens = sorted
-
-    const most = this.#bytes.length + 1
-    const byte = new Uint8Array(most)
-    const depth = new Uint16Array(most)
-    const behind = new Int32Array(most)
-    const tokensFrom = new Int32Array(most + 1)
-    /** The nodes above the next one, by depth. */
-    const path: Array<number> = [0]
-    let nodes = 1
-    let last = none
-    sorted.forEach((token, at) => {
-      const text = texts[token]!
-      let same = 0
-      while (same < last.length && same < text.length && last[same] === text[same]) same++
-      while (path.length > same + 1) behind[path.pop()!] = nodes
-      for (let next = same; next < text.length; next++) {
-        byte[nodes] = text[next]!
-        depth[nodes] = next + 1
-        tokensFrom[nodes] = at
-        if (next === 0) this.#children[text[0]!] = nodes
-        path.push(nodes++)
-      }
-      last = text
-    })
-    for (const node of path) behind[node] = nodes
-    tokensFrom[nodes] = sorted.length
-    this.byte = byte.slice(0, nodes)
-    this.depth = depth.slice(0, nodes)
-    this.behind = behind.slice(0, nodes)
-    this.tokensFrom = tokensFrom.slice(0, nodes + 1)
+    this.byte = nodes.byte
+    this.depth = nodes.depth
+    this.behind = nodes.behind
+    this.tokensFrom = nodes.tokensFrom
+    this.#children = nodes.children
     this.singleBytes = new Uint8Array(256).map((_, each) => (this.tokenAt(this.child(0, each)) >= 0 ? 1 : 0))
   }
 

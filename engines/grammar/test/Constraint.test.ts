@@ -82,7 +82,7 @@ it("spells forced text as the tokenizer does, except for what could be longer", 
 it("refuses a vocabulary that cannot spell the reply, and never ends in a place without a next token", () => {
   const spells = (...texts: ReadonlyArray<string>) => {
     const bytes = texts.map((each) => utf8.encode(each))
-    return new TokenTrie({ size: bytes.length, bytes: (token) => bytes[token]!, isEnd: () => false })
+    return TokenTrie.of({ size: bytes.length, bytes: (token) => bytes[token]!, isEnd: () => false })
   }
   expect(compile(shape(text("abc")), spells("a", "b").singleBytes)).toEqual({
     problem: "the model's vocabulary cannot spell it",

@@ -19,7 +19,7 @@ export const vocabulary = (texts: ReadonlyArray<Uint8Array>): TokenTrie => {
     ...Array.from({ length: 256 }, (_, byte) => Uint8Array.of(byte)),
     ...texts,
   ]
-  return new TokenTrie({
+  return TokenTrie.of({
     size: bytes.length,
     bytes: (token) => bytes[token]!,
     isEnd: (token) => token === 0 || token === 2,

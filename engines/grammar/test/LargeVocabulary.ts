@@ -32,7 +32,7 @@ export const largeVocabulary = (): TokenTrie => {
     ...Array.from(words, (text) => utf8.encode(text)),
   ]
   const end = bytes.length
-  return new TokenTrie({
+  return TokenTrie.of({
     size: end + 1,
     bytes: (token) => bytes[token] ?? new Uint8Array(0),
     isEnd: (token) => token === end,

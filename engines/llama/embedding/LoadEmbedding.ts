@@ -9,16 +9,9 @@ import { openLlama, summaryOf } from "../model/LoadedGguf.ts"
 import { makeInterrupt } from "../native/Interrupt.ts"
 import { type Libllama, onThread, type Pointer } from "../native/Libllama.ts"
 import { loadFailed, NativeLog } from "../native/NativeLog.ts"
-import {
-  flashAttentionFor,
-  keepThreads,
-  openLibrary,
-  openVocabulary,
-  openWeights,
-  roundedUp,
-} from "../native/OpenLibllama.ts"
+import { flashAttentionFor, keepThreads, openFile, openLibrary, roundedUp } from "../native/OpenLibllama.ts"
 import { textLimits } from "../prompt/TextLength.ts"
-import { type SteppedContext, stepThreads } from "../steps/StepThreads.ts"
+import { measuredThreads, type SteppedContext } from "../steps/StepThreads.ts"
 import { type EmbeddingContext, embeddingContext } from "./EmbeddingContext.ts"
 import { inputTokens, type TokensOf } from "./InputTokens.ts"
 import type { EmbeddingOptions } from "./Options.ts"
@@ -121,13 +114,12 @@ export const loadEmbedding = (
     const llama = yield* openLlama(spec, options, log)
     const opening = { llama, path, options, log }
     const library = yield* openLibrary(opening)
-    const model = yield* openVocabulary(opening)
+    const { model, weights } = yield* openFile(library, opening)
     const { hasDecoder, hasEncoder } = model.fileInsights
     if (hasEncoder && hasDecoder)
       return yield* loadFailed(`${name} has an encoder and a decoder, which gives no embeddings`)
     const pooling = poolingOf(namedPooling(model), options.pooling)
     if (typeof pooling === "string") return yield* loadFailed(`${name} ${pooling}`)
-    const weights = yield* openWeights(library, model, opening)
     const contextTokens = Math.min(options.contextTokens, library.trainedContext(weights))
     const terms = { contextTokens, pooling, threads, options, log }
     const { capacity, context, interrupt } = yield* openContext(library, weights, terms)
@@ -136,7 +128,7 @@ export const loadEmbedding = (
     const native = embeddingContext({ library, context, dimensions, capacity, interrupt })
     const stepped = yield* log.attempt(`cannot run ${name}`, async () => {
       await warmUp(native)
-      return stepThreads(native, spec, sequences)
+      return measuredThreads(native, spec, sequences)
     })
     const isBytePair = model.vocabularyType === LlamaVocabularyType.bpe
     const vocabulary = library.vocabulary(weights)

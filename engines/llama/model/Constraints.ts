@@ -6,7 +6,7 @@ import { LRUCache } from "lru-cache"
 import { grammarBytes } from "../../grammar/CompiledGrammar.ts"
 import type { Constraint } from "../../grammar/Constraint.ts"
 import { BoundGrammar } from "../../grammar/match/ReplyConstraint.ts"
-import { TokenTrie } from "../../grammar/match/TokenTrie.ts"
+import type { TokenTrie } from "../../grammar/match/TokenTrie.ts"
 import {
   EngineError,
   type GenerateRequest,
@@ -19,6 +19,7 @@ import type { ThoughtMarkers } from "../output/ThoughtFilter.ts"
 import type { Vocabulary } from "../output/Vocabulary.ts"
 import type { ChatPrompt } from "../prompt/ChatPrompt.ts"
 import type { ShapeRequest } from "./Shapes.ts"
+import { VocabularyTree } from "./VocabularyTree.ts"
 
 /** Grammars whose masks are kept, each up to about 12 MB. A guess. */
 const mostBound = 8
@@ -83,23 +84,17 @@ export const leadingThought = (
   thinkingTokens !== undefined || thought?.startsInside === true ? thought : undefined
 
 export class Constraints {
-  readonly #vocabulary: Vocabulary
+  /** Tree of the vocabulary, which every grammar needs. */
+  readonly tree: VocabularyTree
   readonly #prompts: ChatPrompt
   readonly #bound = new LRUCache<string, BoundGrammar>({ max: mostBound })
   #tables: Tables | undefined
+  #closed = false
   #heldBytes = 0
 
   constructor(vocabulary: Vocabulary, prompts: ChatPrompt) {
-    this.#vocabulary = vocabulary
+    this.tree = new VocabularyTree(vocabulary)
     this.#prompts = prompts
-  }
-
-  /**
-   * Makes the tree of the vocabulary: 0.5 s of the event loop for 151,936 tokens. At the first constrained request it would stop
-   * all running replies for that time, so a model does it while it loads.
-   */
-  open(): void {
-    this.#opened()
   }
 
   /** Compiles what a request without a slot demands of its replies, and keeps it until it is released. */
@@ -159,7 +154,15 @@ export class Constraints {
   #compiled(shape: ShapeRequest, key: string, owner: Owner): Effect.Effect<BoundGrammar, EngineError> {
     const known = this.#bound.get(key)
     if (known !== undefined) return Effect.succeed(known)
-    const { compiler, trie } = this.#opened()
+    return Effect.flatMap(this.#opened, (tables) => this.#compiledWith(tables, shape, key, owner))
+  }
+
+  #compiledWith(
+    { compiler, trie }: Tables,
+    shape: ShapeRequest,
+    key: string,
+    owner: Owner,
+  ): Effect.Effect<BoundGrammar, EngineError> {
     return compiler.compile(shape, owner).pipe(
       Effect.mapError(
         ({ detail, field, retryAfterMs }) =>
@@ -186,20 +189,25 @@ export class Constraints {
 
   /** Ends the thread. */
   close(): void {
+    this.#closed = true
     this.#tables?.compiler.close()
   }
 
-  #opened(): Tables {
-    if (this.#tables === undefined) {
-      const vocabulary = this.#vocabulary
-      const trie = new TokenTrie({
-        size: vocabulary.size,
-        bytes: (token) => vocabulary.bytes(token),
-        isEnd: (token) => vocabulary.ends.has(token),
-      })
-      const program = new URL("./shapesMain.ts", import.meta.url)
-      this.#tables = { trie, compiler: new GrammarCompiler({ program, singleBytes: trie.singleBytes }) }
-    }
+  get #opened(): Effect.Effect<Tables> {
+    return Effect.suspend(() =>
+      this.#tables === undefined
+        ? Effect.map(
+            Effect.promise(() => this.tree.get()),
+            (trie) => this.#openedWith(trie),
+          )
+        : Effect.succeed(this.#tables),
+    )
+  }
+
+  #openedWith(trie: TokenTrie): Tables {
+    const program = new URL("./shapesMain.ts", import.meta.url)
+    this.#tables ??= { trie, compiler: new GrammarCompiler({ program, singleBytes: trie.singleBytes }) }
+    if (this.#closed) this.#tables.compiler.close()
     return this.#tables
   }
 }

@@ -44,6 +44,8 @@ const runToEnd = Effect.fnUntraced(function* (loop: StepLoop, job: Job, out: Out
 export interface Arrivals {
   waiting: number
   closed: boolean
+  /** Called when a request begins to wait. */
+  arrived: () => void
 }
 
 interface GeneratorOptions {
@@ -103,6 +105,18 @@ export const generator = ({
   slots,
 }: GeneratorOptions): TextEngine["generate"] => {
   const entrance = new Entrance(permits)
+  /** Takes the request's sequences, and counts it as waiting until then. */
+  const enter = <A, E>(count: number, use: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+    Effect.suspend(() => {
+      let waits = true
+      arrivals.waiting++
+      arrivals.arrived()
+      const admitted = Effect.sync(() => {
+        if (waits) arrivals.waiting--
+        waits = false
+      })
+      return entrance.enter(count, Effect.andThen(admitted, use)).pipe(Effect.ensuring(admitted))
+    })
   const measured = Effect.fnUntraced(function* (
     request: GenerateRequest,
     terms: MessageEndTerms,
@@ -112,7 +126,7 @@ export const generator = ({
     if (problem !== undefined) return yield* problem
     const plan = yield* messageEndPlan(model, request, terms, out)
     if (typeof plan === "string") return noMessageEnd(plan, out)
-    yield* entrance.enter(1, runAll(loop, { jobs: [plan.job] }, out))
+    yield* enter(1, runAll(loop, { jobs: [plan.job] }, out))
     return plan.end()
   })
 
@@ -126,15 +140,7 @@ export const generator = ({
     const best = (request.bestOf ?? returned) > returned ? new BestReplies(out) : undefined
     const plan = yield* readRequest(model, slots, request, best ?? out, prepared)
     const run = Effect.gen(function* () {
-      let waits = true
-      arrivals.waiting++
-      const arrived = Effect.sync(() => {
-        if (waits) arrivals.waiting--
-        waits = false
-      })
-      const ended = yield* entrance
-        .enter(plan.jobs.length, Effect.andThen(arrived, runAll(loop, plan, out)))
-        .pipe(Effect.ensuring(arrived))
+      const ended = yield* enter(plan.jobs.length, runAll(loop, plan, out))
       // Replies without tokens are equal, and have one job.
       const ends = ended.length < returned ? Array.from({ length: returned }, () => ended[0]!) : ended
       const chosen = best === undefined ? ends : best.choose(ends, returned)

@@ -5,6 +5,7 @@ import { basename } from "node:path"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { GgufFileType, type Llama, type LlamaModel, LlamaVocabularyType } from "node-llama-cpp"
+import type { CallCosts } from "#domain/threads/CallCosts.ts"
 import type { EngineError, EngineSpec } from "../../protocol/Engine.ts"
 import { nativeJinja, nativeModel } from "../native/Internals.ts"
 import { openLibrary } from "../native/Library.ts"
@@ -15,6 +16,7 @@ import type { LlamaOptions } from "../Options.ts"
 import { type Spelling, Vocabulary } from "../output/Vocabulary.ts"
 import { ChatPrompt, templateOf } from "../prompt/ChatPrompt.ts"
 import type { ChatTemplate } from "../prompt/ChatTemplate.ts"
+import { CostCurve } from "../steps/CostCurve.ts"
 import { measureCosts } from "../steps/MeasureCosts.ts"
 import type { StepCosts } from "../steps/StepPlan.ts"
 import { type SteppedContext, stepThreads } from "../steps/StepThreads.ts"
@@ -28,8 +30,10 @@ export interface Model {
   readonly prompts: ChatPrompt
   readonly constraints: Constraints
   readonly contextTokens: number
-  /** Measured duration of native calls on this machine. */
+  /** Duration of native calls on this machine, as it was kept or is known from calls. */
   readonly costs: StepCosts
+  /** Measures it, see MeasureCosts. */
+  readonly measureCosts: (sequences: ReadonlyArray<number>, isWanted: () => boolean) => Promise<CallCosts>
   /** True for hybrid, recurrent and sliding-window models: their memory cannot be cut at an arbitrary token. */
   readonly needsCheckpoints: boolean
   readonly summary: string
@@ -98,10 +102,8 @@ export const loadModel = (
     const log = new NativeLog(path)
     const llama = yield* openLlama(spec, options, log)
     const opened = yield* openLibllamaContext({ llama, path, options, threads: spec.threads, log })
-    const stepped = yield* log.attempt(`cannot run ${name}`, async () => {
-      await warmUp(opened.native)
-      return stepThreads(opened.native, spec, options.slots)
-    })
+    yield* log.attempt(`cannot run ${name}`, () => warmUp(opened.native))
+    const stepped = stepThreads(opened.native, spec)
     const { mmproj } = spec.files
     const pictures =
       mmproj === undefined
@@ -115,7 +117,7 @@ export const loadModel = (
             log,
           })
     return yield* log.attempt(`cannot run ${name}`, () =>
-      assemble({ llama, opened, stepped, pictures, options }),
+      assemble({ llama, opened, stepped, pictures, options, costs: spec.costs }),
     )
   })
 
@@ -130,9 +132,17 @@ interface Loaded {
   readonly stepped: SteppedContext
   readonly pictures: Pictures | undefined
   readonly options: LlamaOptions
+  readonly costs: CallCosts | undefined
 }
 
-const assemble = async ({ llama, opened, options, pictures, stepped }: Loaded): Promise<Model> => {
+const assemble = async ({
+  costs: kept,
+  llama,
+  opened,
+  options,
+  pictures,
+  stepped,
+}: Loaded): Promise<Model> => {
   const { model, contextTokens } = opened
   const { isHybrid, isRecurrent, swaSize } = model.fileInsights
   const needsCheckpoints = isHybrid || isRecurrent || swaSize !== undefined
@@ -141,16 +151,18 @@ const assemble = async ({ llama, opened, options, pictures, stepped }: Loaded): 
   const { sharedPrompts } = options
   const limits = { contextTokens, needsCheckpoints, sharedPrompts }
   const prompts = new ChatPrompt(model, template, limits, pictures?.reader)
-  const constraints = new Constraints(vocabulary, prompts)
-  constraints.open()
   const { batchTokens, slots } = options
-  const costs = await measureCosts(stepped.native, { batchTokens, contextTokens, slots })
+  const costs = { prompt: new CostCurve(batchTokens), replies: new CostCurve(slots) }
+  costs.prompt.take(kept?.prompt ?? [])
+  costs.replies.take(kept?.replies ?? [])
   return {
     stepped,
     costs,
+    measureCosts: (sequences, isWanted) =>
+      measureCosts(stepped.native, { batchTokens, contextTokens, slots }, sequences, isWanted),
     vocabulary,
     prompts,
-    constraints,
+    constraints: new Constraints(vocabulary, prompts),
     contextTokens,
     needsCheckpoints,
     summary: summaryOf(opened),

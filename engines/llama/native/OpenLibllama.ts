@@ -2,10 +2,12 @@
 // a GPU takes, and holds the vocabulary; weights and context are loaded here.
 import { basename, dirname } from "node:path"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import type { LlamaModel } from "node-llama-cpp"
 import { LogitSampler } from "../sampling/LogitSampler.ts"
 import { Rows } from "../sampling/Rows.ts"
 import { massesOf, scoreOf } from "../sampling/Scores.ts"
+import { fileInfoOf, vocabularyModel } from "./Internals.ts"
 import { type Interrupt, makeInterrupt } from "./Interrupt.ts"
 import { type Libllama, onThread, openLibllama, type Pointer } from "./Libllama.ts"
 import { libllamaContext } from "./LibllamaContext.ts"
@@ -40,21 +42,39 @@ interface WeightsSpec extends Pick<NativeSpec, "llama" | "log" | "path"> {
   readonly options: Pick<NativeSpec["options"], "gpuLayers">
 }
 
-export const openVocabulary = ({ llama, path, options, log }: WeightsSpec) =>
-  Effect.acquireRelease(
-    log.attempt(`cannot load ${basename(path)}`, () =>
-      llama.loadModel({ modelPath: path, gpuLayers: options.gpuLayers, vocabOnly: true }),
-    ),
-    (model) => Effect.promise(() => model.dispose()),
-  )
+/** Where the weights of a file go. */
+interface Placed {
+  readonly gpuLayers: number
+  readonly useMmap: boolean
+}
 
-export const openWeights = (library: Libllama, model: LlamaModel, { path, log }: WeightsSpec) =>
+/** The vocabulary and the weights of a file: on the processor at the same time, else after each other, because the library decides. */
+export const openFile = (library: Libllama, spec: WeightsSpec) =>
+  Effect.gen(function* () {
+    const { llama, log, options, path } = spec
+    const what = `cannot load ${basename(path)}`
+    const opened = (open: () => Promise<LlamaModel>) =>
+      Effect.acquireRelease(log.attempt(what, open), (model) => Effect.promise(() => model.dispose()))
+    if (llama.gpu !== false) {
+      const model = yield* opened(() =>
+        llama.loadModel({ modelPath: path, gpuLayers: options.gpuLayers, vocabOnly: true }),
+      )
+      return { model, weights: yield* openWeights(library, model, spec) }
+    }
+    const info = yield* log.attempt(what, () => fileInfoOf(path))
+    const placed: Placed = { gpuLayers: 0, useMmap: llama.supportsMmap }
+    const opening = yield* Effect.forkScoped(openWeights(library, placed, spec))
+    const model = yield* opened(() => vocabularyModel(llama, path, info))
+    return { model, weights: yield* Fiber.join(opening) }
+  })
+
+const openWeights = (library: Libllama, placed: Placed, { path, log }: WeightsSpec) =>
   Effect.acquireRelease(
     log.attempt(`cannot load ${basename(path)}`, async () => {
       const loaded = await onThread(library.loadModel, path, {
         ...library.modelDefaults,
-        n_gpu_layers: model.gpuLayers,
-        load_mode: model.useMmap ? loadMode.mapped : loadMode.copied,
+        n_gpu_layers: placed.gpuLayers,
+        load_mode: placed.useMmap ? loadMode.mapped : loadMode.copied,
         lazy_mode: lazyOff,
       })
       if (loaded === null) throw new Error("Failed to load model")
@@ -125,8 +145,7 @@ export const openLibllamaContext: OpenNative = (spec) =>
   Effect.gen(function* () {
     const { options } = spec
     const library = yield* openLibrary(spec)
-    const model = yield* openVocabulary(spec)
-    const weights = yield* openWeights(library, model, spec)
+    const { model, weights } = yield* openFile(library, spec)
     const contextTokens = Math.min(options.contextTokens, library.trainedContext(weights))
     const interrupt = makeInterrupt(library)
     const context = yield* openContext(library, weights, roundedUp(contextTokens), interrupt, spec)

@@ -69,6 +69,11 @@ export class Vocabulary {
     return piece
   }
 
+  /** Whether the token ends the reply. */
+  isEnd(token: number): boolean {
+    return this.#source.isEnd(token)
+  }
+
   /** The bytes of a piece, for callers that read the whole vocabulary: nothing is kept. */
   bytes(token: number): Uint8Array {
     const { spelled, attributes, shown, spelling } = this.#source

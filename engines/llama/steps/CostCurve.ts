@@ -1,19 +1,33 @@
 // The expected duration of one native call by its size (prompt tokens, or replies that get one token each), learnt from
-// the calls made so far. Pure: the caller measures.
+// the calls made so far. Pure: the caller measures, and gives the clock.
 //
 // Duration is not proportional to size: kernels work on 8, 16 or 64 rows and are several times slower per row below
 // (0.2 B parameters, Q8_0, one thread: 1 token 10 ms, 2 tokens 22 ms, 16 tokens 36 ms, 64 tokens 107 ms). So one
 // duration is kept for each power of two, with interpolation between them.
+//
+// Two things are kept apart. The least duration of each size is what a call takes while nothing else runs: other programs can
+// only make a call longer, so a disturbance of any length leaves it as it was. The pace is how much longer recent calls took,
+// whatever their size; it is forgotten within seconds, so that the figures of a quiet machine are back soon after a disturbance,
+// also at sizes that were not called meanwhile.
+import type { CallDurations } from "#domain/threads/CallCosts.ts"
+
+/** Calls that make up the pace; their median counts, so a few disturbed calls change nothing. A guess. */
+const paceCalls = 7
+
+/** Milliseconds after which a call says nothing about the pace any more. A guess. */
+const paceMs = 10_000
 
 /**
- * How much of a deviation one measurement corrects: at its own size, and at all other sizes, because a busy machine slows
- * down all of them. Guesses; a machine that takes twice as long is recognised after about five calls.
+ * Milliseconds after which a least duration that was not reached again is forgotten, or twice as many: the machine has changed, or
+ * sequences have become longer. More than a disturbance lasts that is worth ignoring. A guess.
  */
-const ownWeight = 0.3
-const otherWeight = 0.15
+const leastForMs = 1_800_000
 
-/** A single call counts as at most this many times slower or faster than expected. A guess. */
-const largestDeviation = 4
+/**
+ * A call below this part of the least duration of its size shows that the durations were measured on a busy machine, so the other sizes
+ * are expected to be too long by the same factor until they are called again. Smaller differences are noise. A guess.
+ */
+const muchLess = 0.75
 
 /** Milliseconds a unit where nothing was measured yet: the 3 ms a token of a small model on a slow processor. A guess. */
 const unknownMs = 3
@@ -24,15 +38,36 @@ const leastMs = 0.001
 /** Below the smallest measured size the duration is this power of the size: between proportional (1) and constant (0). */
 const belowExponent = 0.5
 
+interface Least {
+  ms: number
+  /** Least duration since `sinceMs`; it replaces `ms` when `ms` is forgotten. */
+  lately: number
+  sinceMs: number
+  calledMs: number
+  /** True if `ms` was concluded from calls of another size. */
+  guessed: boolean
+}
+
+interface Call {
+  readonly size: number
+  readonly ms: number
+  readonly atMs: number
+}
+
 export class CostCurve {
   readonly #sizes: ReadonlyArray<number>
-  readonly #durations: Array<number | undefined> = []
+  readonly #nowMs: () => number
+  readonly #least: Array<Least | undefined>
+  /** The newest last, at most `paceCalls`. */
+  #recent: ReadonlyArray<Call> = []
 
   /** `largest`: the largest size. */
-  constructor(largest: number) {
+  constructor(largest: number, nowMs: () => number = () => performance.now()) {
     const sizes = [1]
     while (sizes.at(-1)! * 2 < largest) sizes.push(sizes.at(-1)! * 2)
     this.#sizes = largest > 1 ? [...sizes, largest] : sizes
+    this.#nowMs = nowMs
+    this.#least = this.#sizes.map(() => undefined)
   }
 
   get largest(): number {
@@ -46,30 +81,61 @@ export class CostCurve {
 
   /** Whether a call of about this size was observed. */
   isMeasured(size: number): boolean {
-    return this.#durations[this.#nearest(size)] !== undefined
+    return this.#least[this.#nearest(size)] !== undefined
+  }
+
+  /** What is worth keeping: the least duration of each size that was called. */
+  kept(): CallDurations {
+    return this.#sizes.flatMap((size, at) => {
+      const least = this.#least[at]
+      return least === undefined || least.guessed ? [] : [[size, least.ms] as const]
+    })
+  }
+
+  /** Takes these durations for the least ones of their sizes, if they are sizes of this curve, and forgets the pace. */
+  take(kept: CallDurations): void {
+    const nowMs = this.#nowMs()
+    this.#recent = []
+    for (const [size, ms] of kept) {
+      const at = this.#sizes.indexOf(size)
+      if (at >= 0) this.#least[at] = leastOf(ms, nowMs)
+    }
   }
 
   /** One call of this size took `elapsedMs`. */
   observe(size: number, measuredMs: number): void {
+    const nowMs = this.#nowMs()
     const elapsedMs = Math.max(leastMs, measuredMs)
     const at = this.#nearest(size)
-    const expected = this.expectedMs(size)
-    if (this.#durations[at] === undefined) {
-      this.#durations[at] = this.expectedMs(this.#sizes[at]!) * (elapsedMs / expected)
+    const gridMs = this.#atGrid(at, size, elapsedMs)
+    this.#recent = [...this.#recent.slice(1 - paceCalls), { size, ms: elapsedMs, atMs: nowMs }]
+    const least = this.#least[at]
+    if (least === undefined || least.guessed) {
+      this.#least[at] = leastOf(gridMs, nowMs)
       return
     }
-    const deviation = Math.min(largestDeviation, Math.max(1 / largestDeviation, elapsedMs / expected))
-    for (const [index, duration] of this.#durations.entries())
-      if (duration !== undefined)
-        this.#durations[index] = duration * deviation ** (index === at ? ownWeight : otherWeight)
+    if (gridMs < least.ms * muchLess) this.#guessOthers(at, gridMs / least.ms, nowMs)
+    if (nowMs - least.sinceMs > leastForMs) {
+      least.ms = least.lately
+      least.lately = gridMs
+      least.sinceMs = nowMs
+    }
+    least.lately = Math.min(least.lately, gridMs)
+    least.ms = Math.min(least.ms, gridMs)
+    least.calledMs = nowMs
   }
 
-  /** Milliseconds of a call of this size: measured, interpolated, or extrapolated from the nearest measured size. */
+  /** Milliseconds of a call of this size at the present pace. */
   expectedMs(size: number): number {
+    return this.quietMs(size) * this.#pace()
+  }
+
+  /** Milliseconds on a quiet machine: measured, interpolated, or extrapolated from the nearest measured size. */
+  quietMs(size: number): number {
     let below = -1
     let above = -1
     for (const [index, gridSize] of this.#sizes.entries()) {
-      if (this.#durations[index] === undefined) continue
+      if (this.#least[index] === undefined) continue
       if (gridSize <= size) below = index
       if (gridSize >= size && above < 0) above = index
     }
@@ -82,12 +148,35 @@ export class CostCurve {
     return this.#atMost(below) * (1 - part) + this.#atMost(above) * part
   }
 
+  /** How many times longer than on a quiet machine recent calls took: their median, 1 if there were none. */
+  #pace(): number {
+    const fromMs = this.#nowMs() - paceMs
+    const ratios = this.#recent
+      .filter(({ atMs }) => atMs >= fromMs)
+      .map(({ ms, size }) => ms / this.quietMs(size))
+      .sort((a, b) => a - b)
+    return ratios[Math.floor((ratios.length - 1) / 2)] ?? 1
+  }
+
+  /** What a call of the kept size would have taken where one of a size near it took so long. */
+  #atGrid(at: number, size: number, elapsedMs: number): number {
+    const gridSize = this.#sizes[at]!
+    return gridSize === size ? elapsedMs : this.quietMs(gridSize) * (elapsedMs / this.quietMs(size))
+  }
+
+  #guessOthers(at: number, factor: number, nowMs: number): void {
+    for (const [index, least] of this.#least.entries()) {
+      if (index === at || least === undefined || nowMs - least.calledMs < paceMs) continue
+      least.ms *= factor
+      least.guessed = true
+    }
+  }
+
   /** The duration at `index`, at most that of any larger size: a larger value was a disturbed measurement. */
   #atMost(index: number): number {
-    let least = Number.POSITIVE_INFINITY
-    for (const duration of this.#durations.slice(index))
-      if (duration !== undefined) least = Math.min(least, duration)
-    return least
+    let ms = Number.POSITIVE_INFINITY
+    for (const least of this.#least.slice(index)) if (least !== undefined) ms = Math.min(ms, least.ms)
+    return ms
   }
 
   /** Index of the nearest kept size by ratio: 48 belongs to 64, not to 32. */
@@ -99,3 +188,11 @@ export class CostCurve {
     return nearest
   }
 }
+
+const leastOf = (ms: number, nowMs: number): Least => ({
+  ms,
+  lately: ms,
+  sinceMs: nowMs,
+  calledMs: nowMs,
+  guessed: false,
+})

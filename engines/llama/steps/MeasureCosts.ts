@@ -1,11 +1,12 @@
-// Measures how long native calls of each size take on this machine, once a model has loaded, so that the first prompt is
-// cut well. Sizes that would take too long on a large model stay unmeasured; StepPlan learns them from requests.
+// Measures how long native calls of each size take on this machine, in a moment without requests, so that prompts are cut well.
+// Sizes that would take too long on a large model stay unmeasured; StepPlan learns them from requests, and the others too until then.
 
+import type { CallCosts, CallDurations } from "#domain/threads/CallCosts.ts"
 import type { BatchItem, NativeContext, Sampler } from "../native/Native.ts"
 import { CostCurve } from "./CostCurve.ts"
-import type { StepCosts } from "./StepPlan.ts"
+import { Wanted } from "./StepThreads.ts"
 
-/** Milliseconds for measuring replies, and as many for measuring prompts. A guess: half a second of a load in total. */
+/** Milliseconds for measuring replies, and as many for measuring prompts. A guess: half a second in total. */
 const budgetMs = 250
 
 /** Milliseconds. A call is repeated until this much was measured, because short calls vary; the minimum counts. */
@@ -18,17 +19,20 @@ const sampling = { temperature: 0.7, topP: 1, topK: 0, frequencyPenalty: 0, pres
 const tokens = (count: number): ReadonlyArray<number> => new Array<number>(count).fill(0)
 
 /** Measures sizes in ascending order while the next one is expected to end within the budget. */
-const fill = async (
-  costs: CostCurve,
+const measured = async (
   sizes: ReadonlyArray<number>,
+  isWanted: () => boolean,
   call: (size: number) => Promise<void>,
-): Promise<void> => {
+): Promise<CallDurations> => {
+  const costs = new CostCurve(sizes.at(-1) ?? 1)
+  const durations: Array<readonly [number, number]> = []
   const begun = performance.now()
   for (const size of sizes) {
-    if (performance.now() - begun + costs.expectedMs(size) > budgetMs && size !== sizes[0]) return
+    if (performance.now() - begun + costs.quietMs(size) > budgetMs && size !== sizes[0]) break
     let least = Number.POSITIVE_INFINITY
     let spent = 0
     for (let repeat = 0; repeat < mostRepeats && spent < enoughMs; repeat++) {
+      if (isWanted()) throw new Wanted()
       const started = performance.now()
       await call(size)
       const elapsed = performance.now() - started
@@ -36,18 +40,25 @@ const fill = async (
       spent += elapsed
     }
     costs.observe(size, least)
+    durations.push([size, least])
   }
+  return durations
 }
 
-const measureReplies = async (native: NativeContext, slots: number): Promise<CostCurve> => {
-  const costs = new CostCurve(slots)
+const measureReplies = async (
+  native: NativeContext,
+  slots: number,
+  sequences: ReadonlyArray<number>,
+  isWanted: () => boolean,
+): Promise<CallDurations> => {
+  const sizes = new CostCurve(slots).sizes.filter((size) => size <= sequences.length)
   const samplers: Array<Sampler> = []
   try {
-    await fill(costs, costs.sizes, async (size) => {
+    return await measured(sizes, isWanted, async (size) => {
       while (samplers.length < size) samplers.push(native.sampler(sampling))
       const drawing = samplers.slice(0, size)
       const items = drawing.map(
-        (_, sequenceId): BatchItem => ({ sequenceId, position: 0, tokens: tokens(1), logits: true }),
+        (_, at): BatchItem => ({ sequenceId: sequences[at]!, position: 0, tokens: tokens(1), logits: true }),
       )
       try {
         const rows = await native.decode(items)
@@ -59,27 +70,27 @@ const measureReplies = async (native: NativeContext, slots: number): Promise<Cos
   } finally {
     for (const sampler of samplers) sampler.dispose()
   }
-  return costs
 }
 
 /** Tokens. About the size of a short chat message; smaller calls are rare. */
 const smallestPrompt = 8
 
-const measurePrompts = async (
+const measurePrompts = (
   native: NativeContext,
   batchTokens: number,
   contextTokens: number,
-): Promise<CostCurve> => {
-  const costs = new CostCurve(batchTokens)
-  const sizes = costs.sizes.filter((size) => size >= smallestPrompt && size < contextTokens)
-  await fill(costs, sizes, async (size) => {
+  sequenceId: number,
+  isWanted: () => boolean,
+): Promise<CallDurations> => {
+  const { sizes: all } = new CostCurve(batchTokens)
+  const sizes = all.filter((size) => size >= smallestPrompt && size < contextTokens)
+  return measured(sizes, isWanted, async (size) => {
     try {
-      await native.decode([{ sequenceId: 0, position: 0, tokens: tokens(size), logits: false }])
+      await native.decode([{ sequenceId, position: 0, tokens: tokens(size), logits: false }])
     } finally {
-      native.clear(0)
+      native.clear(sequenceId)
     }
   })
-  return costs
 }
 
 interface Sizes {
@@ -88,7 +99,16 @@ interface Sizes {
   readonly contextTokens: number
 }
 
-export const measureCosts = async (native: NativeContext, sizes: Sizes): Promise<StepCosts> => ({
-  replies: await measureReplies(native, sizes.slots),
-  prompt: await measurePrompts(native, sizes.batchTokens, sizes.contextTokens),
+/**
+ * `sequences`: neighbours that are empty, at least one. No other call may run.
+ * @throws Wanted once `isWanted` has returned true, after the running call
+ */
+export const measureCosts = async (
+  native: NativeContext,
+  { batchTokens, contextTokens, slots }: Sizes,
+  sequences: ReadonlyArray<number>,
+  isWanted: () => boolean,
+): Promise<CallCosts> => ({
+  replies: await measureReplies(native, slots, sequences, isWanted),
+  prompt: await measurePrompts(native, batchTokens, contextTokens, sequences[0] ?? 0, isWanted),
 })

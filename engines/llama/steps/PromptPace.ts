@@ -24,18 +24,18 @@ const trialMs = 1000
 /** Calls of a prompt alone between two trials of the next larger size, which correct old measurements. A guess. */
 const probeEvery = 16
 
-/**
- * Prompts that arrived together get this many times the normal ratio of time to the replies among them. With the default
- * share that is 8/9 of the time: the last of them has its first token after 9/8 of their time alone.
- */
-const burst = 4
-
 interface Beside {
   /** Prompts that wait for their first token, including this one. */
   readonly prompts: number
   readonly replies: number
   /** Milliseconds in which each of these replies gets one token. */
   readonly repliesMs: number
+}
+
+/** What a round of calls has for prompts: tokens of each call, and milliseconds of all of them. The first call may take longer. */
+export interface RoundPart {
+  readonly size: number
+  readonly budgetMs: number
 }
 
 /** 8, 10, 12, 14, 16, 20, … 64, 80, 96, … up to `largest`. */
@@ -67,12 +67,20 @@ export class PromptPace {
     return ++this.#callsAlone % probeEvery === 0 ? (larger[0] ?? best) : best
   }
 
+  /** The prompts' part of the next round beside running replies. */
+  beside(beside: Beside): RoundPart {
+    const { odds, stated } = this.#oddsOf(beside)
+    const { repliesMs } = beside
+    return {
+      size: this.nextBeside(beside),
+      budgetMs: Math.min(odds * repliesMs, Math.max(stated * repliesMs, cancelMs)),
+    }
+  }
+
   /** Tokens of a prompt's next call beside running replies. */
-  nextBeside({ prompts, replies, repliesMs }: Beside): number {
-    // If prompts outnumber replies, they get proportionally more time, so that a burst of prompts is not slowed down by
-    // the few that have just begun to reply.
-    const stated = this.#share / (1 - this.#share)
-    const odds = stated * Math.max(1, prompts / replies)
+  nextBeside(beside: Beside): number {
+    const { odds, stated } = this.#oddsOf(beside)
+    const { repliesMs } = beside
     const alone = this.#bestAlone()
     const tokenAlone = this.#tokenMs(alone)
     let best = alone
@@ -93,12 +101,20 @@ export class PromptPace {
   }
 
   /**
-   * For prompts that waited before the first of the running replies began: the size of their calls, and the milliseconds
-   * for these calls until each reply gets a token.
+   * For prompts that waited before the first of the running replies began: calls of the size of a prompt alone. The gaps of these
+   * replies may be as long as they are beside a prompt once all of them run. `allMs`: milliseconds in which each then gets one token.
    */
-  inBurst(repliesMs: number): { readonly size: number; readonly leftMs: number } {
+  inBurst(allMs: number): RoundPart {
     const stated = this.#share / (1 - this.#share)
-    return { size: this.#bestAlone(), leftMs: burst * stated * repliesMs }
+    return { size: this.#bestAlone(), budgetMs: Math.max(stated * allMs, cancelMs) }
+  }
+
+  /** Ratio of the prompts' time to the replies'. `stated`: by the share alone. */
+  #oddsOf({ prompts, replies }: Beside) {
+    const stated = this.#share / (1 - this.#share)
+    // If prompts outnumber replies, they get proportionally more time, so that a burst of prompts is not slowed down by
+    // the few that have just begun to reply.
+    return { stated, odds: stated * Math.max(1, prompts / replies) }
   }
 
   #tokenMs(size: number): number {

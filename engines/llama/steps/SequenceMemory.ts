@@ -118,6 +118,17 @@ export class SequenceMemory {
     this.#checkpoints.dropAfter(slot, 0)
   }
 
+  /** Ids of the most neighbouring sequences that hold nothing, ascending. */
+  unused(): ReadonlyArray<number> {
+    let most: ReadonlyArray<number> = []
+    let run: ReadonlyArray<number> = []
+    for (const { busy, id, tokens } of this.#slots) {
+      run = busy || tokens.length > 0 ? [] : [...run, id]
+      if (run.length > most.length) most = run
+    }
+    return most
+  }
+
   /** Empties all sequences; none may be busy. */
   empty(): void {
     for (const slot of this.#slots) if (slot.tokens.length > 0) this.forget(slot)

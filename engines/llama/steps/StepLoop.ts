@@ -49,6 +49,11 @@ export class StepLoop {
     this.#memory.lean(on)
   }
 
+  /** Ids of the most neighbouring sequences that hold nothing, ascending. */
+  unused(): ReadonlyArray<number> {
+    return this.#memory.unused()
+  }
+
   /** Empties all sequences, so that later prompts reuse nothing. No job may be open. */
   empty(): void {
     this.#memory.empty()

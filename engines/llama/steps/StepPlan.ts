@@ -9,10 +9,13 @@
 // Common calls are planned after the runs, because most runs end with a token to be sampled: a call for all replies costs
 // little more than one for half of them.
 //
+// What a round has for prompts is time that was measured, not expected: it ends when their calls have taken so long, and it is so many times
+// what the replies' calls of the last rounds took. So prompts get their share however wrong the expected durations are.
+//
 // A call never mixes a prompt with replies or with another prompt. llama.cpp evaluates a batch in passes in which every
 // sequence has the same number of tokens, so a mixed call takes as long as its parts, and the replies would wait for all.
 import type { CostCurve } from "./CostCurve.ts"
-import { evenTake, PromptPace } from "./PromptPace.ts"
+import { evenTake, PromptPace, type RoundPart } from "./PromptPace.ts"
 import { groupsMs, replyGroups } from "./ReplyGroups.ts"
 import { groupsWithRuns, type RunGroup, runGroups } from "./RunGroups.ts"
 
@@ -56,6 +59,22 @@ export interface StepCosts {
   readonly replies: CostCurve
 }
 
+/** The prompts' part of a round that has begun. */
+interface BegunPart extends RoundPart {
+  tokens: number
+  /** Measured; of the last call what is expected, until it is measured. */
+  spentMs: number
+  /** Of the call that is not measured yet. */
+  expectedMs: number
+}
+
+/**
+ * Whether a round has no time left for `take` more tokens, by what those before them took. At least half of its time is used, because
+ * small calls cost more a token than the next one may.
+ */
+const isSpent = ({ budgetMs, spentMs, tokens }: BegunPart, take: number): boolean =>
+  spentMs >= budgetMs / 2 && spentMs * (1 + take / tokens) > budgetMs
+
 export class StepPlan {
   readonly #costs: StepCosts
   readonly #pace: PromptPace
@@ -64,8 +83,9 @@ export class StepPlan {
   #runs: Array<RunGroup> = []
   /** The same for common calls; undefined until the runs are evaluated. */
   #groups: Array<ReadonlyArray<number>> | undefined = []
-  /** During the prompts' part of a round: the size of their calls and the milliseconds left. */
-  #share: { readonly size: number; readonly leftMs: number } | undefined
+  #part: BegunPart | undefined
+  /** Milliseconds that the replies' calls of the last two rounds took, the newest last. */
+  #rounds: ReadonlyArray<number> = []
   #promptCalls = 0
 
   /** `share`: see PromptPace. */
@@ -84,6 +104,7 @@ export class StepPlan {
     const step = replying.length === 0 ? this.#promptAlone(prompts) : this.#promptBeside(prompts, replying)
     if (step !== undefined) return step
     if (replying.length === 0) return undefined
+    this.#rounds = [...this.#rounds.slice(-1), 0]
     this.#runs = runGroups(replying.filter(isRun).sort(byId), replying.length, this.#costs)
     this.#groups = undefined
     return this.#nextOfRound(replying)
@@ -129,26 +150,33 @@ export class StepPlan {
   /** Records a call's duration. For a common call it includes sampling and delivery, otherwise it does not. */
   observe(step: Step, elapsedMs: number): void {
     const replies = step.kind === "prompt" ? 1 : step.ids.length
+    if (step.kind === "replies") {
+      this.#rounds = [...this.#rounds.slice(0, -1), (this.#rounds.at(-1) ?? 0) + elapsedMs]
+    } else if (this.#part !== undefined) {
+      this.#part.spentMs += elapsedMs - this.#part.expectedMs
+      this.#part.expectedMs = 0
+    }
     if (isCommon(step)) this.#costs.replies.observe(replies, elapsedMs)
     // A call with the runs of several replies computes more logits than one with a prompt, and teaches nothing.
     else if (replies === 1) this.#costs.prompt.observe(step.take, elapsedMs)
   }
 
   #promptAlone(prompts: ReadonlyArray<Work>): Step | undefined {
-    this.#share = undefined
+    this.#part = undefined
+    this.#rounds = []
     return prompts.length === 0 ? undefined : this.#promptStep(this.#firstOf(prompts), this.#pace.nextAlone())
   }
 
-  /** The first call of a round, and further calls of short prompts while they fit into the round's time. */
+  /** The first call of a round, and further calls while they fit into the round's time for prompts. */
   #promptBeside(prompts: ReadonlyArray<Work>, replies: ReadonlyArray<Work>): Step | undefined {
-    const begun = this.#share
-    this.#share = undefined
+    const begun = this.#part
+    this.#part = undefined
     if (prompts.length === 0) return undefined
-    const { leftMs, size } = begun ?? this.#shareBeside(prompts, replies)
-    const step = this.#promptStep(this.#firstOf(prompts), size)
-    const elapsedMs = this.#costs.prompt.expectedMs(step.take)
-    if (begun !== undefined && elapsedMs > leftMs) return undefined
-    this.#share = { size, leftMs: leftMs - elapsedMs }
+    const part = begun ?? { ...this.#partBeside(prompts, replies), tokens: 0, spentMs: 0 }
+    const step = this.#promptStep(this.#firstOf(prompts), part.size)
+    if (begun !== undefined && isSpent(begun, step.take)) return undefined
+    const expectedMs = this.#costs.prompt.expectedMs(step.take)
+    this.#part = { ...part, tokens: part.tokens + step.take, spentMs: part.spentMs + expectedMs, expectedMs }
     return step
   }
 
@@ -168,13 +196,22 @@ export class StepPlan {
     return { kind: "prompt", id, take }
   }
 
-  #shareBeside(prompts: ReadonlyArray<Work>, replies: ReadonlyArray<Work>) {
-    const { replies: costs } = this.#costs
-    const repliesMs = groupsMs(replyGroups(idsOf(replies), costs), costs)
-    if (isBurst(prompts, replies)) return this.#pace.inBurst(repliesMs)
+  #partBeside(prompts: ReadonlyArray<Work>, replies: ReadonlyArray<Work>): RoundPart {
+    if (isBurst(prompts, replies)) return this.#pace.inBurst(this.#expectedOf([...replies, ...prompts]))
     const pace = prompts.every(({ pictured }) => pictured === true) ? this.#picturePace : this.#pace
-    const size = pace.nextBeside({ prompts: prompts.length, replies: replies.length, repliesMs })
-    return { size, leftMs: this.#costs.prompt.expectedMs(size) }
+    const repliesMs = this.#repliesMs() ?? this.#expectedOf(replies)
+    return pace.beside({ prompts: prompts.length, replies: replies.length, repliesMs })
+  }
+
+  /** What the replies' calls of the last two rounds took, the lesser of them, because one of them may have been disturbed. */
+  #repliesMs(): number | undefined {
+    const measured = this.#rounds.filter((ms) => ms > 0)
+    return measured.length === 0 ? undefined : Math.min(...measured)
+  }
+
+  #expectedOf(works: ReadonlyArray<Work>): number {
+    const { replies: costs } = this.#costs
+    return groupsMs(replyGroups(idsOf(works), costs), costs)
   }
 }
 

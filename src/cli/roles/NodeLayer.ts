@@ -58,9 +58,9 @@ import { storeUpkeep } from "#store/deletion/StoreUpkeep.ts"
 import { compiledCode } from "#store/files/CompileCacheFolder.ts"
 import { edgeLock } from "#store/files/DataDir.ts"
 import { processHome } from "#store/files/ProcessFolder.ts"
+import { keptMeasurements } from "#store/files/ResultFiles.ts"
 import { parseS3Address } from "#store/files/S3Address.ts"
 import type { StoreUnavailable } from "#store/files/StoreErrors.ts"
-import { keptThreads } from "#store/files/ThreadFile.ts"
 import { Presence } from "#store/nodes/Presence.ts"
 import { type Store, storeLayer } from "#store/Store.ts"
 import { SigningKeys } from "#store/signing/SigningKeys.ts"
@@ -322,5 +322,5 @@ export const nodeLayer = (
     Layer.provideMerge(processHome(config.dataDir, ringFolder(uploadFolder(config)))),
     Layer.provideMerge(Layer.effectDiscard(edgeLock(config.dataDir))),
     Layer.provideMerge(compiledCode(config.dataDir)),
-    Layer.provideMerge(keptThreads(config.dataDir)),
+    Layer.provideMerge(keptMeasurements(config.dataDir)),
   )

@@ -1,9 +1,10 @@
 // The CPU threads that engines get, by catalog entry and machine, and which engines get a new limit when models begin to work.
 import { describe, expect, it } from "vitest"
-import { threadTerms } from "#actors/model/ThreadTerms.ts"
-import { type ThreadResults, threadResults } from "#actors/threads/KeptThreads.ts"
+import { type Kept, threadTerms } from "#actors/model/ThreadTerms.ts"
+import { keptResults } from "#actors/threads/KeptResults.ts"
 import { ThreadLedger } from "#actors/threads/ThreadLedger.ts"
 import type { Deployment } from "#domain/models/Deployment.ts"
+import type { CallCosts } from "#domain/threads/CallCosts.ts"
 import type { MachineCores } from "#domain/threads/MachineCores.ts"
 import type { ThreadChoice } from "#domain/threads/ThreadChoice.ts"
 import { fakeDeployment } from "../../support/nodes/FakeNode.ts"
@@ -39,7 +40,7 @@ const deployment = (
   }
 }
 
-const none: ThreadResults = threadResults()
+const none: Kept = { threads: keptResults(), costs: keptResults() }
 const specOf = (one: Deployment, on: MachineCores, results = none) => threadTerms(one, on, results).spec
 
 describe("CPU threads of a load", () => {
@@ -63,7 +64,7 @@ describe("CPU threads of a load", () => {
   it("uses a kept result without measuring again", () => {
     const kept: ThreadChoice = { source: "measured", works: [{ tokens: 1, threads: 2, ms: {} }] }
     const { key = "" } = threadTerms(deployment(), machine(4), none)
-    const terms = threadTerms(deployment(), machine(4), threadResults([[key, kept]]))
+    const terms = threadTerms(deployment(), machine(4), { ...none, threads: keptResults([[key, kept]]) })
     expect(terms.spec.trial?.kept).toEqual({ ...kept, source: "kept" })
     expect(terms.key).toBeUndefined()
   })
@@ -82,8 +83,24 @@ describe("CPU threads of a load", () => {
   it("chooses nothing on one core", () =>
     expect(specOf(deployment(), machine(1)).trial).toEqual({ counts: [1], otherwise: 1 }))
 
+  it("gives an engine the durations of calls that one with the same weights, options and threads has measured", () => {
+    const costs: CallCosts = { prompt: [[8, 20]], replies: [[1, 8]] }
+    const { costsKey = "" } = threadTerms(deployment({ threads: 2 }), machine(4), none)
+    const results = { ...none, costs: keptResults([[costsKey, costs]]) }
+    expect(threadTerms(deployment({ threads: 2 }), machine(4), results).spec.costs).toEqual(costs)
+    for (const other of [
+      deployment(),
+      deployment({ threads: 3 }),
+      deployment({ threads: 2, sha256: "01" }),
+      deployment({ threads: 2, options: { slots: 2 } }),
+    ])
+      expect(threadTerms(other, machine(4), results).spec.costs).toBeUndefined()
+    expect(threadTerms(deployment({ threads: 2 }), machine(3), results).spec.costs).toBeUndefined()
+    expect(threadTerms(deployment({ adapter: "kokoro-onnx" }), machine(4), none).costsKey).toBeUndefined()
+  })
+
   it("uses the catalog's number up to the machine's number of cores, and reports the number that it did not use", () => {
-    expect(threadTerms(deployment({ threads: 3 }), machine(4), none)).toEqual({
+    expect(threadTerms(deployment({ threads: 3 }), machine(4), none)).toMatchObject({
       spec: { threads: 3 },
       key: undefined,
       problem: undefined,

@@ -78,6 +78,19 @@ export const loaded = Effect.fnUntraced(function* (
   return { facts, loadMs: model.view().timings.loadMs }
 })
 
+/** Milliseconds in which a text model measures its threads after a load, where that is not disturbed. A guess: it takes a second. */
+const choosingMs = 3_000
+const lookMs = 100
+
+/** Waits until a model has chosen its threads: requests would put that off. */
+const threadsChosen = (node: PrivateNode, id: string): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    const host = node.registry.find(id)?.host
+    if (host?.choosesThreads() !== true) return
+    for (let waitedMs = 0; waitedMs < choosingMs && host.threads?.source === "size"; waitedMs += lookMs)
+      yield* Effect.sleep(lookMs)
+  })
+
 const threadsOf = (choice: ThreadChoice | undefined) =>
   choice === undefined
     ? {}
@@ -132,6 +145,7 @@ export const measureModel = ({ client, deployment, endMs, left, node }: Asked): 
     }
     const { facts, loadMs: tookMs } = yield* loaded(node, entry, loadMs(endMs - beganMs, left - 1))
     const nowMs = yield* monotonicMs
+    yield* threadsChosen(node, entry.id)
     const incomplete: Array<string> = []
     const ownEndMs = nowMs + Math.max(leastMs, shareMs(endMs - nowMs, left))
     const measuring = { node, client, model: entry.id, endMs: ownEndMs, incomplete }

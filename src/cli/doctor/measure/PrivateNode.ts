@@ -14,7 +14,7 @@ import type { Deployment } from "#domain/models/Deployment.ts"
 import type { Target } from "#harness/client/Exchange.ts"
 import { SpeechAdmission } from "#services/SpeechAdmission.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
-import { threadFileIn } from "#store/files/ThreadFile.ts"
+import { resultFiles } from "#store/files/ResultFiles.ts"
 import { weightsDir } from "#weights/Weights.ts"
 import { nodeLayer } from "../../roles/NodeLayer.ts"
 import { NotMeasured } from "../load/LoadClient.ts"
@@ -61,11 +61,13 @@ const onDemand = (deployment: Deployment): Deployment => ({
 })
 
 /**
- * Copies the thread counts that the operator's node measured at earlier loads, so that models use the same ones here.
+ * Copies what the operator's node measured after earlier loads, so that models use the same numbers of threads here.
  */
-const copyThreads = (from: string, to: string): void => {
-  const file = threadFileIn(from)
-  if (existsSync(file)) copyFileSync(file, threadFileIn(to))
+const copyMeasurements = (from: string, to: string): void => {
+  for (const name of resultFiles) {
+    const file = join(from, name)
+    if (existsSync(file)) copyFileSync(file, join(to, name))
+  }
 }
 
 const makeKey = Effect.gen(function* () {
@@ -87,7 +89,7 @@ export const privateNode = (
     const dataDir = yield* temporaryFolder
     // Pulled weights are read from the operator's data directory.
     symlinkSync(weightsDir(config.dataDir), weightsDir(dataDir))
-    copyThreads(config.dataDir, dataDir)
+    copyMeasurements(config.dataDir, dataDir)
     const own = privateConfig(config, dataDir)
     const built = yield* Layer.build(nodeLayer(own, deployed.map(onDemand)).pipe(Layer.provide(quiet)))
     const node = Effect.gen(function* () {

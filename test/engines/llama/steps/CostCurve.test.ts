@@ -3,8 +3,19 @@ import { expect, it } from "@effect/vitest"
 import fc from "fast-check"
 import { CostCurve } from "#engines/llama/steps/CostCurve.ts"
 
-const filled = (largest: number, cost: (size: number) => number): CostCurve => {
-  const curve = new CostCurve(largest)
+/** A virtual clock. */
+const clock = () => {
+  let ms = 0
+  return {
+    nowMs: () => ms,
+    pass: (elapsedMs: number) => {
+      ms += elapsedMs
+    },
+  }
+}
+
+const filled = (largest: number, cost: (size: number) => number, nowMs = () => 0): CostCurve => {
+  const curve = new CostCurve(largest, nowMs)
   for (const size of curve.sizes) curve.observe(size, cost(size))
   return curve
 }
@@ -37,12 +48,114 @@ it("one disturbed measurement does not make a size dearer than a larger one", ()
 
 it("follows a machine that becomes slower or faster, also at sizes not called meanwhile", () => {
   for (const factor of [1 / 3, 3]) {
-    const curve = filled(128, (size) => 10 + size)
+    const { nowMs, pass } = clock()
+    const curve = filled(128, (size) => 10 + size, nowMs)
+    pass(60_000)
     for (let call = 0; call < 20; call++) curve.observe(64, factor * 74)
     expect(curve.expectedMs(64) / (factor * 74)).toBeCloseTo(1, 1)
-    const elsewhere = curve.expectedMs(8) / 18
-    expect(Math.abs(Math.log(elsewhere / factor))).toBeLessThan(Math.abs(Math.log(factor)) * 0.6)
+    expect(curve.expectedMs(8) / 18 / factor).toBeCloseTo(1, 1)
   }
+})
+
+it("a few disturbed calls change nothing", () => {
+  const curve = filled(128, (size) => 10 + size)
+  for (let call = 0; call < 30; call++) curve.observe(64, call % 3 === 0 ? 1_000 : 74)
+  expect(curve.expectedMs(64)).toBeCloseTo(74)
+})
+
+it("what was kept is expected at once, and replaced by the next calls of other durations", () => {
+  const curve = new CostCurve(128, () => 0)
+  curve.take([
+    [8, 20],
+    [64, 80],
+    [100, 1],
+  ])
+  expect(curve.kept()).toEqual([
+    [8, 20],
+    [64, 80],
+  ])
+  for (let call = 0; call < 8; call++) curve.observe(64, 40)
+  expect(curve.expectedMs(64)).toBeCloseTo(40)
+})
+
+/** A cost that grows with the size and has jumps, as kernels do. */
+const costs = fc
+  .record({
+    perCall: fc.double({ min: 0.5, max: 30, noNaN: true }),
+    perToken: fc.double({ min: 0.01, max: 3, noNaN: true }),
+    jump: fc.constantFrom(8, 16, 32, 64),
+  })
+  .map(
+    ({ jump, perCall, perToken }) =>
+      (size: number) =>
+        perCall + perToken * Math.ceil(size / jump) * jump,
+  )
+
+/** One call: its size, how many times too long it takes, and the milliseconds until it begins. */
+const disturbedCalls = fc.array(
+  fc.tuple(
+    fc.integer({ min: 1, max: 512 }),
+    fc.double({ min: 1, max: 60, noNaN: true }),
+    fc.integer({ min: 1, max: 20_000 }),
+  ),
+  { minLength: 1, maxLength: 200 },
+)
+
+it("within 10 s of quiet the figures are those of quiet again, at all sizes, however long calls took before", () => {
+  const tenMinutes = 600_000
+  const quietCalls = fc.array(fc.tuple(fc.integer({ min: 1, max: 512 }), fc.integer({ min: 1, max: 500 })))
+  fc.assert(
+    fc.property(costs, disturbedCalls, quietCalls, (cost, disturbed, quiet) => {
+      const { nowMs, pass } = clock()
+      const curve = filled(512, cost, nowMs)
+      const grid = [...curve.sizes]
+      const before = grid.map((size) => curve.expectedMs(size))
+      for (const [size, factor, waitMs] of disturbed) {
+        if (nowMs() + waitMs > tenMinutes) break
+        pass(waitMs)
+        // Sizes at which durations are kept: between them they are read, and not those of a machine with jumps.
+        const at = grid.findLast((each) => each <= size)!
+        curve.observe(at, factor * cost(at))
+      }
+      const quietSinceMs = nowMs()
+      for (const [size, waitMs] of quiet) {
+        if (nowMs() + waitMs > quietSinceMs + 10_000) break
+        pass(waitMs)
+        const at = grid.findLast((each) => each <= size)!
+        curve.observe(at, cost(at))
+      }
+      pass(Math.max(1, quietSinceMs + 10_001 - nowMs()))
+      for (const [at, size] of grid.entries()) expect(curve.expectedMs(size)).toBeCloseTo(before[at]!, 6)
+    }),
+  )
+})
+
+it("four calls of a quiet machine are enough", () => {
+  fc.assert(
+    fc.property(costs, disturbedCalls, fc.integer({ min: 0, max: 9 }), (cost, disturbed, power) => {
+      const { nowMs, pass } = clock()
+      const curve = filled(512, cost, nowMs)
+      for (const [size, factor, waitMs] of disturbed) {
+        pass(Math.min(waitMs, 3_000))
+        const at = curve.sizes.findLast((each) => each <= size)!
+        curve.observe(at, factor * cost(at))
+      }
+      const size = 2 ** power
+      for (let call = 0; call < 4; call++) curve.observe(size, cost(size))
+      for (const each of curve.sizes) expect(curve.expectedMs(each)).toBeCloseTo(cost(each), 6)
+    }),
+  )
+})
+
+it("a machine that stays slower is believed in the end", () => {
+  const { nowMs, pass } = clock()
+  const curve = filled(64, (size) => 10 + size, nowMs)
+  for (let minute = 0; minute < 100; minute++) {
+    pass(60_000)
+    for (const size of curve.sizes) curve.observe(size, 3 * (10 + size))
+  }
+  pass(60_000)
+  for (const size of curve.sizes) expect(curve.expectedMs(size)).toBeCloseTo(3 * (10 + size))
 })
 
 it("whatever is observed, expectations are positive and grow with the size", () => {
