@@ -14,7 +14,7 @@ import { transportLine } from "#transport/server/TransportChoice.ts"
 import { frontEndLack } from "#weights/FrontEnd.ts"
 import { curlLine, readyLine } from "../roles/CurlLine.ts"
 import { credentialLines } from "../roles/FirstCredential.ts"
-import { onLauncherGone, reportCrash, tellLauncher, withFixedPorts } from "../roles/Launcher.ts"
+import { onLauncherGone, reportCrash, tellLauncher } from "../roles/Launcher.ts"
 import { decoderLine, nodeDecoder, requireNamedDecoder } from "../roles/NodeDecoder.ts"
 import { deployedNow, nodeMeters } from "../roles/NodeLayer.ts"
 import { rolesLayer } from "../roles/Roles.ts"
@@ -157,8 +157,7 @@ export const serve = Command.make(
   "serve",
   settingFlags,
   Effect.fn(function* (given) {
-    const asked = yield* load(textsOf(given))
-    const config = yield* Effect.promise(() => withFixedPorts(asked))
+    const config = yield* load(textsOf(given))
     // Read again when it is used; here so that a mistake in it is found before anything starts.
     yield* hubSettings()
     keepHeapSmall()

@@ -4,7 +4,8 @@ import { type PostgresServer, runPostgres } from "./PostgresProcess.ts"
 
 export { databasePassword, type PostgresServer } from "./PostgresProcess.ts"
 
-export const startPostgres = async (): Promise<PostgresServer> => {
+/** `settings` replace those that every server has. */
+export const startPostgres = async (settings?: ReadonlyArray<string>): Promise<PostgresServer> => {
   uses("postgres", "a PostgreSQL server")
-  return runPostgres()
+  return runPostgres(settings)
 }
