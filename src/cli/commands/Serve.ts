@@ -86,6 +86,13 @@ const greet = Effect.fnUntraced(function* (
   for (const line of credentialLines(credential, config)) yield* Console.log(line)
 })
 
+/**
+ * A node of several answers 503 for so long before it closes its connections, milliseconds: the proxy in front of them sends what arrives in
+ * that time to another, and has noticed the end before a request is lost on a connection that is being closed. It is three of the checks
+ * of docs/regions-of-nodes.md.
+ */
+const noticedMs = 1_500
+
 /** The last lines of the start, printed once the models have loaded that it loads. */
 const sayReady = Effect.fnUntraced(function* (
   deployed: ReadonlyArray<Deployment>,
@@ -144,6 +151,7 @@ const run = Effect.fnUntraced(function* (config: Config, meters: NodeMeters) {
     const finished = yield* drain.close.pipe(
       // Responses of finished work may still be in transmission.
       Effect.andThen(Effect.forEach(listeners, (listener) => listener.idle)),
+      Effect.zip(config.databaseUrl === "" ? Effect.void : Effect.sleep(noticedMs), { concurrent: true }),
       Effect.timeoutOption(config.drainSeconds * 1000),
     )
     if (Option.isNone(finished)) {

@@ -1,5 +1,6 @@
 // Live requests to the nodes of a region that go on until they are told to stop: how many were answered, which failed, and how long they
 // took.
+import { onTestFinished } from "vitest"
 import { script } from "./FakeNode.ts"
 
 export interface Client {
@@ -52,6 +53,10 @@ export const startLoad = (clients: ReadonlyArray<Client>): RegionLoad => {
   const began = performance.now()
   let now = "the start"
   let isOver = false
+  // Of a test that fails in between, too.
+  onTestFinished(() => {
+    isOver = true
+  })
   const ask = async ({ base, key }: Client): Promise<void> => {
     const at = base()
     if (at === undefined) return void (await pause(20))
