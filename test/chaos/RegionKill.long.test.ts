@@ -1,5 +1,6 @@
-// Nodes on one database with shared uploads: nodes and the database are killed with -9 at random points, and nodes are frozen. Every
-// accepted job ends once, with the text of an undisturbed run and one receipt, and the jobs of a dead node go on elsewhere.
+// Nodes on one database with shared uploads: nodes and the database are killed with -9 at random points under jobs and live requests, and
+// nodes are frozen. Every accepted job ends once, with the text of an undisturbed run and one receipt, the jobs of a dead node go on
+// elsewhere, and a prepaid balance is exact.
 // CHAOS_KILLS, CHAOS_JOBS and CHAOS_SEED set how often.
 import { cpSync } from "node:fs"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -7,7 +8,8 @@ import { listener, noise, wavOf } from "../support/clients/LiveClient.ts"
 import { submit, transcribe, untilDone } from "../support/clients/TranscriptionClient.ts"
 import { needs } from "../support/groups/Needs.ts"
 import { Region } from "../support/nodes/Region.ts"
-import { fakeModel } from "../support/nodes/TestCatalog.ts"
+import { startLoad } from "../support/nodes/RegionLoad.ts"
+import { fakeModel, price } from "../support/nodes/TestCatalog.ts"
 import { eventually } from "../support/nodes/TestNode.ts"
 
 type Bytes = Uint8Array<ArrayBuffer>
@@ -16,6 +18,9 @@ const jobCount = Number(process.env.CHAOS_JOBS ?? 24)
 const seed = Number(process.env.CHAOS_SEED ?? Date.now() % 1_000_000)
 /** Within this time the work of a dead node begins elsewhere: 18 s until it counts as dead, and what a busy machine adds. */
 const elsewhereMs = 20_000
+/** Waiting for it takes most of the time of a kill. */
+const mostWaits = 10
+const credits = 1_000_000_000
 
 /** 2 s of audio take it 0.25 s. */
 const model = listener({ callMs: 250 })
@@ -41,7 +46,7 @@ describe("a region of three nodes", needs("postgresql"), () => {
   let region: Region
   const texts = new Map<number, string>()
   beforeAll(async () => {
-    region = await Region.start({ models: [fakeModel, model], nodes: 3 })
+    region = await Region.start({ models: [{ ...fakeModel, price }, model], nodes: 3 })
     for (const [which, { bytes }] of files.entries()) {
       const answer = await transcribe(region.target(0), bytes, { query: { model: "listener", sync: "true" } })
       texts.set(which, ((await answer.json()) as { text: string }).text)
@@ -77,6 +82,15 @@ describe("a region of three nodes", needs("postgresql"), () => {
     { timeout: kills * 60_000 + 240_000 },
     async () => {
       const random = randoms(seed)
+      const prepaid = await region.newOrg("prepaid", credits)
+      const load = startLoad(
+        [region, prepaid].flatMap(({ key }) =>
+          [0, 1, 2].map((index) => ({
+            key,
+            base: () => (region.running.includes(index) ? region.node(index).base : undefined),
+          })),
+        ),
+      )
       const accepted = new Map<string, number>()
       const tookMs: Array<number> = []
       let struck = 0
@@ -105,7 +119,7 @@ describe("a region of three nodes", needs("postgresql"), () => {
         await region.kill(index)
         if (victim !== undefined) struck++
         // Some come back at once and take their jobs up themselves; of others the jobs must go elsewhere.
-        if (victim !== undefined && random() < 0.4) {
+        if (victim !== undefined && tookMs.length < mostWaits && random() < 0.4) {
           const { attempt, id } = victim.job
           await eventually(
             async () => {
@@ -129,6 +143,23 @@ describe("a region of three nodes", needs("postgresql"), () => {
       const receipts = await region.receipts()
       for (const { id } of await region.jobs()) expect(receipts.has(id)).toBe(true)
       for (const ms of tookMs) expect(ms).toBeLessThan(elsewhereMs)
+      const { answered, failures } = await load.stop()
+      const balance = async () => {
+        const [row] = await region.sql`
+          SELECT o.credits_micro_dollars::float8 AS left, o.leased_micro_dollars::float8 AS leased,
+                 (SELECT COALESCE(SUM(micro_dollars), 0)::float8 FROM usage_ledger WHERE org_id = o.id) AS spent,
+                 (SELECT COUNT(*)::int FROM usage_ledger WHERE org_id = o.id) AS receipts
+          FROM orgs o WHERE id = ${prepaid.orgId}`
+        return row as { left: number; leased: number; spent: number; receipts: number }
+      }
+      // What idles is given back after two seconds, what a killed node had when it started again.
+      await eventually(async () => (await balance()).leased === 0, "nothing is leased at the end")
+      const end = await balance()
+      console.info(
+        `${accepted.size} jobs accepted; live: ${[...answered.values()].join(" and ")} answered, ${failures.length} cut or refused; ` +
+          `prepaid: ${answered.get(prepaid.key)} answers, ${JSON.stringify(end)}`,
+      )
+      expect(end.left + end.spent).toBe(credits)
     },
   )
 

@@ -5,6 +5,7 @@ import type { ModelUsage } from "#domain/models/Usage.ts"
 import { AccountNotFound, InvalidRequest, JobNotFound } from "#domain/wire/Errors.ts"
 import { type Deleted, Deletions } from "#store/deletion/Deletions.ts"
 import type { NoSuchJob, OrgNotFound, StoreUnavailable, UserNotFound } from "#store/files/StoreErrors.ts"
+import { asLongAsItTakes } from "#store/sql/StorePresence.ts"
 import { operator } from "./Operations.ts"
 
 const count = Schema.Int
@@ -96,7 +97,7 @@ const answered = (deletion: Effect.Effect<Deleted, Failure>) =>
   )
 
 /** A client that disconnects does not stop a deletion. */
-const whole = Effect.uninterruptible
+const whole = <A, E, R>(deletion: Effect.Effect<A, E, R>) => Effect.uninterruptible(asLongAsItTakes(deletion))
 
 export const deleteOrg = Effect.fn("Operations.deleteOrg")(function* (query: Query) {
   yield* operator

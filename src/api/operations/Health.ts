@@ -9,7 +9,7 @@ import { NodeTree } from "#actors/NodeTree.ts"
 import { lostUnder } from "#actors/TreeNode.ts"
 import { NodeIdentity } from "#http/NodeIdentity.ts"
 import { CurrentRequest } from "#http/RequestContext.ts"
-import { StoreIsThere } from "#store/sql/StoreNode.ts"
+import { StorePresence } from "#store/sql/StorePresence.ts"
 import { identify } from "../access/Authentication.ts"
 import { ModelPulls } from "./ModelPulls.ts"
 import { failuresOf } from "./Models.ts"
@@ -83,7 +83,7 @@ const isOperator = Effect.fnUntraced(function* (request: HttpServerRequest.HttpS
 export const health = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
   const views = (yield* ModelRegistry).all()
   const draining = (yield* Drain).isClosed()
-  const store = (yield* StoreIsThere)()
+  const store = !(yield* StorePresence).isAway()
   const lost = lostUnder((yield* NodeTree).root)
   const status = healthOf({
     models: views.map((view) => view.status),

@@ -14,7 +14,7 @@ import { transportLine } from "#transport/server/TransportChoice.ts"
 import { frontEndLack } from "#weights/FrontEnd.ts"
 import { curlLine, readyLine } from "../roles/CurlLine.ts"
 import { credentialLines } from "../roles/FirstCredential.ts"
-import { onLauncherGone, reportCrash, tellLauncher, withFixedPorts } from "../roles/Launcher.ts"
+import { onLauncherGone, reportCrash, tellLauncher } from "../roles/Launcher.ts"
 import { decoderLine, nodeDecoder, requireNamedDecoder } from "../roles/NodeDecoder.ts"
 import { deployedNow, nodeMeters } from "../roles/NodeLayer.ts"
 import { rolesLayer } from "../roles/Roles.ts"
@@ -86,6 +86,13 @@ const greet = Effect.fnUntraced(function* (
   for (const line of credentialLines(credential, config)) yield* Console.log(line)
 })
 
+/**
+ * A node of several answers 503 for so long before it closes its connections, milliseconds: the proxy in front of them sends what arrives in
+ * that time to another, and has noticed the end before a request is lost on a connection that is being closed. It is three of the checks
+ * of docs/regions-of-nodes.md.
+ */
+const noticedMs = 1_500
+
 /** The last lines of the start, printed once the models have loaded that it loads. */
 const sayReady = Effect.fnUntraced(function* (
   deployed: ReadonlyArray<Deployment>,
@@ -144,6 +151,7 @@ const run = Effect.fnUntraced(function* (config: Config, meters: NodeMeters) {
     const finished = yield* drain.close.pipe(
       // Responses of finished work may still be in transmission.
       Effect.andThen(Effect.forEach(listeners, (listener) => listener.idle)),
+      Effect.zip(config.databaseUrl === "" ? Effect.void : Effect.sleep(noticedMs), { concurrent: true }),
       Effect.timeoutOption(config.drainSeconds * 1000),
     )
     if (Option.isNone(finished)) {
@@ -157,8 +165,7 @@ export const serve = Command.make(
   "serve",
   settingFlags,
   Effect.fn(function* (given) {
-    const asked = yield* load(textsOf(given))
-    const config = yield* Effect.promise(() => withFixedPorts(asked))
+    const config = yield* load(textsOf(given))
     // Read again when it is used; here so that a mistake in it is found before anything starts.
     yield* hubSettings()
     keepHeapSmall()

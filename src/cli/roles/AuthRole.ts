@@ -11,6 +11,7 @@ import { standardHeaders } from "#api/http/StandardHeaders.ts"
 import type { Config } from "#config/Settings.ts"
 import type { NodeMeters } from "#http/NodeMeters.ts"
 import * as TransportServer from "#transport/server/TransportServer.ts"
+import { portFor } from "./Launcher.ts"
 import {
   developmentKeyAccess,
   listenerFacts,
@@ -25,7 +26,7 @@ export const authRole = (config: Config, store: NodeStore, observer: NodeMeters)
     Layer.provide(
       TransportServer.layer({
         ...listenerFacts(config),
-        port: config.authPort,
+        port: portFor("auth", config.authPort),
         responseHeaders: standardHeaders,
         settings: transportSettings(config),
         observer,

@@ -1,9 +1,8 @@
 // The node's side of the process that starts it again when it crashes (bin/child.js): what it is told, and what it hears of
 // the node's end. Without that process nothing here has an effect.
-import { createServer } from "node:net"
+import { randomInt } from "node:crypto"
 import { Effect } from "effect"
 import { launcher } from "#config/OtherVariables.ts"
-import type { Config } from "#config/Settings.ts"
 import type { Role } from "#config/settings/ListenerSettings.ts"
 import type { LogEvent } from "#domain/process/OperatorLog.ts"
 import { exceptionReason } from "#domain/process/PlainLine.ts"
@@ -25,32 +24,19 @@ export const onLauncherGone = (stop: () => void): void => {
   if (!process.connected) stop()
 }
 
-/** A port that is free now; 0 if there is none at this address, which listening then reports. */
-const freePort = (host: string): Promise<number> =>
-  new Promise((resolve) => {
-    const server = createServer()
-    server.once("error", () => resolve(0))
-    server.listen({ host, port: 0, exclusive: true }, () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0))
-    })
-  })
+/** Below the range from which systems choose ports themselves, which begins at 32,768 on Linux. A guess where to begin. */
+const lowestPort = 20_000
+const highestPort = 32_000
 
 /**
- * Free ports instead of port 0, for a node that may be started again: those of before its crash, else new ones. uWebSockets.js
- * does not set SO_REUSEADDR where the system chooses the port, and then it could not be bound again for a minute.
+ * The port of a role's listener. In place of 0, for a node that may be started again: that of before its crash, else random ports, of which
+ * the listener takes the first that is free. uWebSockets.js does not set SO_REUSEADDR where the system chooses the port, and then it
+ * could not be bound again for a minute.
  */
-export const withFixedPorts = async (config: Config): Promise<Config> => {
+export const portFor = (role: Role, port: number): number | (() => number) => {
   const known = launcher()?.ports
-  if (known === undefined) return config
-  const fixed = async (role: Role, port: number): Promise<number> =>
-    port !== 0 || !config.roles.includes(role) ? port : (known[role] ?? (await freePort(config.host)))
-  return {
-    ...config,
-    port: await fixed("edge", config.port),
-    authPort: await fixed("auth", config.authPort),
-    routerPort: await fixed("router", config.routerPort),
-  }
+  if (port !== 0 || known === undefined) return port
+  return known[role] ?? (() => randomInt(lowestPort, highestPort))
 }
 
 /** Logs the crash that this start follows. Its lines may quote what a caller sent, as reasons of exceptions may. */

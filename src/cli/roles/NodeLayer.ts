@@ -65,12 +65,14 @@ import { Presence } from "#store/nodes/Presence.ts"
 import { type Store, storeLayer } from "#store/Store.ts"
 import { SigningKeys } from "#store/signing/SigningKeys.ts"
 import { Retention } from "#store/sql/Retention.ts"
+import { requestsWaitBriefly } from "#store/sql/StorePresence.ts"
 import * as TransportServer from "#transport/server/TransportServer.ts"
 import type { TransportSettings } from "#transport/TransportSettings.ts"
 import { deployedConversations, deployments, locate } from "#weights/ModelFiles.ts"
 import { weightsDir } from "#weights/Weights.ts"
 import { tlsFiles } from "../shared/NodeCertificate.ts"
 import { version } from "../shared/Version.ts"
+import { portFor } from "./Launcher.ts"
 import { nodeDecoder } from "./NodeDecoder.ts"
 
 /**
@@ -104,14 +106,17 @@ export const transportSettings = ({ chunkedBodies, maxConnections }: Config) => 
 
 /** What a role's listener serves. Access lines are written elsewhere. */
 export const serveRoutes = <A, E, R>(routes: Layer.Layer<A, E, R>) =>
-  HttpRouter.serve(routes, { routerConfig, disableLogger: true, disableListenLog: true })
+  Layer.provide(
+    HttpRouter.serve(routes, { routerConfig, disableLogger: true, disableListenLog: true }),
+    requestsWaitBriefly,
+  )
 
 const edge = (config: Config, settings: Partial<TransportSettings>, observer: NodeMeters) =>
   serveRoutes(EdgeRoutes).pipe(
     Layer.provideMerge(
       TransportServer.layer({
         ...listenerFacts(config),
-        port: config.port,
+        port: portFor("edge", config.port),
         responseHeaders: standardHeaders,
         settings: { ...transportSettings(config), spillFolder: uploadFolder(config), ...settings },
         anonymousPerSecond: config.anonymousRate,

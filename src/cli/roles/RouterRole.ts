@@ -14,6 +14,7 @@ import { GeoDatabase } from "#store/files/GeoDatabase.ts"
 import { BadRegions, readRegions } from "#store/files/RegionsFile.ts"
 import * as TransportServer from "#transport/server/TransportServer.ts"
 import { tlsFiles } from "../shared/NodeCertificate.ts"
+import { portFor } from "./Launcher.ts"
 import { listenerFacts, serveRoutes, transportSettings } from "./NodeLayer.ts"
 import { announce, Started } from "./Started.ts"
 
@@ -103,7 +104,7 @@ export const routerRole = (config: Config, observer: NodeMeters) =>
     Layer.provide(
       TransportServer.layer({
         ...listenerFacts(config),
-        port: config.routerPort,
+        port: portFor("router", config.routerPort),
         responseHeaders: standardHeaders,
         settings: transportSettings(config),
         observer,

@@ -9,7 +9,8 @@ import { Context, Effect, Exit, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import { notWorking, StoreUnavailable } from "../files/StoreErrors.ts"
-import { databaseNow, StoreIsThere } from "../sql/StoreNode.ts"
+import { databaseNow } from "../sql/StoreNode.ts"
+import { whileRequestWaits } from "../sql/StorePresence.ts"
 import { isDead, type Neighbour, type NodeRow, noOffer, type Offer, observe } from "./Neighbours.ts"
 
 /** Interval of the beats, milliseconds. A guess: one small statement. A dead node is found after 15 to 18 s. Tests shorten it. */
@@ -97,7 +98,6 @@ export const presence = (
       let offer = () => noOffer
       let neighbours: ReadonlyMap<string, Neighbour> = new Map()
       let beats = 0
-      let isThere = true
 
       const own = Effect.map(
         sql<NodeRow & { readonly directory: string }>`SELECT * FROM nodes WHERE id = ${node}`,
@@ -132,7 +132,7 @@ export const presence = (
           SELECT id, beat, seen_at_ms, directory, offer FROM nodes`,
       )
       const beat = Effect.gen(function* () {
-        const rows = yield* statement
+        const rows = yield* whileRequestWaits(statement)
         neighbours = observe(neighbours, rows, node, yield* monotonicMs)
         beats++
         return rows.find(({ id }) => id === node)?.directory ?? ""
@@ -157,29 +157,26 @@ export const presence = (
       })
       // A missed beat needs no handling: the next one repeats it, and the connections log an outage.
       const recorded = Effect.flatMap(Effect.exit(beat), (exit) => {
-        isThere = Exit.isSuccess(exit)
         const before = Exit.isSuccess(exit) ? exit.value : ""
         return before === directory || before === "" ? Effect.void : sayCopy
       })
       yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(everyMs), recorded)))
 
       const living = () => [...neighbours.values()].filter((neighbour) => !isDead(neighbour))
-      return Context.make(StoreIsThere, () => isThere).pipe(
-        Context.add(Presence, {
-          isShared: true,
-          living: () => living().length + 1,
-          others: living,
-          dead: Effect.map(monotonicMs, (nowMs) =>
-            [...neighbours.values()]
-              .filter(isDead)
-              .map(({ beat, id, seenAtMs, sinceMs }) => ({ id, beat, seenAtMs, stillMs: nowMs - sinceMs })),
-          ),
-          beats: () => beats,
-          offers: (next) => {
-            offer = next
-          },
-        }),
-      )
+      return Context.make(Presence, {
+        isShared: true,
+        living: () => living().length + 1,
+        others: living,
+        dead: Effect.map(monotonicMs, (nowMs) =>
+          [...neighbours.values()]
+            .filter(isDead)
+            .map(({ beat, id, seenAtMs, sinceMs }) => ({ id, beat, seenAtMs, stillMs: nowMs - sinceMs })),
+        ),
+        beats: () => beats,
+        offers: (next) => {
+          offer = next
+        },
+      })
     }),
   )
 

@@ -6,10 +6,9 @@ import type { Connection } from "effect/sql/SqlConnection"
 import type { SqlError } from "effect/sql/SqlError"
 import postgres from "postgres"
 import { connectionLost, endsConnection, postgresError } from "./PostgresError.ts"
+import { oneSocket } from "./PostgresSocket.ts"
 import { StatementDeadline } from "./StorePresence.ts"
 
-/** A guess: far above any network's delay, below what a caller waits. */
-const connectTimeoutSeconds = 5
 /**
  * The server ends a statement that runs longer, e.g. one that waits for a lock. Our statements take milliseconds. A
  * guess.
@@ -39,10 +38,10 @@ const bind = (param: unknown): string | number | bigint | Uint8Array | null => {
   return typeof param === "number" || typeof param === "bigint" ? param : String(param)
 }
 
-const clientOf = (url: string, onClose: () => void) =>
-  postgres(url, {
+const clientOf = (url: string, onClose: () => void) => {
+  const { destroy, open } = oneSocket()
+  const client = postgres(url, {
     max: 1,
-    connect_timeout: connectTimeoutSeconds,
     idle_timeout: undefined,
     max_lifetime: null,
     fetch_types: false,
@@ -57,13 +56,15 @@ const clientOf = (url: string, onClose: () => void) =>
       bigint: { to: bigintType, from: [bigintType], serialize: String, parse: integer },
       numeric: { to: numericType, from: [numericType], serialize: String, parse: integer },
     },
+    // An option of the package that its types leave out.
+    ...{ socket: open },
   })
+  return { client, destroy }
+}
 
 export interface PostgresConnection extends Connection {
   /** Once true, it stays true: every statement fails. */
   readonly isBroken: () => boolean
-  /** True if the server has answered at least once. */
-  readonly hasWorked: () => boolean
   /** True if it was given up because a statement had no answer in time. */
   readonly isSilent: () => boolean
   readonly madeAtMs: number
@@ -80,17 +81,17 @@ type Shape = "rows" | "values" | "control"
  */
 export const openConnection = (url: string, onEnd: () => void): PostgresConnection => {
   let broken = false
-  let worked = false
   let silent = false
   /** Statements without an answer. A lost connection fails them. */
   const unanswered = new Set<() => void>()
-  const client = clientOf(url, () => breakUp())
+  const { client, destroy } = clientOf(url, () => breakUp())
 
   const breakUp = (): void => {
     if (broken) return
     broken = true
     for (const lost of [...unanswered]) lost()
     client.end({ timeout: 0 }).catch(() => {})
+    destroy()
     onEnd()
   }
 
@@ -128,15 +129,8 @@ export const openConnection = (url: string, onEnd: () => void): PostgresConnecti
         const timer = setTimeout(() => setImmediate(() => setImmediate(giveUp)), deadlineMs)
         unanswered.add(lost)
         send(sql, params, shape).then(
-          (rows) => {
-            worked = true
-            settle(Effect.succeed(rows as unknown as Answer), false)
-          },
-          (cause: unknown) => {
-            const ends = endsConnection(cause)
-            if (!ends) worked = true
-            settle(Effect.fail(postgresError(cause)), ends)
-          },
+          (rows) => settle(Effect.succeed(rows as unknown as Answer), false),
+          (cause: unknown) => settle(Effect.fail(postgresError(cause)), endsConnection(cause)),
         )
       })
     }).pipe(Effect.uninterruptible)
@@ -163,7 +157,6 @@ export const openConnection = (url: string, onEnd: () => void): PostgresConnecti
     executeStream: (sql, params, transform) =>
       Stream.unwrap(Effect.map(rows(sql, params, transform), (found) => Stream.fromIterable(found))),
     isBroken: () => broken,
-    hasWorked: () => worked,
     isSilent: () => silent,
     madeAtMs: performance.now(),
     end: Effect.promise(async () => {
@@ -171,6 +164,7 @@ export const openConnection = (url: string, onEnd: () => void): PostgresConnecti
       broken = true
       onEnd()
       await client.end({ timeout: 1 }).catch(() => {})
+      destroy()
     }),
   }
 }

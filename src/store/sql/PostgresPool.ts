@@ -1,14 +1,14 @@
 // The Postgres connections of one process: a bounded number, opened when needed and replaced when they break.
 //
-// While the database does not answer, one caller per interval tries to connect and all others are refused at once, so
-// that a node does not collect requests that wait for a database.
-import { Effect, type Scope, Semaphore } from "effect"
+// From when the database was found not to answer, all callers are refused at once, so that a node does not collect requests that wait for a
+// database; a fiber of the pool tries to connect at intervals, and callers are served again when it has had an answer.
+import { Effect, Latch, type Scope, Semaphore } from "effect"
 import type { Borrower } from "effect/sql/SqlConnection"
 import type { SqlError } from "effect/sql/SqlError"
 import type { DatabaseHosts } from "./DatabaseUrl.ts"
 import { openConnection, type PostgresConnection } from "./PostgresConnection.ts"
 import { connectionLost } from "./PostgresError.ts"
-import type { DatabasePresence } from "./StorePresence.ts"
+import { type DatabasePresence, whileRequestWaits } from "./StorePresence.ts"
 
 /** Delay after a connection could not be opened before the next is tried. A guess. */
 const retryMs = 500
@@ -22,6 +22,12 @@ interface PostgresPool {
   readonly borrower: Borrower
 }
 
+/** A real timer, not the Clock service: it waits for a server, which a test's clock does not control. */
+const pause = Effect.callback<void>((resume) => {
+  const timer = setTimeout(() => resume(Effect.void), retryMs)
+  return Effect.sync(() => clearTimeout(timer))
+})
+
 /** `place` names the database in logs. Of several hosts, one that takes writes is used. */
 export const makePool = Effect.fnUntraced(function* (
   hosts: DatabaseHosts,
@@ -30,10 +36,13 @@ export const makePool = Effect.fnUntraced(function* (
   presence: DatabasePresence,
 ): Effect.fn.Return<PostgresPool, never, Scope.Scope> {
   const permits = yield* Semaphore.make(size)
+  const scope = yield* Effect.scope
   const all = new Set<PostgresConnection>()
   /** Used as a stack: the last used is the next to be used. */
   let idle: Array<PostgresConnection> = []
-  let down: { retryAtMs: number } | undefined
+  let isDown = false
+  /** Open while it is down. */
+  const down = yield* Latch.make(false)
   let answeredAtMs = Number.NEGATIVE_INFINITY
   let closed = false
   /**
@@ -51,14 +60,21 @@ export const makePool = Effect.fnUntraced(function* (
     return connection
   }
 
-  /** The database was found not to answer. */
+  /** The database was found not to answer. What was idle would make one caller each wait for a server that says nothing. */
   const isGone = Effect.suspend(() => {
-    const isNews = everWorked && down === undefined
-    down = { retryAtMs: performance.now() + retryMs }
+    const isNews = everWorked && !isDown
+    isDown = true
     presence.failed()
-    return isNews
-      ? Effect.logError("the database does not answer").pipe(Effect.annotateLogs({ place }))
-      : Effect.void
+    down.openUnsafe()
+    const left = idle
+    idle = []
+    return Effect.forEach(left, (connection) => Effect.forkIn(connection.end, scope), { discard: true }).pipe(
+      Effect.andThen(
+        isNews
+          ? Effect.logError("the database does not answer").pipe(Effect.annotateLogs({ place }))
+          : Effect.void,
+      ),
+    )
   })
 
   /** A connection to the first host that takes writes, of those that are left to be tried. */
@@ -74,8 +90,8 @@ export const makePool = Effect.fnUntraced(function* (
         Effect.catch((error) => {
           hosts.leave(url)
           return Effect.andThen(
-            connection.end,
-            left > 1 ? openFirst(left - 1) : Effect.andThen(isGone, Effect.fail(error)),
+            Effect.forkIn(connection.end, scope),
+            left > 1 ? openFirst(left - 1) : Effect.fail(error),
           )
         }),
       )
@@ -83,40 +99,45 @@ export const makePool = Effect.fnUntraced(function* (
 
   const pick: Effect.Effect<PostgresConnection, SqlError> = Effect.suspend(() => {
     if (closed) return Effect.fail(connectionLost("the store is closed"))
+    if (isDown && everWorked) return Effect.fail(connectionLost(`${place} does not answer`))
     const known = idle.pop()
     if (known !== undefined) return Effect.succeed(known)
-    const nowMs = performance.now()
-    if (down !== undefined) {
-      if (nowMs < down.retryAtMs) return Effect.fail(connectionLost(`${place} does not answer`))
-      // This caller tries to connect; the others are refused until it knows.
-      down.retryAtMs = nowMs + retryMs
-    }
-    return hosts.count === 1 ? Effect.succeed(open()) : openFirst(hosts.count)
+    // Once the database has worked, a caller does not wait for one host after the other.
+    return Effect.tapError(openFirst(everWorked ? 1 : hosts.count), () => isGone)
   })
 
   const giveBack = (connection: PostgresConnection): Effect.Effect<void> =>
     Effect.suspend(() => {
-      if (connection.hasWorked() && !connection.isSilent()) {
-        everWorked = true
-        // Lost, perhaps with the whole database: the next caller finds out.
-        if (connection.isBroken()) return Effect.void
-        answeredAtMs = performance.now()
-        presence.answered()
-        const wasDown = down !== undefined
-        down = undefined
-        if (closed || answeredAtMs - connection.madeAtMs > maxAgeMs) return connection.end
-        idle.push(connection)
-        return wasDown
-          ? Effect.logInfo("the database answers again").pipe(Effect.annotateLogs({ place }))
-          : Effect.void
+      if (connection.isSilent()) {
+        // One statement was too slow, e.g. because it waited for a lock. Others are answered.
+        return performance.now() - answeredAtMs < silentMs ? Effect.void : isGone
       }
-      // One statement was too slow, e.g. because it waited for a lock. Others are answered.
-      if (connection.isSilent() && performance.now() - answeredAtMs < silentMs) return Effect.void
-      // The connection was never used, or it could not be opened, or the server says nothing any more.
-      if (!connection.isBroken()) return connection.end
-      return isGone
+      everWorked = true
+      // Lost, perhaps with the whole database: the next caller finds out.
+      if (connection.isBroken()) return Effect.void
+      answeredAtMs = performance.now()
+      const wasDown = isDown
+      isDown = false
+      down.closeUnsafe()
+      presence.answered()
+      if (closed || idle.length >= size || answeredAtMs - connection.madeAtMs > maxAgeMs)
+        return connection.end
+      idle.push(connection)
+      return wasDown
+        ? Effect.logInfo("the database answers again").pipe(Effect.annotateLogs({ place }))
+        : Effect.void
     })
 
+  yield* Effect.forkScoped(
+    Effect.forever(
+      Effect.andThen(
+        down.await,
+        whileRequestWaits(Effect.suspend(() => openFirst(hosts.count))).pipe(
+          Effect.matchEffect({ onFailure: () => pause, onSuccess: giveBack }),
+        ),
+      ),
+    ),
+  )
   yield* Effect.addFinalizer(() =>
     Effect.suspend(() => {
       closed = true

@@ -3,6 +3,7 @@
 import { Context, Duration, Effect, Layer } from "effect"
 import postgres from "postgres"
 import type { DatabaseHosts } from "./DatabaseUrl.ts"
+import { oneSocket } from "./PostgresSocket.ts"
 
 /** Name of the channel. It belongs to the database, not to the schema: a node ignores what it does not know. */
 export const callChannel = "edgewise_leases"
@@ -27,6 +28,7 @@ export const storeCalls = (hosts: DatabaseHosts): Layer.Layer<never> =>
       const listeners = new Set<Listener>()
       /** Completes when the connection has ended. */
       const connection = Effect.callback<void>((resume) => {
+        const { destroy, open } = oneSocket()
         const client = postgres(hosts.url, {
           max: 1,
           connect_timeout: connectTimeoutSeconds,
@@ -36,12 +38,16 @@ export const storeCalls = (hosts: DatabaseHosts): Layer.Layer<never> =>
           onnotice: () => {},
           onclose: () => over(),
           connection: { application_name: "edgewise calls" },
-          // An option of the package that its types leave out. `sql.listen` is not used: it goes on connecting after `end`.
+          // Options of the package that its types leave out. `sql.listen` is not used: it goes on connecting after `end`.
           ...{
+            socket: open,
             onnotify: (_channel: string, call: string) => listeners.forEach((listener) => listener(call)),
           },
         })
-        const end = () => client.end({ timeout: 0 }).catch(() => {})
+        const end = () => {
+          destroy()
+          return client.end({ timeout: 0 }).catch(() => {})
+        }
         const over = () => {
           void end()
           resume(Effect.void)

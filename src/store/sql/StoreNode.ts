@@ -10,11 +10,6 @@ import { onceFile } from "../files/WriteOnceFile.ts"
 /** The node's id. Empty if the store is not shared. */
 export const StoreNode = Context.Reference<string>("edgewise/store/StoreNode", { defaultValue: () => "" })
 
-/** False if a shared database did not answer at the last beat. Always true for SQLite. */
-export const StoreIsThere = Context.Reference<() => boolean>("edgewise/store/StoreIsThere", {
-  defaultValue: () => () => true,
-})
-
 /** No deletion waits for a node that has not been seen for this long by the database's clock. */
 export const silentMs = 30_000
 

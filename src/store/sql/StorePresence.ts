@@ -1,6 +1,6 @@
 // Whether a shared database answers, and how long a node goes on without it. What may go on in that time is decided by who asks:
 // requests with a credential that was read before, paid from money that is leased (docs/regions-of-nodes.md).
-import { Context, Effect } from "effect"
+import { Context, Effect, Layer } from "effect"
 
 export interface StorePresence {
   /** True from when the database was found not to answer until it has answered. */
@@ -50,3 +50,10 @@ const liveMs = 2_000
 /** For statements that a request waits for. */
 export const whileRequestWaits = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.provideService(effect, StatementDeadline, liveMs)
+
+/** The same for all that a listener's requests do. */
+export const requestsWaitBriefly: Layer.Layer<never> = Layer.succeed(StatementDeadline, liveMs)
+
+/** For a request whose statements change many rows. */
+export const asLongAsItTakes = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.provideService(effect, StatementDeadline, undefined)

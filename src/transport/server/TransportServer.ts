@@ -26,7 +26,9 @@ import { defaultSettings, sweepIntervalMs, type TransportSettings } from "../Tra
 import { listenUws } from "../uws/UwsListening.ts"
 import { chosenTransport, type Transport, type TransportChoice } from "./TransportChoice.ts"
 
-export interface ListenOptions extends ListenAddress {
+export interface ListenOptions extends Omit<ListenAddress, "port"> {
+  /** 0: the system chooses. A function gives ports, of which the first is used on which nothing listens. */
+  readonly port: number | (() => number)
   /**
    * Sent with every response of this listener, including WebSocket handshakes, unless the response sets them itself.
    */
@@ -41,6 +43,9 @@ export interface ListenOptions extends ListenAddress {
   /** Called on the event loop for every response that has ended. */
   readonly observer?: RequestObserver
 }
+
+/** Ports that are tried, where the caller gives more than one. A guess. */
+const mostPorts = 50
 
 /** A listener's counters, and how it is stopped. */
 export class Listener extends Context.Service<
@@ -111,8 +116,16 @@ export const make = Effect.fnUntraced(function* (options: ListenOptions) {
     state.counters,
   )
   yield* Effect.addFinalizer(() => Effect.sync(() => state.deadlines.stop()))
+  const listenOn = (port: number) =>
+    (transport.name === "node" ? listenNode : listenUws)({ ...options, port }, dispatcher, gate)
+  const { port } = options
   const listening = yield* Effect.acquireRelease(
-    (transport.name === "node" ? listenNode : listenUws)(options, dispatcher, gate),
+    typeof port === "number"
+      ? listenOn(port)
+      : Effect.retry(
+          Effect.suspend(() => listenOn(port())),
+          { times: mostPorts - 1 },
+        ),
     ({ close }) => Effect.sync(close),
   )
   const address = yield* Effect.fromResult(

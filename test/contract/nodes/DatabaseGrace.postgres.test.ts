@@ -147,3 +147,28 @@ describe("a database that is away for longer than the grace", needs("postgresql"
     expect((await shared.usage(orgId))[0]?.requests).toBe(answered)
   })
 })
+
+describe(
+  "a proxy in front of the database that accepts connections and closes them",
+  needs("postgresql"),
+  () => {
+    let shared: SharedNodes
+    beforeAll(async () => {
+      // No beat comes during the test.
+      shared = await SharedNodes.start([fakeModel], { relayed: true, beatMs: 3_600_000 })
+    }, 120_000)
+    afterAll(() => shared?.stop())
+
+    it("makes the node degraded, without waiting for a beat, and healthy again when it has a server", async () => {
+      const health = async () => {
+        const answer = await shared.one.fetch("/health")
+        return ((await answer.json()) as { status: string }).status
+      }
+      expect(await health()).toBe("healthy")
+      shared.relay.refuse()
+      await eventually(async () => (await health()) === "degraded", "the node says so")
+      shared.relay.thaw()
+      await eventually(async () => (await health()) === "healthy", "the node says that it is over")
+    })
+  },
+)

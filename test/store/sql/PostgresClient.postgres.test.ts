@@ -1,14 +1,16 @@
 // The SqlClient over Postgres, against a real server: values, errors, transactions, and an outage of the
 // server.
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
-import { Cause, Effect, Layer, Logger, References, Schedule } from "effect"
+import { Cause, Context, Effect, Layer, Logger, References, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import postgres from "postgres"
 import { shownDatabase } from "#store/sql/DatabaseUrl.ts"
 import { postgresLayer } from "#store/sql/PostgresClient.ts"
+import { whileRequestWaits } from "#store/sql/StorePresence.ts"
 import { needs } from "../../support/groups/Needs.ts"
 import { eventually } from "../../support/nodes/TestNode.ts"
 import { databasePassword, type PostgresServer, startPostgres } from "../../support/servers/PostgresServer.ts"
+import { startRelay } from "../../support/servers/Relay.ts"
 import { bindsAndReturns, counter, keepsTransactionsWhole } from "../Counter.ts"
 
 describe("Postgres", needs("postgresql"), () => {
@@ -74,8 +76,9 @@ describe("Postgres", needs("postgresql"), () => {
 
   it.live("uses the one of several hosts that takes writes, and finds the next one", () =>
     Effect.gen(function* () {
-      const other = yield* Effect.acquireRelease(Effect.promise(startPostgres), (one) =>
-        Effect.promise(() => one.remove()),
+      const other = yield* Effect.acquireRelease(
+        Effect.promise(() => startPostgres()),
+        (one) => Effect.promise(() => one.remove()),
       )
       const [first, second] = [yield* Effect.promise(server.freshUrl), yield* Effect.promise(other.freshUrl)]
       /** Ends when new connections have it: the server reads its configuration some time after it was told to. */
@@ -192,6 +195,55 @@ describe("Postgres", needs("postgresql"), () => {
       Effect.provide(Layer.merge(Logger.layer([logger]), Layer.succeed(References.MinimumLogLevel, "Info"))),
     )
   })
+
+  /** A client whose connections go through a relay, and so many that are kept open. */
+  const relayed = Effect.fnUntraced(function* (connections: number) {
+    const relay = yield* Effect.acquireRelease(
+      Effect.promise(() => startRelay(server.port)),
+      ({ stop }) => Effect.sync(stop),
+    )
+    const url = (yield* Effect.promise(server.freshUrl)).replace(`:${server.port}/`, `:${relay.port}/`)
+    const services = yield* Layer.build(Layer.fresh(postgresLayer(url, connections)))
+    const sql = Context.get(services, SqlClient.SqlClient)
+    yield* Effect.all(
+      Array.from({ length: connections }, () => sql`SELECT pg_sleep(0.1)`),
+      { concurrency: "unbounded" },
+    )
+    return { relay, sql }
+  })
+
+  it.live("does not flood a proxy that accepts connections and closes them", () =>
+    Effect.gen(function* () {
+      const { relay, sql } = yield* relayed(1)
+      relay.refuse()
+      const before = relay.opened()
+      const error = yield* Effect.flip(
+        Effect.retry(sql`SELECT 1`, { while: () => relay.opened() === before }),
+      )
+      expect(error.reason._tag).toBe("ConnectionError")
+      // One of the caller, and perhaps one of the pool, which looks every half second whether it is over.
+      expect(relay.opened() - before).toBeLessThanOrEqual(2)
+      relay.thaw()
+      yield* Effect.promise(() =>
+        eventually(() => Effect.runPromise(Effect.isSuccess(sql`SELECT 1`)), "it is over"),
+      )
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("lets one statement wait for a server that has fallen silent, and refuses the others", () =>
+    Effect.gen(function* () {
+      const { relay, sql } = yield* relayed(5)
+      relay.freeze()
+      const ask = whileRequestWaits(Effect.flip(sql`SELECT 1`))
+      expect((yield* ask).message).toContain("did not answer within 2000 ms")
+      // Also those that would have had a connection that was open.
+      for (let count = 0; count < 5; count++) expect((yield* ask).message).toContain("does not answer")
+      relay.thaw()
+      yield* Effect.promise(() =>
+        eventually(() => Effect.runPromise(Effect.isSuccess(sql`SELECT 1`)), "it is over"),
+      )
+    }).pipe(Effect.scoped),
+  )
 
   it.live("refuses a wrong password in words without it", () =>
     Effect.gen(function* () {

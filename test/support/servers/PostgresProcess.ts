@@ -9,6 +9,7 @@ import { join } from "node:path"
 import { promisify } from "node:util"
 import postgres from "postgres"
 import { postgresPrograms } from "../groups/Needs.ts"
+import { childrenRunning } from "../process/ChildProcesses.ts"
 import { freePort } from "./FreePort.ts"
 
 /** The user that the server runs as; undefined: the user of this process. */
@@ -26,6 +27,14 @@ const serverUser = (): { readonly uid: number; readonly gid: number } | undefine
 /** The password, which must not appear in a log or an error. */
 export const databasePassword = "pa55w0rd-not-to-be-seen"
 
+/** One server process and its data folder. */
+interface Running {
+  readonly start: () => Promise<void>
+  readonly end: (signal: NodeJS.Signals) => Promise<void>
+  /** Sends a signal to the server and all its processes. */
+  readonly signal: (signal: NodeJS.Signals) => void
+}
+
 export interface PostgresServer {
   readonly port: number
   /** The address of a new, empty database in this server. */
@@ -34,8 +43,19 @@ export interface PostgresServer {
   readonly kill: () => Promise<void>
   /** Starts the server again with the same data. */
   readonly start: () => Promise<void>
+  /** Stops all its processes where they are: connections stay open, and nothing answers. */
+  readonly freeze: () => void
+  readonly thaw: () => void
+  /** Begins a standby for which commits wait from now on. It ends with this server. */
+  readonly standby: () => Promise<Standby>
   /** Stops the server and removes its files. */
   readonly remove: () => Promise<void>
+}
+
+interface Standby {
+  readonly port: number
+  /** Makes it take writes, which it does when this completes. */
+  readonly promote: () => Promise<void>
 }
 
 /** `more`: settings, which replace those that every server has. */
@@ -48,11 +68,14 @@ export const runPostgres = async (more: ReadonlyArray<string> = []): Promise<Pos
   const passwordFile = join(dir, "password")
   writeFileSync(passwordFile, databasePassword)
   if (user !== undefined) for (const path of [dir, passwordFile]) chownSync(path, user.uid, user.gid)
+  const program = (name: string, args: ReadonlyArray<string>) =>
+    promisify(execFile)(join(bin, name), [...args], {
+      cwd: dir,
+      env: { ...process.env, PGPASSWORD: databasePassword },
+      ...user,
+    })
   const initdb = ["-D", data, "-U", "edgewise", "-A", "scram-sha-256", "--pwfile", passwordFile, "-E", "UTF8"]
-  await promisify(execFile)(join(bin, "initdb"), [...initdb, "--no-locale", "--no-sync"], {
-    cwd: dir,
-    ...user,
-  })
+  await program("initdb", [...initdb, "--no-locale", "--no-sync"])
   const settings = [
     "fsync=off",
     "listen_addresses=127.0.0.1",
@@ -61,63 +84,99 @@ export const runPostgres = async (more: ReadonlyArray<string> = []): Promise<Pos
     ...more,
   ]
 
-  let server: ChildProcess | undefined
-  const killNow = () => void server?.kill("SIGQUIT")
+  const servers = new Set<ChildProcess>()
+  const killNow = () => {
+    for (const server of servers) server.kill("SIGQUIT")
+  }
   process.once("exit", killNow)
 
-  let port = await freePort()
-  const start = async (): Promise<void> => {
-    const args = ["-D", data, "-p", String(port), ...settings.flatMap((setting) => ["-c", setting])]
-    const child = spawn(join(bin, "postgres"), args, {
-      cwd: dir,
-      stdio: ["ignore", "ignore", "pipe"],
-      ...user,
-    })
-    server = child
-    let said = ""
-    await new Promise<void>((resolve, reject) => {
-      child.once("exit", () => reject(new Error(`Postgres did not start: ${said}`)))
-      child.stderr.setEncoding("utf8").on("data", (text: string) => {
-        said = (said + text).slice(-10_000)
-        if (said.includes("ready to accept connections")) resolve()
+  const serverOn = (folder: string, portNow: () => number): Running => {
+    let server: ChildProcess | undefined
+    const start = async (): Promise<void> => {
+      const args = ["-D", folder, "-p", String(portNow()), ...settings.flatMap((setting) => ["-c", setting])]
+      const child = spawn(join(bin, "postgres"), args, {
+        cwd: dir,
+        stdio: ["ignore", "ignore", "pipe"],
+        ...user,
       })
-    })
+      server = child
+      servers.add(child)
+      child.once("exit", () => servers.delete(child))
+      let said = ""
+      await new Promise<void>((resolve, reject) => {
+        child.once("exit", () => reject(new Error(`Postgres did not start: ${said}`)))
+        child.stderr.setEncoding("utf8").on("data", (text: string) => {
+          said = (said + text).slice(-10_000)
+          if (/ready to accept (read-only )?connections/.test(said)) resolve()
+        })
+      })
+    }
+    const signal = (which: NodeJS.Signals) => {
+      if (server?.pid === undefined) return
+      server.kill(which)
+      // Each of its processes is in a session of its own, so no signal to a group reaches them.
+      for (const pid of childrenRunning("postgres", server.pid)) process.kill(pid, which)
+    }
+    const end = async (which: NodeJS.Signals): Promise<void> => {
+      const child = server
+      if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
+      const exited = once(child, "exit")
+      // It may be frozen.
+      signal("SIGCONT")
+      child.kill(which)
+      await exited
+    }
+    return { start, end, signal }
   }
 
-  const end = async (signal: NodeJS.Signals): Promise<void> => {
-    const child = server
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
-    const exited = once(child, "exit")
-    child.kill(signal)
-    await exited
-  }
-
+  let port = await freePort()
+  const primary = serverOn(data, () => port)
   // Another server may have taken the port in the meantime.
   for (let attempt = 1; ; attempt++) {
     try {
-      await start()
+      await primary.start()
       break
     } catch (error) {
       if (attempt === 5) throw error
       port = await freePort()
     }
   }
-  const url = `postgres://edgewise:${databasePassword}@127.0.0.1:${port}/postgres`
+  const urlOf = (at: number) => `postgres://edgewise:${databasePassword}@127.0.0.1:${at}/postgres`
+  const url = urlOf(port)
+  const ask = async (at: number, ...statements: ReadonlyArray<string>): Promise<void> => {
+    const sql = postgres(urlOf(at), { max: 1, onnotice: () => {} })
+    for (const statement of statements) await sql.unsafe(statement)
+    await sql.end()
+  }
   let places = 0
+  let standbys = 0
+  const standbyServers: Array<Running> = []
   return {
     port,
     freshUrl: async () => {
       const place = `place_${process.pid}_${++places}`
-      const sql = postgres(url, { max: 1, onnotice: () => {} })
-      await sql.unsafe(`CREATE SCHEMA ${place}`)
-      await sql.end()
+      await ask(port, `CREATE SCHEMA ${place}`)
       return `${url}?search_path=${place}`
     },
-    kill: () => end("SIGQUIT"),
-    start,
+    kill: () => primary.end("SIGQUIT"),
+    start: primary.start,
+    freeze: () => primary.signal("SIGSTOP"),
+    thaw: () => primary.signal("SIGCONT"),
+    standby: async () => {
+      const folder = join(dir, `standby${++standbys}`)
+      const source = ["-h", "127.0.0.1", "-p", String(port), "-U", "edgewise"]
+      await program("pg_basebackup", ["-D", folder, "-R", "-c", "fast", "--no-sync", ...source])
+      const at = await freePort()
+      const server = serverOn(folder, () => at)
+      standbyServers.push(server)
+      await server.start()
+      await ask(port, "ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()")
+      // The copy of the configuration was made before the line that has commits wait.
+      return { port: at, promote: () => ask(at, "SELECT pg_promote()") }
+    },
     remove: async () => {
       process.removeListener("exit", killNow)
-      await end("SIGQUIT")
+      for (const server of [...standbyServers, primary]) await server.end("SIGQUIT")
       rmSync(dir, { recursive: true, force: true })
     },
   }

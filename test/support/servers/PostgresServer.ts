@@ -4,10 +4,10 @@ import { type PostgresServer, runPostgres } from "./PostgresProcess.ts"
 
 export { databasePassword, type PostgresServer } from "./PostgresProcess.ts"
 
-/** A server of the caller, which removes it at its end. */
-export const startPostgres = async (): Promise<PostgresServer> => {
+/** A server of the caller, which removes it at its end. `settings` replace those that every server has. */
+export const startPostgres = async (settings?: ReadonlyArray<string>): Promise<PostgresServer> => {
   uses("postgres", "a PostgreSQL server")
-  return runPostgres()
+  return runPostgres(settings)
 }
 
 let shared: Promise<PostgresServer> | undefined

@@ -1,3 +1,4 @@
+import { randomInt } from "node:crypto"
 import { Deferred, Effect, Exit, Fiber } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { describe, expect, it } from "vitest"
@@ -49,6 +50,17 @@ describe("listening", () => {
       expect(Exit.isFailure(exit) && exit.cause.reasons.map((reason) => reason._tag)).toEqual(["Fail"])
     }
     await server.stop()
+  })
+
+  it("takes the first of the ports it is given on which nothing listens", async () => {
+    const { server } = await start()
+    let asked = 0
+    const another = await startListener([], {
+      port: () => (++asked < 3 ? server.port : randomInt(20_000, 32_000)),
+    })
+    expect(asked).toBeGreaterThanOrEqual(3)
+    expect(another.port).not.toBe(server.port)
+    await Promise.all([server.stop(), another.stop()])
   })
 
   it("frees its port when its scope closes", async () => {
