@@ -48,9 +48,9 @@ export class SocketsGroup extends HttpApiGroup.make("Sockets")
       closes: liveCloses,
     }),
     HttpApiEndpoint.get("realtime", "/v1/realtime", {
-      query: { token: text, intent: text, model: text, punctuation: text },
+      query: { token: text, intent: text, model: text, punctuation: text, call_id: text },
       success: switchingProtocols,
-      error: errors(...ofSessions),
+      error: errors(...ofSessions, "CallNotFound"),
     }).annotate(SocketFrames, {
       server: Schema.Union([RealtimeEvent, ConversationEvent]),
       client: RealtimeClientEvent,

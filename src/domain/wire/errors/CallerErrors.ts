@@ -256,6 +256,20 @@ export class JobNotFound extends Schema.TaggedError<JobNotFound>()("JobNotFound"
   }
 }
 
+/** No call of that id that the caller may see; or the node takes no calls. */
+export class CallNotFound extends Schema.TaggedError<CallNotFound>()("CallNotFound", {
+  isOff: Schema.Boolean,
+}) {
+  static readonly failure: Failure<CallNotFound> = {
+    status: 404,
+    fault: "caller",
+    retry: "no",
+    when: "No such open call of the caller's organization, or the node takes no calls",
+    detail: ({ isOff }) => (isOff ? "This node takes no calls" : "Call not found"),
+    advice: ({ isOff }) => (isOff ? "EDGEWISE_WEBRTC_PORT switches them on; /v1/realtime is a WebSocket" : undefined),
+  }
+}
+
 /** No organization, or no user of it, with the name in this field. The name is not repeated: answers are logged elsewhere. */
 export class AccountNotFound extends Schema.TaggedError<AccountNotFound>()("AccountNotFound", {
   field: Schema.Literals(["org", "user"]),

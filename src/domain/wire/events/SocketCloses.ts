@@ -33,7 +33,16 @@ export const liveCloses = withEvery({
 })
 
 export const realtimeCloses = withEvery({
-  1000: ["idle", "session expired"],
+  // Those behind the second are of the sideband of a call.
+  1000: [
+    "idle",
+    "session expired",
+    "the caller has left",
+    "the call could not be connected",
+    "hung up",
+    "messages come faster than they are read",
+    "reader too slow",
+  ],
   1008: ["too many events", "cost limit", "replaced"],
-  1011: ["failed"],
+  1011: ["failed", "the process of calls has ended"],
 })
