@@ -179,7 +179,18 @@ const System = HttpApiBuilder.group(BuiltApi, "System", (handlers) =>
 )
 
 const Api = HttpApiBuilder.layer(BuiltApi).pipe(
-  Layer.provide([Speech, Transcription, Models, Operations, Deletion, Realtime, Calls, HangUp, Usage, System]),
+  Layer.provide([
+    Speech,
+    Transcription,
+    Models,
+    Operations,
+    Deletion,
+    Realtime,
+    Calls,
+    HangUp,
+    Usage,
+    System,
+  ]),
   Layer.provide([AuthenticationLive, QueryCheckLive]),
 )
 

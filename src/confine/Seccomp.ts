@@ -208,14 +208,16 @@ export const seccompProgram = (
   if (known === undefined) return undefined
   const families = sockets === "none" ? [] : sockets === "local" ? localFamilies : netlinkFamily
   /** Each family of which datagram sockets are permitted: its instructions load the type, but both ways end there. */
-  const datagrams = (sockets === "datagrams" ? internetFamilies : []).flatMap((family): Array<Instruction> => [
-    [equal, family, 0, 5],
-    loadArgument(1),
-    [and, typeBits, 0, 0],
-    [equal, datagram, 0, 1],
-    say(permit),
-    say(notPermitted),
-  ])
+  const datagrams = (sockets === "datagrams" ? internetFamilies : []).flatMap(
+    (family): Array<Instruction> => [
+      [equal, family, 0, 5],
+      loadArgument(1),
+      [and, typeBits, 0, 0],
+      [equal, datagram, 0, 1],
+      say(permit),
+      say(notPermitted),
+    ],
+  )
   return encode([
     loadAt(4),
     [equal, known.arch, 1, 0],

@@ -120,7 +120,8 @@ describe.each(Object.entries(machines))("the filter of %s", (name, machine) => {
 
   it("permits the sockets that it is for: UDP and the machine's addresses, and no others", () => {
     const datagrams = seccompProgram(name, { sockets: "datagrams" })!
-    const socket = (family: number, type: number) => verdict(datagrams, machine.arch, machine.socket, [family, type])
+    const socket = (family: number, type: number) =>
+      verdict(datagrams, machine.arch, machine.socket, [family, type])
     const [inet, inet6, unix, netlink] = [2, 10, 1, 16]
     const [stream, datagram, raw] = [1, 2, 3]
     const flags = 0x80000 | 0x800

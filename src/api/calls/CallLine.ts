@@ -146,7 +146,9 @@ export class CallLine {
         })
       }),
       upgrade: () =>
-        Effect.fail(new Socket.SocketError({ reason: new Socket.SocketReadError({ cause: "not a stream" }) })),
+        Effect.fail(
+          new Socket.SocketError({ reason: new Socket.SocketReadError({ cause: "not a stream" }) }),
+        ),
     },
     writer: {
       write: (chunk) => this.#write([chunk]),
@@ -158,7 +160,9 @@ export class CallLine {
       flush: () => this.#peer?.flush(),
       delayMs: () => {
         const { jitterMs = 0, roundTripMs } = this.#quality ?? {}
-        return (roundTripMs === undefined ? firstWayMs : roundTripMs / 2) + bufferMs + bufferPerJitter * jitterMs
+        return (
+          (roundTripMs === undefined ? firstWayMs : roundTripMs / 2) + bufferMs + bufferPerJitter * jitterMs
+        )
       },
     },
   }
@@ -220,9 +224,7 @@ export class CallLine {
 }
 
 const failure = ({ code, reason }: CallEnd): Effect.Effect<never, Socket.SocketError> =>
-  Effect.fail(
-    new Socket.SocketError({ reason: new Socket.SocketCloseError({ code, closeReason: reason }) }),
-  )
+  Effect.fail(new Socket.SocketError({ reason: new Socket.SocketCloseError({ code, closeReason: reason }) }))
 
 /** Stands for an event that does not fit into a message of the data channel. */
 const tooLarge = JSON.stringify({

@@ -1,12 +1,7 @@
 // POST /v1/realtime/calls: a browser offers a call (WebRTC), and a conversation begins over it. The body is the offer itself, or a form with
 // the offer and a session. The answer leaves as soon as the conversation is admitted; the call goes on without the request.
 import { ByteSize, Deferred, Effect, Fiber, Schema, Stream } from "effect"
-import {
-  HttpIncomingMessage,
-  type HttpServerRequest,
-  HttpServerResponse,
-  Multipart,
-} from "effect/http"
+import { HttpIncomingMessage, type HttpServerRequest, HttpServerResponse, Multipart } from "effect/http"
 import { CallPeers } from "#actors/calls/CallPeers.ts"
 import { maxMessageBytes } from "#calls/PeerWire.ts"
 import { maxOfferCharacters, type Offer, readOffer } from "#domain/calls/Offer.ts"
@@ -62,7 +57,10 @@ const readForm = Effect.fnUntraced(function* (request: HttpServerRequest.HttpSer
         ? part.value
         : text.decode(Buffer.concat(yield* Stream.runCollect(part.content)))
       if (part.key !== "sdp" && part.key !== "session")
-        return yield* invalid(part.key.slice(0, 64) || "body", "is not known here: a call has sdp and session")
+        return yield* invalid(
+          part.key.slice(0, 64) || "body",
+          "is not known here: a call has sdp and session",
+        )
       if (parts.has(part.key)) return yield* invalid(part.key, "must be given once")
       parts.set(part.key, value)
     }),
@@ -133,7 +131,9 @@ export const createCall = Effect.fn("Call.create")(function* (request: HttpServe
   if ("problem" in offer) return yield* invalid("sdp", offer.problem)
   const newId = yield* NewId
   const id = `rtc_${newId()}`
-  const written = yield* answerOf((answered) => holdConversation(opener, callLine(id, opener, offer, answered)))
+  const written = yield* answerOf((answered) =>
+    holdConversation(opener, callLine(id, opener, offer, answered)),
+  )
   return HttpServerResponse.text(written, {
     status: 201,
     contentType: "application/sdp",

@@ -1,5 +1,5 @@
 // The calls that are open on this node, by the ids that their callers know: for hanging up, for sidebands and for figures.
-import { Context, Effect, Layer, Scope } from "effect"
+import { Context, Effect, Layer, type Scope } from "effect"
 import type { PeerEnd, PeerQuality } from "#calls/PeerWire.ts"
 import { CallNotFound } from "#domain/wire/Errors.ts"
 import type { Principal } from "#store/accounts/Accounts.ts"

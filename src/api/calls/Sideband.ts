@@ -38,7 +38,8 @@ const written = (call: CallLine, writer: Writer) =>
       unsent = []
       characters = 0
       for (const text of texts) yield* writer.write(text)
-      if (end !== undefined && unsent.length === 0) return yield* writer.write(new CloseEvent(end.code, end.reason))
+      if (end !== undefined && unsent.length === 0)
+        return yield* writer.write(new CloseEvent(end.code, end.reason))
       if (unsent.length === 0) yield* news.wait
     }
   })

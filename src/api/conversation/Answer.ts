@@ -356,9 +356,7 @@ export class Answer {
     if (playout !== undefined) return playout.play(this.id, samples)
     const bytes = this.#encoded(samples)
     const delta = Buffer.from(bytes).toString("base64")
-    return bytes.length === 0
-      ? Effect.void
-      : tell("response.output_audio.delta", { ...part, delta })
+    return bytes.length === 0 ? Effect.void : tell("response.output_audio.delta", { ...part, delta })
   }
 
   #encoded(samples: Int16Array): Uint8Array {

@@ -69,7 +69,10 @@ interface SocketTerms extends Omit<ConversationTerms, "settings" | "heardMs"> {
 const turnTerms = (turns: Turns | null): TurnTerms =>
   turns === null ? null : { ...turns, judges: turns.kind === "semantic_vad" }
 
-const noAppend = new InvalidRequest({ field: "type", problem: "is not for calls, whose audio comes beside the events" })
+const noAppend = new InvalidRequest({
+  field: "type",
+  problem: "is not for calls, whose audio comes beside the events",
+})
 const noPlayout = new InvalidRequest({ field: "type", problem: "is for calls only" })
 
 /** The settings that decide which lease hears. */

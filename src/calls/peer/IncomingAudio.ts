@@ -1,4 +1,5 @@
-// The audio of one caller: RTP packets in, samples out, in order and in the time of their timestamps.
+// The audio of one caller: RTP packets in, samples out, in order and in the time of their timestamps. A caller that sends nothing is silent: without
+// samples no silence would end its turn.
 import { makeOpusDecoder } from "#audio/codecs/OpusCodec.ts"
 import { speechRateHz } from "#domain/audio/Audio.ts"
 import { JitterBuffer } from "#domain/calls/JitterBuffer.ts"
@@ -9,6 +10,10 @@ const perSample = rtpRateHz / speechRateHz
 
 /** A caller may send audio so much faster than it lasts, seconds: what a stalled network delivers at once. A guess. Beyond it packets are dropped. */
 const mostAheadSeconds = 5
+
+/** Without packets for so long, silence is put in their place, at intervals of `fillMs`. Longer than the network of a call holds packets back. A guess. */
+const absentMs = 300
+const fillMs = 100
 
 interface IncomingTerms {
   readonly payloadType: number
@@ -27,6 +32,12 @@ export class IncomingAudio {
   /** Packets of other payload types or sources, or that cannot be decoded. */
   #strange = 0
   #beganMs: number | undefined
+  #newestMs = 0
+  /** Until when silence was put in place of packets. */
+  #filledUntilMs = 0
+  /** Samples of it that a gap of the timestamps has not covered yet. */
+  #filledSamples = 0
+  readonly #filling = setInterval(() => this.#fill(), fillMs)
   #heardSamples = 0
 
   constructor(terms: IncomingTerms) {
@@ -59,29 +70,53 @@ export class IncomingAudio {
       this.#strange++
       return
     }
+    this.#newestMs = nowMs
+    this.#filledUntilMs = nowMs
     this.#buffer.push(packet, nowMs)
     this.#hear()
+  }
+
+  #fill(): void {
+    const nowMs = performance.now()
+    if (this.#beganMs === undefined || nowMs - this.#newestMs < absentMs) return
+    const samples = Math.floor(((nowMs - this.#filledUntilMs) * speechRateHz) / 1000)
+    this.#filledUntilMs = nowMs
+    this.#filledSamples += samples
+    this.#tell(new Int16Array(samples))
+  }
+
+  /** Samples of a gap that were not put in place already. */
+  #gap(ticks: number): Int16Array {
+    const samples = Math.round(ticks / perSample)
+    const covered = Math.min(samples, this.#filledSamples)
+    this.#filledSamples -= covered
+    return new Int16Array(samples - covered)
+  }
+
+  #tell(samples: Int16Array): void {
+    if (samples.length === 0) return
+    this.#heardSamples += samples.length
+    this.#terms.heard(samples)
   }
 
   close(): void {
     this.#isClosed = true
     clearTimeout(this.#timer)
+    clearInterval(this.#filling)
     this.#decoder.close()
   }
 
   readonly #hear = (): void => {
     if (this.#isClosed) return
     for (const heard of this.#buffer.take(performance.now())) {
-      const samples =
-        heard.is === "gap"
-          ? new Int16Array(Math.round(heard.samples / perSample))
-          : this.#decoder.decode(heard.payload)
-      if (samples === undefined) {
-        this.#strange++
+      if (heard.is === "gap") {
+        this.#tell(this.#gap(heard.samples))
         continue
       }
-      this.#heardSamples += samples.length
-      this.#terms.heard(samples)
+      this.#filledSamples = 0
+      const samples = this.#decoder.decode(heard.payload)
+      if (samples === undefined) this.#strange++
+      else this.#tell(samples)
     }
     clearTimeout(this.#timer)
     const leftMs = this.#buffer.leftMs(performance.now())

@@ -55,7 +55,11 @@ export class JitterBuffer {
   }
 
   push(
-    { payload, sequence, timestamp }: { readonly sequence: number; readonly timestamp: number; readonly payload: Uint8Array },
+    {
+      payload,
+      sequence,
+      timestamp,
+    }: { readonly sequence: number; readonly timestamp: number; readonly payload: Uint8Array },
     nowMs: number,
   ): void {
     const samples = opusSamples(payload)

@@ -61,7 +61,10 @@ export const shortNtp = (unixMs: number): number => {
 }
 
 /** Milliseconds from this node to the caller and back, by a report that arrives at `unixMs`; undefined where it repeats no time. */
-export const roundTripOf = ({ lastReport, sinceLastReport }: ReportBlock, unixMs: number): number | undefined => {
+export const roundTripOf = (
+  { lastReport, sinceLastReport }: ReportBlock,
+  unixMs: number,
+): number | undefined => {
   if (lastReport === 0) return undefined
   const units = (shortNtp(unixMs) - lastReport - sinceLastReport) | 0
   // A clock that was set, or a caller that reports what is not so.

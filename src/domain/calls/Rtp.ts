@@ -49,7 +49,14 @@ export const parseRtp = (bytes: Uint8Array): RtpPacket | undefined => {
   }
 }
 
-export const writeRtp = ({ marker, payload, payloadType, sequence, ssrc, timestamp }: RtpPacket): Uint8Array => {
+export const writeRtp = ({
+  marker,
+  payload,
+  payloadType,
+  sequence,
+  ssrc,
+  timestamp,
+}: RtpPacket): Uint8Array => {
   const bytes = new Uint8Array(headerBytes + payload.length)
   const view = new DataView(bytes.buffer)
   view.setUint8(0, 0x80)

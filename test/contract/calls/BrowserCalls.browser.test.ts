@@ -1,6 +1,8 @@
 // OpenAI's kit of voice agents, as it is published, in a real browser and on a page of another origin: a call with a client secret, a tool, an
 // interruption, muting and a reload.
 import { readFileSync } from "node:fs"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
 import type { Browser, Page } from "playwright-core"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { bytesToS16 } from "#domain/audio/Audio.ts"
@@ -19,7 +21,10 @@ const withBrowser = canCall ? needs("browser") : onlyWhere(false, "the WebRTC li
 const isPossible = canCall && has("browser")
 
 const kit = readFileSync(
-  new URL("../../../node_modules/@openai/agents-realtime/dist/bundle/openai-realtime-agents.umd.js", import.meta.url),
+  new URL(
+    "../../../node_modules/@openai/agents-realtime/dist/bundle/openai-realtime-agents.umd.js",
+    import.meta.url,
+  ),
   "utf8",
 )
 
@@ -32,6 +37,8 @@ beforeAll(async () => {
     settings: { webrtcPort: String(await freePort()) },
   })
   await untilLoaded(node, "listener", "fake", "fake-voice")
+  await new Promise<void>((resolve) => pages.listen(0, "127.0.0.1", resolve))
+  origin = `http://127.0.0.1:${(pages.address() as AddressInfo).port}`
   browser = await startBrowser(
     "--use-fake-ui-for-media-stream",
     "--use-fake-device-for-media-stream",
@@ -41,6 +48,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await browser?.close()
+  pages.close()
   await node?.stop()
 })
 
@@ -49,11 +57,18 @@ const script = (steps: object) => `fake:${JSON.stringify(steps)}`
 const speech = [...bytesToS16(voice(1.3))]
 const long = Array.from({ length: 100 }, (_, at) => `word${at} here.`).join(" ")
 const agent = script({
-  steps: [{ calls: [{ name: "get_time", arguments: { city: "Rome" } }] }, { tokens: 1, text: "It is noon there." }],
+  steps: [
+    { calls: [{ name: "get_time", arguments: { city: "Rome" } }] },
+    { tokens: 1, text: "It is noon there." },
+  ],
 })
 
-/** A page of another origin than the node's. */
-const origin = "http://localhost:9"
+/** A page of another origin than the node's: its port is another one. */
+const pages = createServer((_, reply) => {
+  reply.setHeader("content-type", "text/html")
+  reply.end("<title>call</title>")
+})
+let origin = ""
 
 /** What runs in the page. `say` plays a clip as the user's voice. */
 const program = `
@@ -117,7 +132,9 @@ window.heard = async () => {
 `
 
 const secretOf = async (): Promise<string> => {
-  const made = await node.post("/v1/realtime/client_secrets", { session: { type: "realtime", model: "gpt-realtime" } })
+  const made = await node.post("/v1/realtime/client_secrets", {
+    session: { type: "realtime", model: "gpt-realtime" },
+  })
   return ((await made.json()) as { readonly value: string }).value
 }
 
@@ -126,7 +143,6 @@ const open = async () => {
   page.setDefaultTimeout(120_000)
   const complaints: Array<string> = []
   page.on("pageerror", (error) => complaints.push(error.message))
-  await page.route(`${origin}/`, (route) => route.fulfill({ contentType: "text/html", body: "<title>call</title>" }))
   await load(page)
   return { page, complaints }
 }
@@ -152,22 +168,41 @@ it("@openai/agents-realtime: a tool, an interruption by speech, muting, a reload
   const { complaints, page } = await open()
   await send(page, agent)
   await eventually(async () => (await statuses(page)).length >= 2, "the tool is called and the answer given")
-  expect(await page.evaluate(`window.cities)`).toEqual(["Rome"])
-  await eventually(async () => (await count(page, "output_audio_buffer.stopped")) >= 1, "the answer is played")
-  const heard = (await page.evaluate(`window.heard())`) as Frame
+  expect(await page.evaluate(`window.cities`)).toEqual(["Rome"])
+  await eventually(
+    async () => (await count(page, "output_audio_buffer.stopped")) >= 1,
+    "the answer is played",
+  )
+  const heard = (await page.evaluate(`window.heard()`)) as Frame
   expect(Number(heard.totalAudioEnergy)).toBeGreaterThan(0)
 
   await send(page, script({ tokens: 1, text: long }))
   await eventually(async () => (await count(page, "output_audio_buffer.started")) >= 2, "it speaks")
   await page.waitForTimeout(1_000)
   await page.evaluate(`window.say(${JSON.stringify(speech)})`)
-  await eventually(async () => (await statuses(page)).length >= 4, "the speech is answered")
+  await eventually(async () => (await statuses(page)).length >= 4, "the speech is answered", 15_000).catch(
+    async (e) => {
+      console.log(
+        "DBG",
+        JSON.stringify(
+          (await framesOf(page))
+            .filter(({ type }) => !String(type).endsWith(".delta"))
+            .slice(-25)
+            .map((f) => [f.type, f.error, f.audio_start_ms, f.audio_end_ms]),
+        ),
+      )
+      throw e
+    },
+  )
   expect(await statuses(page)).toEqual(["completed", "completed", "cancelled", "completed"])
   expect(await count(page, "output_audio_buffer.cleared")).toBe(1)
 
   // Interrupted by the program: the kit cancels the response and clears what waits to be played.
   await send(page, script({ tokens: 1, text: long }))
-  await eventually(async () => (await statuses(page)).length < 5 && (await count(page, "output_audio_buffer.started")) >= 4, "it speaks again")
+  await eventually(
+    async () => (await statuses(page)).length < 5 && (await count(page, "output_audio_buffer.started")) >= 4,
+    "it speaks again",
+  )
   await page.evaluate(`window.session.interrupt()`)
   await eventually(async () => (await count(page, "output_audio_buffer.cleared")) >= 2, "it is cleared")
 
@@ -180,12 +215,11 @@ it("@openai/agents-realtime: a tool, an interruption by speech, muting, a reload
 
   const frames = await framesOf(page)
   expect(frames.filter(({ type }) => type === "error")).toEqual([])
-  expect(await page.evaluate(`window.errors)`).toEqual([])
+  expect(await page.evaluate(`window.errors`)).toEqual([])
   expect(brokenOrders(frames)).toEqual([])
-  const times = await page.evaluate(`window.times`)
-  const { concealedSamples, jitterBufferDelay, jitterBufferEmittedCount, totalSamplesReceived } = (await page.evaluate(
-    `window.heard(`),
-  )) as Record<string, number>
+  const times = (await page.evaluate(`window.times`)) as Readonly<Record<string, number>>
+  const { concealedSamples, jitterBufferDelay, jitterBufferEmittedCount, totalSamplesReceived } =
+    (await page.evaluate(`window.heard()`)) as Record<string, number>
   console.log(
     JSON.stringify({
       ...times,

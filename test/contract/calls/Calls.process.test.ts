@@ -30,7 +30,11 @@ const long = Array.from({ length: 100 }, (_, at) => `word${at} here.`).join(" ")
 const typesOf = (frames: ReadonlyArray<Frame>) => frames.map(({ type }) => type)
 const loud = 500
 
-const post = (body: string | FormData, headers: Readonly<Record<string, string>> = {}, path = "/v1/realtime/calls") =>
+const post = (
+  body: string | FormData,
+  headers: Readonly<Record<string, string>> = {},
+  path = "/v1/realtime/calls",
+) =>
   node.fetch(path, {
     method: "POST",
     headers: { authorization: `Bearer ${node.keys.dev}`, ...headers },
@@ -67,7 +71,9 @@ describe("a call", onlyWhere(canCall, noLibrary), () => {
       type: "session.update",
       session: {
         type: "realtime",
-        audio: { input: { transcription: {}, turn_detection: { type: "server_vad", silence_duration_ms: 300 } } },
+        audio: {
+          input: { transcription: {}, turn_detection: { type: "server_vad", silence_duration_ms: 300 } },
+        },
       },
     })
     await caller.nth("session.updated")
@@ -133,7 +139,9 @@ describe("a call", onlyWhere(canCall, noLibrary), () => {
     form.set("sdp", new Blob([caller.offer], { type: "application/sdp" }))
     form.set(
       "session",
-      new Blob([JSON.stringify({ type: "realtime", output_modalities: ["text"] })], { type: "application/json" }),
+      new Blob([JSON.stringify({ type: "realtime", output_modalities: ["text"] })], {
+        type: "application/json",
+      }),
     )
     const reply = await node.fetch("/v1/realtime/calls", {
       method: "POST",
@@ -164,7 +172,10 @@ describe("a call", onlyWhere(canCall, noLibrary), () => {
     })
     await eventually(() => socket.readyState === WebSocket.OPEN, "the sideband is open")
     socket.send(
-      JSON.stringify({ type: "session.update", session: { type: "realtime", instructions: "From the side." } }),
+      JSON.stringify({
+        type: "session.update",
+        session: { type: "realtime", instructions: "From the side." },
+      }),
     )
     const { session } = await caller.nth("session.updated")
     expect(session).toMatchObject({ instructions: "From the side." })
@@ -254,7 +265,11 @@ describe("an offer is refused", () => {
   })
 
   it("without a credential, and with money that is not there", async () => {
-    const anonymous = await node.fetch("/v1/realtime/calls", { method: "POST", headers: offer, body: browserOffer })
+    const anonymous = await node.fetch("/v1/realtime/calls", {
+      method: "POST",
+      headers: offer,
+      body: browserOffer,
+    })
     expect(anonymous.status).toBe(401)
     const broke = await post(browserOffer, { ...offer, authorization: `Bearer ${node.keys.broke}` })
     expect(broke.status).toBe(402)

@@ -127,7 +127,11 @@ it("with loss, jitter and reordering, the time is that of the timestamps and the
       const take = (nowMs: number): void => void out.push(...buffer.take(nowMs))
       let nowMs = 0
       for (const { atMs, number } of arrivals) {
-        for (let left = buffer.leftMs(nowMs); left !== undefined && nowMs + left < atMs; left = buffer.leftMs(nowMs)) {
+        for (
+          let left = buffer.leftMs(nowMs);
+          left !== undefined && nowMs + left < atMs;
+          left = buffer.leftMs(nowMs)
+        ) {
           // A timer is never early.
           nowMs = Math.floor(nowMs + left) + 1
           take(nowMs)

@@ -63,16 +63,36 @@ describe("an offer of a browser", () => {
 
 describe("an offer is refused", () => {
   it.each([
-    ["without audio", browserOffer.replace(/m=audio[\s\S]*?(?=m=application)/, ""), "must have an audio section"],
+    [
+      "without audio",
+      browserOffer.replace(/m=audio[\s\S]*?(?=m=application)/, ""),
+      "must have an audio section",
+    ],
     ["without a data channel", browserOffer.replace(/m=application[\s\S]*/, ""), "must have a data channel"],
-    ["with video", `${browserOffer}m=video 9 UDP/TLS/RTP/SAVPF 96\r\na=mid:2\r\n`, "must have no video section"],
-    ["with two audio sections", `${browserOffer}m=audio 9 UDP/TLS/RTP/SAVPF 111\r\na=mid:2\r\n`, "one audio section"],
+    [
+      "with video",
+      `${browserOffer}m=video 9 UDP/TLS/RTP/SAVPF 96\r\na=mid:2\r\n`,
+      "must have no video section",
+    ],
+    [
+      "with two audio sections",
+      `${browserOffer}m=audio 9 UDP/TLS/RTP/SAVPF 111\r\na=mid:2\r\n`,
+      "one audio section",
+    ],
     ["with other codecs only", browserOffer.replace("opus/48000/2", "PCMU/8000"), "must offer Opus"],
     ["that is no SDP", "hello", "must be a session description"],
     ["that is empty", "", "must be a session description"],
     ["with a line that is none", browserOffer.replace("a=mid:0", "a mid"), "has a line that is no SDP"],
-    ["with control characters", browserOffer.replace("a=mid:0", "a=mid:0\u0000"), "has a line that is no SDP"],
-    ["of too many lines", `${browserOffer}${"a=x\r\n".repeat(maxOfferLines)}`, `at most ${maxOfferLines} lines`],
+    [
+      "with control characters",
+      browserOffer.replace("a=mid:0", "a=mid:0\u0000"),
+      "has a line that is no SDP",
+    ],
+    [
+      "of too many lines",
+      `${browserOffer}${"a=x\r\n".repeat(maxOfferLines)}`,
+      `at most ${maxOfferLines} lines`,
+    ],
     ["that is too long", `v=0\r\n${"a".repeat(40_000)}`, "at most 32768 characters"],
   ])("%s", (_, sdp, problem) => {
     expect(problemOf(sdp)).toContain(problem)
@@ -82,9 +102,9 @@ describe("an offer is refused", () => {
     expect(replaced(/a=fingerprint:.*\r\n/g, "")).toContain("a=fingerprint")
     expect(replaced(/sha-256 (?:AB:){31}AB/, "sha-1 AB:AB")).toContain("a=fingerprint")
     expect(replaced("a=ice-ufrag:abcd", "a=ice-ufrag:a b")).toContain("a=ice-ufrag")
-    expect(replaced(/(a=ice-pwd:.*\r\n)(?=[\s\S]*m=application)/, "a=ice-pwd:otherotherotherotherother\r\n")).toContain(
-      "the same a=ice-pwd",
-    )
+    expect(
+      replaced(/(a=ice-pwd:.*\r\n)(?=[\s\S]*m=application)/, "a=ice-pwd:otherotherotherotherother\r\n"),
+    ).toContain("the same a=ice-pwd")
     expect(replaced("a=mid:1", "a=mid:0")).toContain("a different a=mid")
     expect(replaced("a=rtcp-mux\r\n", "")).toContain("a=rtcp-mux")
   })
@@ -94,7 +114,11 @@ it("whatever is changed, what is left has only lines that this node writes", () 
   const lines = browserOffer.split("\r\n")
   const change = fc.record({
     at: fc.nat({ max: lines.length - 1 }),
-    to: fc.oneof(fc.string(), fc.constantFrom(...lines), fc.constant("a=candidate:1 1 udp 1 evil.example 1 typ host")),
+    to: fc.oneof(
+      fc.string(),
+      fc.constantFrom(...lines),
+      fc.constant("a=candidate:1 1 udp 1 evil.example 1 typ host"),
+    ),
   })
   fc.assert(
     fc.property(fc.array(change, { minLength: 1, maxLength: 4 }), (changes) => {

@@ -54,7 +54,12 @@ const tick = (): void => {
     waiting = waiting.slice(frameSamples)
     const payload = encoder.encode(frame)
     const packet = writeRtp({ payloadType: 111, marker: false, sequence, timestamp, ssrc, payload })
-    track.sendMessageBinary(Buffer.from(packet))
+    try {
+      track.sendMessageBinary(Buffer.from(packet))
+    } catch {
+      // The node has closed it.
+      isSending = false
+    }
     sequence = (sequence + 1) & 0xffff
     timestamp = (timestamp + 960) >>> 0
   }

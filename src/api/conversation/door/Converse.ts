@@ -46,7 +46,10 @@ type Refusal = EdgeError | SocketError
 type OpenLine<E, R> = Effect.Effect<Line, E, R | Scope.Scope>
 
 /** Admits a conversation, opens its line and runs it to its end. A refusal fails before the line is opened. */
-export const holdConversation = Effect.fnUntraced(function* <E extends Refusal, R>(opener: Opener, openLine: OpenLine<E, R>) {
+export const holdConversation = Effect.fnUntraced(function* <E extends Refusal, R>(
+  opener: Opener,
+  openLine: OpenLine<E, R>,
+) {
   const { caller, models, secret, session } = opener
   yield* refuseDropped(secret?.id ?? caller.userId)
   // No money is reserved before audio arrives; a caller without money is refused before the line is opened.
