@@ -180,20 +180,7 @@ it("@openai/agents-realtime: a tool, an interruption by speech, muting, a reload
   await eventually(async () => (await count(page, "output_audio_buffer.started")) >= 2, "it speaks")
   await page.waitForTimeout(1_000)
   await page.evaluate(`window.say(${JSON.stringify(speech)})`)
-  await eventually(async () => (await statuses(page)).length >= 4, "the speech is answered", 15_000).catch(
-    async (e) => {
-      console.log(
-        "DBG",
-        JSON.stringify(
-          (await framesOf(page))
-            .filter(({ type }) => !String(type).endsWith(".delta"))
-            .slice(-25)
-            .map((f) => [f.type, f.error, f.audio_start_ms, f.audio_end_ms]),
-        ),
-      )
-      throw e
-    },
-  )
+  await eventually(async () => (await statuses(page)).length >= 4, "the speech is answered")
   expect(await statuses(page)).toEqual(["completed", "completed", "cancelled", "completed"])
   expect(await count(page, "output_audio_buffer.cleared")).toBe(1)
 
@@ -220,6 +207,7 @@ it("@openai/agents-realtime: a tool, an interruption by speech, muting, a reload
   const times = (await page.evaluate(`window.times`)) as Readonly<Record<string, number>>
   const { concealedSamples, jitterBufferDelay, jitterBufferEmittedCount, totalSamplesReceived } =
     (await page.evaluate(`window.heard()`)) as Record<string, number>
+  // Times depend on the machine: they are shown, and not judged.
   console.log(
     JSON.stringify({
       ...times,
