@@ -39,7 +39,7 @@ export interface CallEnd {
 }
 
 /** Someone else that follows the call. */
-export interface Follower {
+interface Follower {
   readonly event: (text: string) => void
   readonly ended: (end: CallEnd) => void
 }

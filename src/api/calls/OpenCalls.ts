@@ -6,8 +6,8 @@ import type { Principal } from "#store/accounts/Accounts.ts"
 import type { CallLine } from "./CallLine.ts"
 
 /** `hung up`: by `…/hangup`. `closed`: by the node, for a reason that the caller was told. */
-export type CallEndKind = PeerEnd | "hung up" | "closed"
-export const callEndKinds: ReadonlyArray<CallEndKind> = [
+type CallEndKind = PeerEnd | "hung up" | "closed"
+const callEndKinds: ReadonlyArray<CallEndKind> = [
   "left",
   "failed",
   "too fast",
@@ -17,7 +17,7 @@ export const callEndKinds: ReadonlyArray<CallEndKind> = [
   "closed",
 ]
 
-export interface CallGauges {
+interface CallGauges {
   readonly open: number
   readonly ended: Readonly<Record<CallEndKind, number>>
   /** Of the open calls that have reported. */

@@ -2,7 +2,7 @@
 // of this node, and the media stream and source of its audio are named: without them a browser has a track that belongs to no stream, and
 // plays nothing. Pure.
 
-export interface AnswerTerms {
+interface AnswerTerms {
   /** The source of the audio that this node sends. */
   readonly ssrc: number
   /** IP addresses, as text, at which the node can be reached. */

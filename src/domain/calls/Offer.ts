@@ -19,7 +19,7 @@ export interface Offer {
 }
 
 /** Why an offer is refused, as a predicate of "the offer". */
-export interface OfferProblem {
+interface OfferProblem {
   readonly problem: string
 }
 

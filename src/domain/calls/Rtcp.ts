@@ -2,7 +2,7 @@
 // carries its time; the caller's next report repeats it, which gives the round trip. Pure.
 
 /** What the other side reports of one source. */
-export interface ReportBlock {
+interface ReportBlock {
   /** The source that it is about. */
   readonly ssrc: number
   /** Packets lost since the report before, as a share of those expected. */
@@ -71,7 +71,7 @@ export const roundTripOf = (
   return units < 0 || units > 60 * 65_536 ? undefined : (units * 1000) / 65_536
 }
 
-export interface SentAudio {
+interface SentAudio {
   readonly ssrc: number
   readonly unixMs: number
   /** The RTP timestamp of that moment. */

@@ -3,7 +3,7 @@
 /** Hz: the clock of RTP timestamps of Opus, whatever the sampling rate (RFC 7587). */
 export const rtpRateHz = 48_000
 
-export interface RtpPacket {
+interface RtpPacket {
   readonly payloadType: number
   /** On the first packet after a silence. */
   readonly marker: boolean

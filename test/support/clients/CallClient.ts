@@ -13,7 +13,7 @@ export type ToCaller =
   | { readonly t: "raw"; readonly bytes: Uint8Array }
   | { readonly t: "close" }
 
-export interface CallPacket {
+interface CallPacket {
   readonly sequence: number
   readonly timestamp: number
   readonly marker: boolean

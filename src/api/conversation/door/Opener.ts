@@ -23,7 +23,7 @@ export interface Opener {
   readonly secret: FoundSecret | undefined
 }
 
-/** Whom the credential stands for, before anything else of the request is read. */
+/** The caller that the credential stands for, before anything else of the request is read. */
 export const identifyOpener = Effect.fnUntraced(function* (credential: string) {
   if (looksLikeSecret(credential)) return yield* identifySecret(credential)
   const caller = yield* identify(credential)

@@ -266,7 +266,8 @@ export class CallNotFound extends Schema.TaggedError<CallNotFound>()("CallNotFou
     retry: "no",
     when: "No such open call of the caller's organization, or the node takes no calls",
     detail: ({ isOff }) => (isOff ? "This node takes no calls" : "Call not found"),
-    advice: ({ isOff }) => (isOff ? "EDGEWISE_WEBRTC_PORT switches them on; /v1/realtime is a WebSocket" : undefined),
+    advice: ({ isOff }) =>
+      isOff ? "EDGEWISE_WEBRTC_PORT switches them on; /v1/realtime is a WebSocket" : undefined,
   }
 }
 
