@@ -45,6 +45,7 @@ import { Docs } from "./reference/Docs.ts"
 import { Playground } from "./reference/Playground.ts"
 import { responses } from "./responses/Responses.ts"
 import { speech, voices } from "./speech/Speech.ts"
+import { twilioSocket } from "./telephony/TwilioSocket.ts"
 import { admitLargeBody, chatLimitBytes } from "./text/ChatBody.ts"
 import { chatCompletions } from "./text/ChatCompletions.ts"
 import { completions } from "./text/Completions.ts"
@@ -236,6 +237,7 @@ const Plain = HttpRouter.addAll([
   HttpRouter.route("GET", PagesGroup.endpoints.metrics.path, caught(metrics)),
   HttpRouter.route("GET", sockets.liveTranscription.path, onSocket(liveTranscription)),
   HttpRouter.route("GET", sockets.realtime.path, onSocket(realtimeSocket)),
+  HttpRouter.route("GET", sockets.twilio.path, onSocket(twilioSocket)),
   HttpRouter.route("GET", sockets.completionsSocket.path, onSocket(completionsSocket)),
 ])
 

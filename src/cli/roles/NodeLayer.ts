@@ -33,6 +33,7 @@ import { CatalogReload } from "#api/operations/CatalogReload.ts"
 import { ModelPulls } from "#api/operations/ModelPulls.ts"
 import { Repository } from "#api/operations/Models.ts"
 import { knownPaths as routerPaths } from "#api/RouterRoutes.ts"
+import { TwilioToken } from "#api/telephony/TwilioSocket.ts"
 import { CodecPool } from "#audio/codecs/CodecPool.ts"
 import { Decoder, defaultLimits } from "#audio/Decoder.ts"
 import { VoiceUrl } from "#audio/VoiceUrl.ts"
@@ -335,6 +336,7 @@ export const nodeLayer = (
         Layer.succeed(NodeIdentity, { name: config.region, version }),
         Layer.succeed(Repository, config.catalog),
         Layer.succeed(OpenAiNames, config.openaiAliases),
+        Layer.succeed(TwilioToken, config.twilioToken),
         // The catalog has been read before, for its models: a mistake in it has been reported then.
         Layer.effect(
           Conversations,

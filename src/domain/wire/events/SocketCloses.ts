@@ -32,6 +32,13 @@ export const liveCloses = withEvery({
   4008: ["session limit"],
 })
 
+/** A telephone call that cannot begin has the refusal's text as its reason. */
+export const twilioCloses = withEvery({
+  1000: ["idle", "session expired"],
+  1008: ["too many events", "cost limit", "replaced", /^.{1,120}$/],
+  1011: ["failed"],
+})
+
 export const realtimeCloses = withEvery({
   // Those behind the second are of the sideband of a call.
   1000: [
