@@ -11,6 +11,7 @@ interface OpusModule {
   readonly HEAPU8: Uint8Array
   readonly HEAPU16: Uint16Array
   readonly _malloc: (sizeBytes: number) => number
+  readonly _free: (address: number) => void
   readonly OpusScriptHandler: (new (
     rateHz: number,
     channels: number,
@@ -32,7 +33,11 @@ interface OpusHandler {
   readonly _decode: (packetAddress: number, packetBytes: number, pcmAddress: number) => number
 }
 
-const instantiate = createRequire(import.meta.url)(
+/**
+ * A wasm instance. Its memory is reserved with it (16 MB, of which little is touched) and given back when it is collected, so a process with many
+ * codecs shares one among them.
+ */
+export const opusModule = createRequire(import.meta.url)(
   "opusscript/build/opusscript_native_wasm.js",
 ) as () => OpusModule
 
@@ -57,15 +62,20 @@ interface OpusCodec {
 
 type OpusRate = 8000 | 12000 | 16000 | 24000 | 48000
 
-/** @throws if libopus refuses the parameters */
-export const makeOpusCodec = (options: {
-  readonly rateHz: OpusRate
-  readonly frameSamples: number
-  readonly bitsPerSecond: number
-  /** Absent: for listening, at libopus's own complexity. Otherwise for calls, at this complexity, 0 to 10, with redundancy. */
-  readonly voip?: number
-}): OpusCodec => {
-  const wasm = instantiate()
+/**
+ * @param wasm absent: an instance of its own
+ * @throws if libopus refuses the parameters
+ */
+export const makeOpusCodec = (
+  options: {
+    readonly rateHz: OpusRate
+    readonly frameSamples: number
+    readonly bitsPerSecond: number
+    /** Absent: for listening, at libopus's own complexity. Otherwise for calls, at this complexity, 0 to 10, with redundancy. */
+    readonly voip?: number
+  },
+  wasm: OpusModule = opusModule(),
+): OpusCodec => {
   const { bitsPerSecond, rateHz, voip } = options
   const handler = new wasm.OpusScriptHandler(
     rateHz,
@@ -105,6 +115,8 @@ export const makeOpusCodec = (options: {
       if (!open) return
       open = false
       wasm.OpusScriptHandler.destroy_handler(handler)
+      wasm._free(pcmAddress)
+      wasm._free(packetAddress)
     },
   }
 }
@@ -119,8 +131,7 @@ interface OpusDecoder {
 }
 
 /** Stereo packets are mixed down, and other rates resampled, by libopus. */
-export const makeOpusDecoder = (rateHz: OpusRate): OpusDecoder => {
-  const wasm = instantiate()
+export const makeOpusDecoder = (rateHz: OpusRate, wasm: OpusModule = opusModule()): OpusDecoder => {
   const handler = new wasm.OpusScriptHandler(rateHz, 1, applicationVoip)
   const packetAddress = wasm._malloc(maxPacketBytes)
   const pcmAddress = wasm._malloc(mostDecodedSamples * 2 * 2)
@@ -144,6 +155,8 @@ export const makeOpusDecoder = (rateHz: OpusRate): OpusDecoder => {
       if (!open) return
       open = false
       wasm.OpusScriptHandler.destroy_handler(handler)
+      wasm._free(pcmAddress)
+      wasm._free(packetAddress)
     },
   }
 }

@@ -4,6 +4,7 @@ import { makeOpusDecoder } from "#audio/codecs/OpusCodec.ts"
 import { speechRateHz } from "#domain/audio/Audio.ts"
 import { JitterBuffer } from "#domain/calls/JitterBuffer.ts"
 import { parseRtp, rtpRateHz } from "#domain/calls/Rtp.ts"
+import { sharedOpus } from "./SharedOpus.ts"
 
 /** Samples of the RTP clock for each sample that comes out. */
 const perSample = rtpRateHz / speechRateHz
@@ -26,7 +27,7 @@ export class IncomingAudio {
   readonly #terms: IncomingTerms
   #ssrc: number | undefined
   readonly #buffer = new JitterBuffer()
-  readonly #decoder = makeOpusDecoder(speechRateHz)
+  readonly #decoder = makeOpusDecoder(speechRateHz, sharedOpus)
   #timer: NodeJS.Timeout | undefined
   #isClosed = false
   /** Packets of other payload types or sources, or that cannot be decoded. */

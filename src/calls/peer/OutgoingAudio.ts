@@ -6,6 +6,7 @@ import { speechRateHz } from "#domain/audio/Audio.ts"
 import { opusSilence } from "#domain/calls/OpusPacket.ts"
 import { writeSenderReport } from "#domain/calls/Rtcp.ts"
 import { rtpRateHz, writeRtp } from "#domain/calls/Rtp.ts"
+import { sharedOpus } from "./SharedOpus.ts"
 
 export const packetMs = 20
 const packetSamples = (speechRateHz * packetMs) / 1000
@@ -23,12 +24,10 @@ const mostWaiting = 30 * speechRateHz
 export class OutgoingAudio {
   readonly ssrc = randomInt(1, 2 ** 32 - 1)
   readonly #payloadType: number
-  readonly #encoder = makeOpusCodec({
-    rateHz: speechRateHz,
-    frameSamples: packetSamples,
-    bitsPerSecond,
-    voip: complexity,
-  })
+  readonly #encoder = makeOpusCodec(
+    { rateHz: speechRateHz, frameSamples: packetSamples, bitsPerSecond, voip: complexity },
+    sharedOpus,
+  )
   #waiting: Array<Int16Array> = []
   #waitingSamples = 0
   #sequence = randomInt(2 ** 16)

@@ -52,7 +52,7 @@ export class Peer {
     tell: (message: FromPeers) => void,
     onEnd: () => void,
   ) {
-    const { id, payloadType, sdp, ssrc } = offer
+    const { id, payloadType, ssrc } = offer
     this.#id = id
     this.#terms = terms
     this.#tell = tell
@@ -74,12 +74,16 @@ export class Peer {
       ...(terms.bindAddress === undefined ? {} : { bindAddress: terms.bindAddress }),
     })
     this.#listen()
+  }
+
+  /** Answers its offer, or refuses it and closes. */
+  answer({ sdp }: Pick<Offer, "sdp">): void {
     try {
       this.#connection.setRemoteDescription(sdp, "offer")
       this.#connection.setLocalDescription("answer")
     } catch {
       // The library's text may quote the offer.
-      tell({ t: "refused", id, problem: "cannot be answered" })
+      this.#tell({ t: "refused", id: this.#id, problem: "cannot be answered" })
       this.close()
     }
   }
@@ -87,7 +91,7 @@ export class Peer {
   #listen(): void {
     const connection = this.#connection
     connection.onGatheringStateChange((state) => {
-      if (state === "complete") this.#answer()
+      if (state === "complete") this.#gathered()
     })
     connection.onStateChange((state) => {
       if (state === "connected") {
@@ -104,9 +108,10 @@ export class Peer {
     })
   }
 
-  #answer(): void {
+  #gathered(): void {
+    if (this.#isAnswered || this.#hasEnded) return
     const sdp = this.#connection.localDescription()?.sdp
-    if (sdp === undefined || this.#isAnswered || this.#hasEnded) return
+    if (sdp === undefined) return
     this.#isAnswered = true
     const { addresses, port } = this.#terms
     const finished = finishedAnswer(sdp, { ssrc: this.#outgoing.ssrc, addresses, port })

@@ -40,7 +40,14 @@ process.on("message", (messages: ReadonlyArray<ToPeers>) => {
   for (const message of messages) {
     if (message.t === "offer") {
       const { id } = message
-      peers.set(id, new Peer(library, message, terms, tell, () => peers.delete(id)))
+      try {
+        const peer = new Peer(library, message, terms, tell, () => peers.delete(id))
+        peers.set(id, peer)
+        peer.answer(message)
+      } catch {
+        // The other calls go on.
+        tell({ t: "refused", id, problem: "cannot be answered" })
+      }
     } else peers.get(message.id)?.handle(message)
   }
 })

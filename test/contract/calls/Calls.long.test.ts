@@ -102,9 +102,10 @@ const startLossyRelay = async (
   const front = createSocket("udp4")
   const back = createSocket("udp4")
   let caller: { readonly address: string; readonly port: number } | undefined
+  let hasStopped = false
   const pass = (send: () => void): void => {
     if (Math.random() < loss) return
-    setTimeout(send, Math.random() * jitterMs)
+    setTimeout(() => hasStopped || send(), Math.random() * jitterMs)
   }
   const bind = (socket: Socket) =>
     new Promise<number>((resolve) => socket.bind(0, "127.0.0.1", () => resolve(socket.address().port)))
@@ -119,6 +120,7 @@ const startLossyRelay = async (
   return {
     port: await bind(front),
     stop: () => {
+      hasStopped = true
       front.close()
       back.close()
     },
