@@ -17,7 +17,7 @@ const callEndKinds: ReadonlyArray<CallEndKind> = [
   "closed",
 ]
 
-interface CallGauges {
+export interface CallGauges {
   readonly open: number
   readonly ended: Readonly<Record<CallEndKind, number>>
   /** Of the open calls that have reported. */
