@@ -2,6 +2,7 @@
 // samples no silence would end its turn.
 import { makeOpusDecoder } from "#audio/codecs/OpusCodec.ts"
 import { speechRateHz } from "#domain/audio/Audio.ts"
+import { concealed } from "#domain/calls/Concealment.ts"
 import { JitterBuffer } from "#domain/calls/JitterBuffer.ts"
 import { parseRtp, rtpRateHz } from "#domain/calls/Rtp.ts"
 import { sharedOpus } from "./SharedOpus.ts"
@@ -34,6 +35,8 @@ export class IncomingAudio {
   #strange = 0
   #beganMs: number | undefined
   #newestMs = 0
+  /** The audio of the newest packet. */
+  #newest = new Int16Array(0)
   /** Until when silence was put in place of packets. */
   #filledUntilMs = 0
   /** Samples of it that a gap of the timestamps has not covered yet. */
@@ -111,13 +114,17 @@ export class IncomingAudio {
     if (this.#isClosed) return
     for (const heard of this.#buffer.take(performance.now())) {
       if (heard.is === "gap") {
-        this.#tell(this.#gap(heard.samples))
+        const gap = this.#gap(heard.samples)
+        this.#tell(heard.isLoss ? concealed(this.#newest, gap.length) : gap)
         continue
       }
       this.#filledSamples = 0
       const samples = this.#decoder.decode(heard.payload)
       if (samples === undefined) this.#strange++
-      else this.#tell(samples)
+      else {
+        this.#newest = samples
+        this.#tell(samples)
+      }
     }
     clearTimeout(this.#timer)
     const leftMs = this.#buffer.leftMs(performance.now())

@@ -5,7 +5,10 @@ import { opusSamples } from "./OpusPacket.ts"
 import { rtpRateHz } from "./Rtp.ts"
 
 /** How long packets wait for a missing one, milliseconds: first, and at most. The most is a goal; the rest are guesses. */
-export const jitterWaitMs = { first: 30, least: 10, most: 60 }
+export const jitterWaitMs = { first: 40, least: 20, most: 60 }
+
+/** By how much the wait grows with each packet that was given up and came, milliseconds. A guess. */
+const growMs = 10
 
 /** By how much the wait shrinks with each packet in order, milliseconds: 50 packets a second make 1 ms. */
 const shrinkMs = 0.02
@@ -42,8 +45,6 @@ export class JitterBuffer {
   #clock = 0
   readonly #held = new Map<number, Held>()
   #waitMs = jitterWaitMs.first
-  /** When the last packet that was given up was given up, and its number. */
-  #givenUp: { readonly sequence: number; readonly atMs: number } | undefined
   received = 0
   /** Packets that came twice, or too late, or are no Opus. */
   dropped = 0
@@ -74,7 +75,7 @@ export class JitterBuffer {
       this.#clock = timestamp
     } else if (ahead < 0) {
       this.dropped++
-      this.#wasLate(sequence, nowMs)
+      this.#waitMs = Math.min(jitterWaitMs.most, this.#waitMs + growMs)
       return
     }
     if (this.#held.has(sequence) || this.#held.size >= mostWaiting) {
@@ -83,13 +84,6 @@ export class JitterBuffer {
     }
     this.received++
     this.#held.set(sequence, { timestamp, payload, samples, atMs: nowMs })
-  }
-
-  /** A packet has come that was not waited for long enough. */
-  #wasLate(sequence: number, nowMs: number): void {
-    if (this.#givenUp?.sequence !== sequence) return
-    const lateMs = nowMs - this.#givenUp.atMs
-    this.#waitMs = Math.min(jitterWaitMs.most, this.#waitMs + lateMs + 5)
   }
 
   /** What comes out now. */
@@ -111,7 +105,6 @@ export class JitterBuffer {
       if (nowMs - first.atMs < this.#waitMs) break
       const missing = apart(first.sequence, next, 16)
       this.lost += missing
-      this.#givenUp = { sequence: (first.sequence - 1) & 0xffff, atMs: nowMs }
       this.#passTime(first.timestamp, true, out)
       this.#next = first.sequence
       this.#clock = first.timestamp
