@@ -36,7 +36,7 @@ export class IncomingAudio {
   #beganMs: number | undefined
   #newestMs = 0
   /** The audio of the newest packet. */
-  #newest = new Int16Array(0)
+  #newest: Int16Array = new Int16Array(0)
   /** Until when silence was put in place of packets. */
   #filledUntilMs = 0
   /** Samples of it that a gap of the timestamps has not covered yet. */

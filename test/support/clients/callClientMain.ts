@@ -72,7 +72,8 @@ process.on("message", (message: ToCaller) => {
     case "answer":
       return connection.setRemoteDescription(message.sdp, "answer")
     case "event":
-      return void channel.sendMessage(message.text)
+      // The node may have closed it.
+      return void (channel.isOpen() && channel.sendMessage(message.text))
     case "say": {
       const longer = new Int16Array(waiting.length + message.samples.length)
       longer.set(waiting)
