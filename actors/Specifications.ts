@@ -13,6 +13,8 @@
 //   ├─ conversations                    one child for each conversation
 //   │   └─ conversation …
 //   │       └─ turn taking              the actor that decides who speaks when
+//   ├─ calls                            where a node takes WebRTC calls: their process
+//   │   └─ process of calls
 //   └─ transcription jobs               lost jobs, old jobs
 //       └─ jobs in work                 the dispatcher, one actor for each job
 import type { ChildTerms, RestartPolicy } from "./Child.ts"
@@ -75,6 +77,17 @@ export const conversation: ChildTerms = {
   restart: "temporary",
   intensity: ours,
   shutdownMs: 5_000,
+}
+
+/**
+ * The process of calls. Its end is the end of all calls, so it is back within 300 ms; a caller that could end it again and again
+ * is a defect that an operator has to see: 10 restarts in a minute, a guess. It is killed, so it stops at once.
+ */
+export const calls: ChildTerms = {
+  kind: "worker",
+  restart: "permanent",
+  intensity: { intensity: 10, periodMs: 60_000, backoffBaseMs: 10, backoffCapMs: 5_000 },
+  shutdownMs: 1_000,
 }
 
 /**

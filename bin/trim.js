@@ -58,6 +58,8 @@ const rules = [
     needs: "dist/index.js",
     unneeded: (path) => path.startsWith("src/") || path.startsWith("ai-docs/"),
   })),
+  // Its sources in C++.
+  { name: "node-datachannel", needs: "dist/esm/lib/index.mjs", unneeded: (path) => path.startsWith("src/") },
   // Builds for CommonJS, for browsers, and of codecs that are not used.
   { name: "phonemizer", needs: "dist/phonemizer.js", unneeded: (path) => path === "dist/phonemizer.cjs" },
   {

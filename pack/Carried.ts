@@ -44,9 +44,9 @@ const permissive = [
 
 /**
  * Licences that also ask to say where the source of their files is. They hold for their own files only, which are carried as they
- * are. A package for one platform, whose files are no source, is never carried.
+ * are. The second is how node-datachannel spells it. A package for one platform, whose files are no source, is never carried.
  */
-const withSource = ["MPL-2.0"]
+const withSource = ["MPL-2.0", "MPL 2.0"]
 
 /** Contain code under the GPL or LGPL (NOTICE). The first two say something else about themselves. */
 export const fetched = ["phonemizer", "wasm-media-encoders", "@echogarden/espeak-ng-emscripten"]

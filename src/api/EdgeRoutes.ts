@@ -9,6 +9,9 @@ import { errorResponse } from "#http/ErrorBody.ts"
 import { idOfModelPath, pathOf, unmatched } from "#http/NotFound.ts"
 import { AuthenticationLive, makeAuthenticate } from "./access/Authentication.ts"
 import { digestOfBytes, idempotent } from "./access/Idempotency.ts"
+import { createCall } from "./calls/CreateCall.ts"
+import { hangUp } from "./calls/HangUp.ts"
+import { isSideband, sideband } from "./calls/Sideband.ts"
 import { createClientSecret } from "./conversation/door/ClientSecret.ts"
 import { realtime } from "./conversation/door/RealtimeConversation.ts"
 import { BuiltApi, EdgeApi } from "./declared/EdgeApi.ts"
@@ -42,6 +45,7 @@ import { Docs } from "./reference/Docs.ts"
 import { Playground } from "./reference/Playground.ts"
 import { responses } from "./responses/Responses.ts"
 import { speech, voices } from "./speech/Speech.ts"
+import { twilioSocket } from "./telephony/TwilioSocket.ts"
 import { admitLargeBody, chatLimitBytes } from "./text/ChatBody.ts"
 import { chatCompletions } from "./text/ChatCompletions.ts"
 import { completions } from "./text/Completions.ts"
@@ -158,6 +162,15 @@ const Realtime = HttpApiBuilder.group(BuiltApi, "Realtime", (handlers) =>
   handlers.handleRaw("createClientSecret", ({ request }) => answered(createClientSecret(request))),
 )
 
+// Raw: the answer of a call is no JSON, and its body is read under limits of its own.
+const Calls = HttpApiBuilder.group(BuiltApi, "Calls", (handlers) =>
+  handlers.handleRaw("createCall", ({ request }) => answered(createCall(request))),
+)
+
+const HangUp = HttpApiBuilder.group(BuiltApi, "HangUp", (handlers) =>
+  handlers.handleRaw("hangUpCall", ({ request }) => answered(hangUp(request))),
+)
+
 const Usage = HttpApiBuilder.group(BuiltApi, "Usage", (handlers) =>
   handlers.handle("usage", ({ query }) => usage(query)),
 )
@@ -167,7 +180,18 @@ const System = HttpApiBuilder.group(BuiltApi, "System", (handlers) =>
 )
 
 const Api = HttpApiBuilder.layer(BuiltApi).pipe(
-  Layer.provide([Speech, Transcription, Models, Operations, Deletion, Realtime, Usage, System]),
+  Layer.provide([
+    Speech,
+    Transcription,
+    Models,
+    Operations,
+    Deletion,
+    Realtime,
+    Calls,
+    HangUp,
+    Usage,
+    System,
+  ]),
   Layer.provide([AuthenticationLive, QueryCheckLive]),
 )
 
@@ -202,11 +226,18 @@ const sockets = SocketsGroup.endpoints
 const onSocket = <E extends EdgeError, R>(handler: Handler<E, R>) =>
   Effect.flatMap(request, (self) => caught(handler(self)))
 
+/** A conversation, a transcription, or the sideband of a call. */
+const realtimeSocket = (self: Request) =>
+  Effect.gen(function* () {
+    return isSideband(self) ? yield* sideband(self) : yield* realtime(self)
+  })
+
 /** Plain routes: HttpApiBuilder does not upgrade to WebSockets, and metrics are a text. */
 const Plain = HttpRouter.addAll([
   HttpRouter.route("GET", PagesGroup.endpoints.metrics.path, caught(metrics)),
   HttpRouter.route("GET", sockets.liveTranscription.path, onSocket(liveTranscription)),
-  HttpRouter.route("GET", sockets.realtime.path, onSocket(realtime)),
+  HttpRouter.route("GET", sockets.realtime.path, onSocket(realtimeSocket)),
+  HttpRouter.route("GET", sockets.twilio.path, onSocket(twilioSocket)),
   HttpRouter.route("GET", sockets.completionsSocket.path, onSocket(completionsSocket)),
 ])
 

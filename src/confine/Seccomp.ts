@@ -135,6 +135,12 @@ const clone3 = 435
 const namespaces = 0x7e02_0000
 /** AF_UNIX and AF_NETLINK. */
 const localFamilies = [1, 16]
+const netlinkFamily = [16]
+/** AF_INET and AF_INET6. */
+const internetFamilies = [2, 10]
+/** SOCK_DGRAM, in the lower bits of a socket's type. */
+const datagram = 2
+const typeBits = 0x0f
 
 /** FS_IOC_SETFLAGS, FS_IOC32_SETFLAGS, FS_IOC_FSSETXATTR and FS_IOC_ENABLE_VERITY of linux/fs.h and linux/fsverity.h. */
 const attributeCommands = [0x4008_6602, 0x4004_6602, 0x401c_5820, 0x4080_6685]
@@ -145,6 +151,7 @@ const notPermitted = fail(1)
 const noSuchCall = fail(38)
 
 const load = 0x20
+const and = 0x54
 const equal = 0x15
 const atLeast = 0x35
 const anyBit = 0x45
@@ -199,7 +206,18 @@ export const seccompProgram = (
 ): Buffer | undefined => {
   const known = machines[machine]
   if (known === undefined) return undefined
-  const families = sockets === "none" ? [] : localFamilies
+  const families = sockets === "none" ? [] : sockets === "local" ? localFamilies : netlinkFamily
+  /** Each family of which datagram sockets are permitted: its instructions load the type, but both ways end there. */
+  const datagrams = (sockets === "datagrams" ? internetFamilies : []).flatMap(
+    (family): Array<Instruction> => [
+      [equal, family, 0, 5],
+      loadArgument(1),
+      [and, typeBits, 0, 0],
+      [equal, datagram, 0, 1],
+      say(permit),
+      say(notPermitted),
+    ],
+  )
   return encode([
     loadAt(4),
     [equal, known.arch, 1, 0],
@@ -213,6 +231,7 @@ export const seccompProgram = (
     ...onCall(known.socket, [
       loadArgument(0),
       ...families.flatMap((family) => when(equal, family, permit)),
+      ...datagrams,
       say(notPermitted),
     ]),
     ...onCall(known.ioctl, [

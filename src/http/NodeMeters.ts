@@ -4,7 +4,7 @@
 import { Context } from "effect"
 import { ConversationMeters } from "#domain/conversation/ConversationMeters.ts"
 import { Histogram } from "#domain/queues/Histogram.ts"
-import { idOfModelPath, modelPath, playgroundFiles } from "./NotFound.ts"
+import { hangUpPath, idOfHangUp, idOfModelPath, modelPath, playgroundFiles } from "./NotFound.ts"
 import { nowMs, type RequestContext } from "./RequestContext.ts"
 import type { WorkTracer } from "./TracedWork.ts"
 
@@ -144,6 +144,7 @@ export class NodeMeters implements RequestObserver {
   /** One label for all models and one for the playground's files: callers can send anything in such a path. */
   #sharedRoute(path: string): RouteMeters {
     if (path.startsWith("/playground/")) return this.#playgroundRoute
+    if (idOfHangUp(path) !== undefined) return this.#routes.get(hangUpPath) ?? this.#rest
     return idOfModelPath(path) === undefined ? this.#rest : this.#modelRoute
   }
 

@@ -19,8 +19,11 @@ export const pathOf = (url: string): string => {
   return end < 0 ? url : url.slice(0, end)
 }
 
-/** The only path with a parameter: a model's id, with its slash encoded or plain. */
+/** A path with a parameter: a model's id, with its slash encoded or plain. */
 export const modelPath = "/v1/models/:id"
+
+/** The other path with a parameter: a call's id. */
+export const hangUpPath = "/v1/realtime/calls/:id/hangup"
 
 /** The only path that stands for all paths below it: the playground's files. */
 export const playgroundFiles = "/playground/*"
@@ -37,10 +40,15 @@ export const idOfModelPath = (path: string): string | undefined => {
   }
 }
 
+/** The id in a path of the other form. */
+export const idOfHangUp = (path: string): string | undefined =>
+  /^\/v1\/realtime\/calls\/([A-Za-z0-9_-]{1,64})\/hangup$/.exec(path)?.[1]
+
 /** The entry of the table that a path belongs to. */
 export const knownPathOf = (paths: KnownPaths, path: string): string | undefined => {
   if (Object.hasOwn(paths, path)) return path
   if (path.startsWith("/playground/") && Object.hasOwn(paths, playgroundFiles)) return playgroundFiles
+  if (Object.hasOwn(paths, hangUpPath) && idOfHangUp(path) !== undefined) return hangUpPath
   return Object.hasOwn(paths, modelPath) && idOfModelPath(path) !== undefined ? modelPath : undefined
 }
 

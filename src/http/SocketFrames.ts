@@ -7,6 +7,16 @@ export class TextFrame extends Uint8Array {}
 /** What is left of a text message that is larger than its socket takes: its first bytes, and its last ones. */
 export class CutFrame extends TextFrame {}
 
+/** Audio that came beside the texts, as the samples of a call do: s16 in the byte order of this machine. Made of an `Int16Array`. */
+export class AudioFrame extends Uint8Array {
+  get samples(): Int16Array {
+    return new Int16Array(this.buffer, this.byteOffset, this.length / 2)
+  }
+}
+
+export const audioFrame = ({ buffer, byteLength, byteOffset }: Int16Array): AudioFrame =>
+  new AudioFrame(buffer as ArrayBuffer, byteOffset, byteLength)
+
 /** How large messages of a socket may be. */
 export interface MessageSize {
   readonly mostBytes: number

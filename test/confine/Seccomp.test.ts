@@ -28,6 +28,10 @@ const verdict = (
       accumulator = data.readUInt32LE(value)
       continue
     }
+    if (code === 0x54) {
+      accumulator = (accumulator & value) >>> 0
+      continue
+    }
     const tests: Readonly<Record<number, boolean>> = {
       21: accumulator === value,
       53: accumulator >= value,
@@ -51,6 +55,7 @@ const machines = {
     setpriority: 141,
     ioprioSet: 251,
     ioctl: 16,
+    socket: 41,
     others: { read: 0, write: 1, openat: 257, futex: 202, getpriority: 140, fgetxattr: 193 },
   },
   arm64: {
@@ -62,6 +67,7 @@ const machines = {
     setpriority: 140,
     ioprioSet: 30,
     ioctl: 29,
+    socket: 198,
     others: { read: 63, write: 64, openat: 56, futex: 98, getpriority: 141, fgetxattr: 10 },
   },
 }
@@ -110,6 +116,26 @@ describe.each(Object.entries(machines))("the filter of %s", (name, machine) => {
     // Process groups and users, of which the gateway is a member.
     for (const kind of [1, 2]) expect(answer(machine.setpriority, [kind, 0, 19])).toBe(notPermitted)
     for (const kind of [2, 3]) expect(answer(machine.ioprioSet, [kind, 0, 0])).toBe(notPermitted)
+  })
+
+  it("permits the sockets that it is for: UDP and the machine's addresses, and no others", () => {
+    const datagrams = seccompProgram(name, { sockets: "datagrams" })!
+    const socket = (family: number, type: number) =>
+      verdict(datagrams, machine.arch, machine.socket, [family, type])
+    const [inet, inet6, unix, netlink] = [2, 10, 1, 16]
+    const [stream, datagram, raw] = [1, 2, 3]
+    const flags = 0x80000 | 0x800
+    for (const family of [inet, inet6]) {
+      expect(socket(family, datagram)).toBe(permit)
+      expect(socket(family, datagram | flags)).toBe(permit)
+      for (const type of [stream, raw, stream | flags]) expect(socket(family, type)).toBe(notPermitted)
+    }
+    expect(socket(netlink, raw)).toBe(permit)
+    expect(socket(unix, datagram)).toBe(notPermitted)
+    // AF_PACKET
+    expect(socket(17, datagram)).toBe(notPermitted)
+    for (const family of [inet, inet6, unix, netlink])
+      expect(answer(machine.socket, [family, datagram])).toBe(notPermitted)
   })
 
   it("permits ordinary calls, and answers those of another architecture as unknown", () => {

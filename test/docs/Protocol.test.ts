@@ -173,6 +173,7 @@ const samples: { readonly [Tag in EdgeError["_tag"]]: Extract<EdgeError, { reado
   }),
   InvalidRequest: new Errors.InvalidRequest({ field: "model", problem: "is required" }),
   JobNotFound: new Errors.JobNotFound({ jobId: "j" }),
+  CallNotFound: new Errors.CallNotFound({ isOff: false }),
   NotInstalled: new Errors.NotInstalled({ model, part: "an audio decoder" }),
   MemoryPressure: new Errors.MemoryPressure({ retryAfterMs }),
   ModelBusy: new Errors.ModelBusy({ models: [model] }),

@@ -13,7 +13,7 @@ export const layers: ReadonlyArray<Layer> = [
   { name: "domain", folders: ["src/domain"], imports: [] },
   {
     name: "files of callers",
-    folders: ["src/audio", "src/confine", "src/fetch", "src/pictures"],
+    folders: ["src/audio", "src/calls", "src/confine", "src/fetch", "src/pictures"],
     imports: ["domain"],
   },
   { name: "grammar", folders: ["engines/grammar"], imports: [] },

@@ -36,6 +36,7 @@ import type { Generation } from "#services/Generation.ts"
 import type { Principal } from "#store/accounts/Accounts.ts"
 import { type AnswerAccountTerms, accountFor } from "./AnswerAccount.ts"
 import type { ConversationReport } from "./ConversationSessions.ts"
+import type { Playout } from "./Playout.ts"
 import type { Voice, VoiceServices } from "./Voice.ts"
 
 export interface AnswerTerms extends AnswerAccountTerms {
@@ -51,6 +52,8 @@ export interface AnswerTerms extends AnswerAccountTerms {
   >
   readonly metadata: Readonly<Record<string, string>> | null
   readonly report: Pick<ConversationReport, "answered" | "writes">
+  /** Plays its audio; undefined: its audio is in events. */
+  readonly playout: Playout | undefined
   /** Undefined: the answer is written. */
   readonly voice: Voice | undefined
   readonly isHeld: boolean
@@ -331,6 +334,7 @@ export class Answer {
         return this.#enqueue(accountFor(this.#terms, { id: this.id, status, counts, work: this.#work }))
       }
       case "end":
+        this.#enqueue(Effect.sync(() => this.#terms.playout?.complete(this.id)))
         this.#isAtEnd = true
         this.#news.set()
     }
@@ -347,12 +351,12 @@ export class Answer {
     samples,
   }: Extract<AnswerCommand, { readonly do: "send audio" }>): Effect.Effect<void, SocketError> {
     if (this.#isSilenced) return Effect.void
-    this.#terms.voice?.delivered(piece, samples.length)
+    const { playout, tell, voice } = this.#terms
+    voice?.delivered(piece, samples.length)
+    if (playout !== undefined) return playout.play(this.id, samples)
     const bytes = this.#encoded(samples)
     const delta = Buffer.from(bytes).toString("base64")
-    return bytes.length === 0
-      ? Effect.void
-      : this.#terms.tell("response.output_audio.delta", { ...part, delta })
+    return bytes.length === 0 ? Effect.void : tell("response.output_audio.delta", { ...part, delta })
   }
 
   #encoded(samples: Int16Array): Uint8Array {

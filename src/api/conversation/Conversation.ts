@@ -3,7 +3,7 @@
 import { Clock, Deferred, Effect, type Fiber, type Scope } from "effect"
 import type { SocketError } from "effect/socket/Socket"
 import { type ConversationActor, startConversation } from "#actors/conversation/ConversationActor.ts"
-import { speechRateHz } from "#domain/audio/Audio.ts"
+import { samplesToMs, speechRateHz } from "#domain/audio/Audio.ts"
 import type { AnswerEvent } from "#domain/conversation/AnswerGiving.ts"
 import { type AnswerCause, AnswerTimes } from "#domain/conversation/AnswerTimes.ts"
 import type { ResponseCreate } from "#domain/conversation/ClientEvents.ts"
@@ -51,6 +51,8 @@ export class Conversation {
   readonly #answers = new Map<AnswerKey, Answer>()
   /** Whether an answer of the conversation was spoken. */
   hasSpoken = false
+  /** The newest message that was spoken. */
+  #lastMessage: string | undefined
   #asks = 0
   readonly #asked = new Map<Ask, Deferred.Deferred<number, Failure>>()
   #silence: Fiber.Fiber<void, unknown> | undefined
@@ -191,6 +193,19 @@ export class Conversation {
         : this.#ask((ask) => ({ is: "truncate", ask, itemId, endMs })),
     )
 
+  /** `output_audio_buffer.clear` of a call: nothing more is played of what was sent, and the history keeps what was heard. */
+  readonly stopPlaying: Effect.Effect<void, Failure | SocketError> = Effect.gen(
+    { self: this },
+    function* (this: Conversation) {
+      const itemId = this.#lastMessage
+      const nowMs = yield* monotonicMs
+      if (itemId === undefined || this.#clock.playedUntilMs <= nowMs) return
+      if (this.#terms.history.spoken(itemId) === undefined) return this.#clock.stopped(nowMs)
+      const playedMs = samplesToMs(Math.max(0, this.#playedOf(itemId, nowMs)), speechRateHz)
+      yield* this.#tellCut(itemId, yield* this.truncate(itemId, playedMs))
+    },
+  )
+
   /** Runs until no answer of the conversation is being given. */
   readonly finished: Effect.Effect<void> = Effect.suspend(() => {
     const key = this.#actor?.state().answer?.key
@@ -221,7 +236,7 @@ export class Conversation {
           return undefined
         case "keep played":
           yield* this.#sentAll
-          this.#keepPlayed(command.itemId, yield* monotonicMs)
+          yield* this.#keepPlayed(command.itemId, yield* monotonicMs)
           return undefined
         case "truncate":
           yield* this.#sentAll
@@ -406,6 +421,7 @@ export class Conversation {
       isHeld,
       onMessage: (itemId) => {
         this.hasSpoken = true
+        this.#lastMessage = itemId
         this.#happened({ is: "message began", key, itemId })
       },
     })
@@ -425,11 +441,24 @@ export class Conversation {
     })
   }
 
-  #keepPlayed(itemId: string, nowMs: number): void {
-    const { history } = this.#terms
-    const playedSamples = this.#clock.playedSamples(nowMs)
+  #keepPlayed(itemId: string, nowMs: number): Effect.Effect<void, SocketError> {
+    const { history, playout } = this.#terms
+    const isPlayed = this.#clock.playedUntilMs <= nowMs
+    const samples = this.#playedOf(itemId, nowMs)
     this.#clock.stopped(nowMs)
-    history.keepHeard(itemId, playedSamples - (history.spoken(itemId)?.startsAt ?? 0))
+    history.keepHeard(itemId, samples)
+    if (playout === undefined || isPlayed) return Effect.void
+    // The client of a call does not know what was played: the node cuts, and says where.
+    return this.#tellCut(itemId, Math.floor(samplesToMs(Math.max(0, samples), speechRateHz)))
+  }
+
+  /** Samples of a spoken message that were played by now. */
+  #playedOf(itemId: string, nowMs: number): number {
+    return this.#clock.playedSamples(nowMs) - (this.#terms.history.spoken(itemId)?.startsAt ?? 0)
+  }
+
+  #tellCut(item_id: string, audio_end_ms: number): Effect.Effect<void, SocketError> {
+    return this.#terms.tell("conversation.item.truncated", { item_id, content_index: 0, audio_end_ms })
   }
 
   #cutAt(

@@ -69,8 +69,11 @@ interface SocketTerms extends Omit<ConversationTerms, "settings" | "heardMs"> {
 const turnTerms = (turns: Turns | null): TurnTerms =>
   turns === null ? null : { ...turns, judges: turns.kind === "semantic_vad" }
 
-const rateOf = ({ hears }: ConversationSettings): number =>
-  hears === "pcm" ? conversationRateHz : g711RateHz
+const noAppend = new InvalidRequest({
+  field: "type",
+  problem: "is not for calls, whose audio comes beside the events",
+})
+const noPlayout = new InvalidRequest({ field: "type", problem: "is for calls only" })
 
 /** The settings that decide which lease hears. */
 const earsOf = ({ tellsLogprobs, transcription }: ConversationSettings): string => {
@@ -111,7 +114,7 @@ export class ConversationSocket {
       },
       turnTerms(settings.turns),
     )
-    this.#hearing.setRate(rateOf(settings))
+    this.#hearing.setRate(this.#rateOf(settings))
     terms.share.held.keep(memoryOf(settings))
     this.ends = new SemanticEnds({
       conversation: { ...terms, settings: () => this.#settings },
@@ -121,6 +124,11 @@ export class ConversationSocket {
       leftMs: () => this.#hearing.leftMs,
       judged: conversation.foreseen,
     })
+  }
+
+  /** Of the audio that comes in: a call has its own. */
+  #rateOf({ hears }: ConversationSettings): number {
+    return this.#terms.playout?.rateHz ?? (hears === "pcm" ? conversationRateHz : g711RateHz)
   }
 
   get heardMs(): number {
@@ -142,11 +150,18 @@ export class ConversationSocket {
     Effect.gen({ self: this }, function* (this: ConversationSocket) {
       const { type } = yield* decodeAny(event)
       if (type === "input_audio_buffer.append") {
+        if (this.#terms.playout !== undefined) return yield* noAppend
         return appendCost(yield* this.#hearing.hear((yield* decodeAppend(event)).audio, this.#settings.hears))
       }
       yield* this.#command(type, event)
       return type === "conversation.item.create" ? itemCost : 1
     })
+
+  /** Takes audio of a call, which comes beside the events. What it costs. */
+  readonly hear = (
+    samples: Int16Array,
+  ): Effect.Effect<number, EdgeError | ProtocolError | SocketError, ConversationServices> =>
+    Effect.map(this.#hearing.hearSamples(samples), appendCost)
 
   #command(
     type: string,
@@ -203,6 +218,9 @@ export class ConversationSocket {
           const cutMs = yield* this.#conversation.truncate(item_id, audio_end_ms)
           return yield* tell("conversation.item.truncated", { item_id, content_index, audio_end_ms: cutMs })
         }
+        case "output_audio_buffer.clear":
+          if (this.#terms.playout === undefined) return yield* noPlayout
+          return yield* this.#conversation.stopPlaying
         case "response.create":
           return yield* this.#conversation.create((yield* decodeCreate(event)).response ?? {})
         case "response.cancel":
@@ -247,7 +265,7 @@ export class ConversationSocket {
         )
       }
       this.#hearing.setTurns(turnTerms(next.turns))
-      this.#hearing.setRate(rateOf(next))
+      this.#hearing.setRate(this.#rateOf(next))
     },
   )
 

@@ -11,6 +11,7 @@ import type { SessionTrace } from "../tracing/SessionTrace.ts"
 import type { ConversationModels } from "./ConversationModels.ts"
 import type { ConversationReport } from "./ConversationSessions.ts"
 import type { Guard } from "./Guard.ts"
+import type { Playout } from "./Playout.ts"
 
 export interface ConversationTerms {
   readonly tell: Tell
@@ -31,4 +32,6 @@ export interface ConversationTerms {
   readonly admit: Effect.Effect<void, RateLimited>
   readonly report: ConversationReport
   readonly share: SocketShare
+  /** Of a call; undefined where the audio of answers is in events. */
+  readonly playout: Playout | undefined
 }

@@ -81,11 +81,13 @@ const promptsOf = (
 
 export const newAnswer = Effect.fnUntraced(function* (terms: NewAnswerTerms) {
   const { clock, conversation, given, isHeld, onMessage, times } = terms
-  const { caller, conversationId, history, report, newId, tell } = conversation
+  const { caller, conversationId, history, playout, report, newId, tell } = conversation
   const isBeside = given.conversation === "none"
   const session = conversation.settings()
   const asked = given.audio?.output?.voice
-  const { pacing, sounds, speed } = session
+  const { sounds, speed } = session
+  // A call is played in real time.
+  const pacing = playout === undefined ? session.pacing : "realtime"
   // Without the session's instructions and tools, which an answer would keep to its end.
   const settings = {
     pacing,
@@ -111,6 +113,7 @@ export const newAnswer = Effect.fnUntraced(function* (terms: NewAnswerTerms) {
     meters: conversation.meters,
     trace: conversation.trace,
     report,
+    playout,
     tellsLatency: session.tellsLatency,
     onMessage,
   }

@@ -2,6 +2,7 @@
 // known.
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as OpenApi from "effect/http-api/OpenApi"
+import { CallsGroup, HangUpGroup } from "./CallsApi.ts"
 import { DeletionGroup } from "./DeletionApi.ts"
 import { ModelsGroup, SystemGroup } from "./ModelsApi.ts"
 import { OperationsGroup } from "./OperationsApi.ts"
@@ -21,6 +22,8 @@ export class BuiltApi extends HttpApi.make("edgewise")
   .add(OperationsGroup)
   .add(DeletionGroup)
   .add(RealtimeGroup)
+  .add(CallsGroup)
+  .add(HangUpGroup)
   .add(UsageGroup)
   .add(SystemGroup) {}
 

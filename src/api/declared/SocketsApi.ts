@@ -1,4 +1,4 @@
-// The three WebSockets (protocol 7.6, 10, 11), which the OpenAPI document leaves out, because it has no word for frames; and the
+// The four WebSockets (protocol 7.6, 10, 11, 19.10), which the OpenAPI document leaves out, because it has no word for frames; and the
 // client secrets with which browsers open conversations (protocol 19.6).
 import { Schema } from "effect"
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
@@ -7,8 +7,14 @@ import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import * as OpenApi from "effect/http-api/OpenApi"
 import { ClientSecretReply, ClientSecretRequest } from "#domain/conversation/ClientSecretTerms.ts"
 import { ConversationEvent } from "#domain/conversation/ServerEvents.ts"
+import { TwilioMessage, TwilioReply } from "#domain/telephony/TwilioMessages.ts"
 import { RealtimeClientEvent, RealtimeEvent } from "#domain/wire/events/RealtimeEvents.ts"
-import { completionsCloses, liveCloses, realtimeCloses } from "#domain/wire/events/SocketCloses.ts"
+import {
+  completionsCloses,
+  liveCloses,
+  realtimeCloses,
+  twilioCloses,
+} from "#domain/wire/events/SocketCloses.ts"
 import { CompletionClientFrame, CompletionServerFrame } from "#domain/wire/events/TextEvents.ts"
 import { LiveEvent, StopFrame } from "#domain/wire/events/TranscriptEvents.ts"
 import { errors, SocketFrames, switchingProtocols } from "#http/Declared.ts"
@@ -48,14 +54,20 @@ export class SocketsGroup extends HttpApiGroup.make("Sockets")
       closes: liveCloses,
     }),
     HttpApiEndpoint.get("realtime", "/v1/realtime", {
-      query: { token: text, intent: text, model: text, punctuation: text },
+      query: { token: text, intent: text, model: text, punctuation: text, call_id: text },
       success: switchingProtocols,
-      error: errors(...ofSessions),
+      error: errors(...ofSessions, "CallNotFound"),
     }).annotate(SocketFrames, {
       server: Schema.Union([RealtimeEvent, ConversationEvent]),
       client: RealtimeClientEvent,
       closes: realtimeCloses,
     }),
+  )
+  .add(
+    HttpApiEndpoint.get("twilio", "/v1/telephony/twilio", {
+      success: switchingProtocols,
+      error: errors("InvalidRequest", "Unauthorized", "CallNotFound"),
+    }).annotate(SocketFrames, { server: TwilioReply, client: TwilioMessage, closes: twilioCloses }),
   )
   .annotate(OpenApi.Exclude, true) {}
 

@@ -9,6 +9,7 @@ const exposed = [
   "X-RateLimit-Remaining",
   "X-RateLimit-Reset",
   "Retry-After",
+  "Location",
   "Server-Timing",
   "Idempotency-Replayed",
   "X-Service-Stream",

@@ -9,7 +9,7 @@ import { InvalidRequest } from "#domain/wire/Errors.ts"
 import { maxEventIdCharacters } from "#domain/wire/events/RealtimeEvents.ts"
 import { keepsAudio, maxEventBytes } from "#domain/wire/RealtimeProtocol.ts"
 import { isObject } from "#domain/wire/text/Fields.ts"
-import { CutFrame, type MessageSize, TextFrame } from "#http/SocketFrames.ts"
+import { AudioFrame, CutFrame, type MessageSize, TextFrame } from "#http/SocketFrames.ts"
 import { parseEvent } from "../http/JsonBody.ts"
 import type { SocketPace } from "./IntakePace.ts"
 import type { Tell } from "./RealtimeItems.ts"
@@ -67,6 +67,8 @@ interface EventTerms<E, R> {
   readonly pace: SocketPace
   /** Carries out an event, and gives what it costs: 1, `itemCost` or `appendCost`. */
   readonly carryOut: (event: unknown) => Effect.Effect<number, E | SocketError, R>
+  /** Takes audio that came beside the events, and gives what it costs. Absent where audio is in the events. */
+  readonly hear?: (samples: Int16Array) => Effect.Effect<number, E | SocketError, R>
   /** Writes the error event. `eventId`: the client's, if it has one. */
   readonly tellError: (error: E | InvalidRequest, eventId: string | null) => Effect.Effect<void, SocketError>
 }
@@ -100,6 +102,8 @@ export class EventReader<E, R> {
 
   /** Handles one event of the client. What it costs. */
   readonly take = (frame: string | Uint8Array): Effect.Effect<number, SocketError, R> => {
+    const { hear } = this.#terms
+    if (frame instanceof AudioFrame && hear !== undefined) return this.#answered(hear(frame.samples), null)
     if (frame instanceof CutFrame) return Effect.as(this.#refuse(tooLarge, unreadId(frame)), tooLargeCost)
     return typeof frame === "string" || frame instanceof TextFrame
       ? this.#takeText(frame)
@@ -136,11 +140,18 @@ export class EventReader<E, R> {
       }
       const event = parsed.success
       yield* share.pay(frame.length - paid - audioCharacters(event))
-      return yield* Effect.matchEffect(carryOut(event), {
-        onSuccess: Effect.succeed,
-        onFailure: (error) =>
-          isSocketError(error) ? Effect.fail(error) : this.#refuse(error, eventIdOf(event)),
-      })
+      return yield* this.#answered(carryOut(event), eventIdOf(event))
+    })
+  }
+
+  /** What cannot be carried out is answered with an error event. */
+  #answered(
+    work: Effect.Effect<number, E | SocketError, R>,
+    eventId: string | null,
+  ): Effect.Effect<number, SocketError, R> {
+    return Effect.matchEffect(work, {
+      onSuccess: Effect.succeed,
+      onFailure: (error) => (isSocketError(error) ? Effect.fail(error) : this.#refuse(error, eventId)),
     })
   }
 

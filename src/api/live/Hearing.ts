@@ -222,6 +222,18 @@ export class Hearing {
     },
   )
 
+  /** Takes samples at the present rate, in slices, each when the pace allows it. How much it is, milliseconds. */
+  readonly hearSamples = Effect.fnUntraced({ self: this }, function* (this: Hearing, samples: Int16Array) {
+    const sliceSamples = Math.floor(this.#rateHz * sliceSeconds)
+    for (let at = 0; at < samples.length; at += sliceSamples) {
+      const slice = samples.subarray(at, at + sliceSamples)
+      const seconds = samplesToSeconds(slice.length, this.#rateHz)
+      const took = yield* this.#terms.pace.take(seconds, this.#turns === undefined ? resamplingWork : 1)
+      yield* this.#hearSome(slice, took)
+    }
+    return samplesToMs(samples.length, this.#rateHz)
+  })
+
   readonly #hearSome = Effect.fnUntraced(
     { self: this },
     function* (this: Hearing, samples: Int16Array, took: (tookMs: number) => void) {

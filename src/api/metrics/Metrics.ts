@@ -16,6 +16,7 @@ import { nowMs } from "#http/RequestContext.ts"
 import { SpeechAdmission } from "#services/SpeechAdmission.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { headerCredential, identify } from "../access/Authentication.ts"
+import { type CallGauges, OpenCalls } from "../calls/OpenCalls.ts"
 import { type ConversationGauges, ConversationSessions } from "../conversation/ConversationSessions.ts"
 import { EventLoopDelay } from "./EventLoopDelay.ts"
 import { memoryFamilies } from "./MemoryMetrics.ts"
@@ -134,6 +135,25 @@ const conversationGauges = ({ crashed, open, share }: ConversationGauges): Reado
   counter("conversation_crashes_total", "Conversations that a defect of the node has ended.", alone(crashed)),
 ]
 
+const callFamilies = ({ ended, open, qualities }: CallGauges): ReadonlyArray<Family> => [
+  gauge("calls", "Open WebRTC calls.", alone(open)),
+  counter(
+    "calls_ended_total",
+    "Ended WebRTC calls, by why they ended.",
+    Object.entries(ended).map(([why, count]) => [{ why: why.replaceAll(" ", "_") }, count] as const),
+  ),
+  gauge(
+    "call_round_trip_ms",
+    "Longest round trip to the caller of an open call, by its newest report; 0 without one.",
+    alone(Math.round(Math.max(0, ...qualities.map(({ roundTripMs }) => roundTripMs ?? 0)))),
+  ),
+  gauge(
+    "call_lost_share",
+    "Largest share of packets that the caller of an open call has lost, by its newest report; 0 without one.",
+    alone(Number(Math.max(0, ...qualities.map(({ lost }) => lost)).toFixed(4))),
+  ),
+]
+
 const telemetryFamilies = (meters: NodeMeters): ReadonlyArray<Family> => [
   counter("log_lines_total", "Log lines written.", alone(meters.logLines)),
   counter(
@@ -219,6 +239,7 @@ const families = Effect.gen(function* () {
     ...modelFamilies(views),
     ...usageFamilies(views, yield* UsageLedger),
     ...requestFamilies(meters),
+    ...callFamilies((yield* OpenCalls).gauges()),
     ...conversationGauges((yield* ConversationSessions).gauges(yield* monotonicMs)),
     ...conversationFamilies(meters),
     ...telemetryFamilies(meters),

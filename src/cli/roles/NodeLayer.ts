@@ -1,7 +1,9 @@
 // The layers of one node, combined from the settings of Config.
+import { networkInterfaces } from "node:os"
 import { join } from "node:path"
 import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
+import { CallPeers } from "#actors/calls/CallPeers.ts"
 import { Drain } from "#actors/Drain.ts"
 import { Device } from "#actors/device/Device.ts"
 import { NvidiaSmi } from "#actors/device/NvidiaSmi.ts"
@@ -19,6 +21,7 @@ import { PublicKeys } from "#api/access/PublicKeys.ts"
 import { RateLimit } from "#api/access/RateLimit.ts"
 import { TrustedProxies } from "#api/access/RequestAddresses.ts"
 import { sessionVerifier } from "#api/access/SessionVerifier.ts"
+import { OpenCalls } from "#api/calls/OpenCalls.ts"
 import { ConversationSessions } from "#api/conversation/ConversationSessions.ts"
 import { SecretSessions } from "#api/conversation/door/SecretSessions.ts"
 import { EdgeRoutes, knownPaths as edgePaths } from "#api/EdgeRoutes.ts"
@@ -30,6 +33,7 @@ import { CatalogReload } from "#api/operations/CatalogReload.ts"
 import { ModelPulls } from "#api/operations/ModelPulls.ts"
 import { Repository } from "#api/operations/Models.ts"
 import { knownPaths as routerPaths } from "#api/RouterRoutes.ts"
+import { TwilioToken } from "#api/telephony/TwilioSocket.ts"
 import { CodecPool } from "#audio/codecs/CodecPool.ts"
 import { Decoder, defaultLimits } from "#audio/Decoder.ts"
 import { VoiceUrl } from "#audio/VoiceUrl.ts"
@@ -170,6 +174,29 @@ export const developmentKeyAccess = ({ databaseUrl, devKey, host }: Config): Dev
 export const nodeMeters = (): NodeMeters =>
   new NodeMeters([edgePaths, authPaths, routerPaths].flatMap(Object.keys))
 
+/** Addresses of this machine that others may reach; the loopback address where it has no other. */
+const ownAddresses = (): ReadonlyArray<string> => {
+  const all = Object.values(networkInterfaces()).flatMap((each) => each ?? [])
+  const others = all.filter(({ address, internal }) => !internal && !address.startsWith("fe80:"))
+  return others.length === 0 ? ["127.0.0.1"] : others.map(({ address }) => address)
+}
+
+const isAny = (host: string): boolean => host === "0.0.0.0" || host === "::"
+
+/** The UDP socket is bound like the listener, so that a node that listens on loopback takes no call from elsewhere. */
+const callPeers = ({ host, webrtcAddress, webrtcPort }: Config) =>
+  webrtcPort === 0
+    ? CallPeers.off
+    : part(
+        "calls",
+        Specifications.part("no calls are taken"),
+        CallPeers.layer({
+          port: webrtcPort,
+          bindAddress: isAny(host) ? undefined : host,
+          addresses: webrtcAddress.length > 0 ? webrtcAddress : isAny(host) ? ownAddresses() : [host],
+        }),
+      )
+
 /** What the catalog deploys here now. */
 export const deployedNow = (config: Config) =>
   Effect.flatMap(catalogRegions(config), (regions) => deployments(config, regions))
@@ -254,7 +281,7 @@ export const nodeLayer = (
     Layer.provideMerge(
       part("conversations", Specifications.part("the others go on"), ConversationSessions.layer),
     ),
-    Layer.provideMerge(SecretSessions.layer),
+    Layer.provideMerge(Layer.mergeAll(SecretSessions.layer, OpenCalls.layer, callPeers(config))),
     Layer.provideMerge(
       part("live sessions", Specifications.part("idle sessions are not closed"), LiveSessions.layer),
     ),
@@ -314,6 +341,7 @@ export const nodeLayer = (
         Layer.succeed(NodeIdentity, { name: config.region, version }),
         Layer.succeed(Repository, config.catalog),
         Layer.succeed(OpenAiNames, config.openaiAliases),
+        Layer.succeed(TwilioToken, config.twilioToken),
         // The catalog has been read before, for its models: a mistake in it has been reported then.
         Layer.effect(
           Conversations,

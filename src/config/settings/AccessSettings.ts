@@ -1,7 +1,7 @@
 // Settings of credentials and of the addresses that are trusted.
 import { parseProxies, trustNone } from "#domain/access/ClientAddress.ts"
 import { devKeySettings } from "#domain/access/DevelopmentKey.ts"
-import { integer, oneOf, parseUrl, type Setting } from "./Setting.ts"
+import { integer, nonEmpty, oneOf, parseUrl, type Setting } from "./Setting.ts"
 
 export const accessSettings = {
   devKey: {
@@ -12,6 +12,17 @@ export const accessSettings = {
     allowed: `one of ${devKeySettings.join(", ")}`,
     fallback: "loopback",
     parse: oneOf(devKeySettings),
+  },
+  twilioToken: {
+    variable: "EDGEWISE_TWILIO_TOKEN",
+    flag: "twilio-token",
+    value: "TOKEN",
+    help: "auth token of the account at Twilio, whose signed telephone calls are taken; they are off without it",
+    allowed: "a text that is not empty",
+    fallback: "",
+    fallbackText: "none",
+    parse: nonEmpty,
+    shown: () => "(hidden)",
   },
   sessionSeconds: {
     variable: "EDGEWISE_SESSION_SECONDS",

@@ -1,4 +1,5 @@
 // Settings of the listeners: address, roles, ports and TLS.
+import { isIP } from "node:net"
 import { integer, nonEmpty, oneOf, type Setting } from "./Setting.ts"
 
 const port = (variable: string, flag: string, fallback: number, role: string): Setting<number> => ({
@@ -17,6 +18,11 @@ export type Role = (typeof roles)[number]
 const parseRoles = (text: string): ReadonlyArray<Role> | undefined => {
   const named = text.split(",").map((name) => roles.find((role) => role === name.trim()))
   return named.some((role) => role === undefined) ? undefined : roles.filter((role) => named.includes(role))
+}
+
+const parseAddresses = (text: string): ReadonlyArray<string> | undefined => {
+  const addresses = text.split(",").map((address) => address.trim())
+  return addresses.some((address) => isIP(address) === 0) ? undefined : addresses
 }
 
 export const listenerSettings = {
@@ -41,6 +47,26 @@ export const listenerSettings = {
   port: port("EDGEWISE_PORT", "port", 8080, "edge"),
   authPort: port("EDGEWISE_AUTH_PORT", "auth-port", 8081, "auth"),
   routerPort: port("EDGEWISE_ROUTER_PORT", "router-port", 8082, "router"),
+  webrtcPort: {
+    variable: "EDGEWISE_WEBRTC_PORT",
+    flag: "webrtc-port",
+    value: "PORT",
+    help: "UDP port of all WebRTC calls of the edge; calls are off without it",
+    allowed: "an integer from 1 to 65535",
+    fallback: 0,
+    fallbackText: "none",
+    parse: integer(1, 65_535),
+  },
+  webrtcAddress: {
+    variable: "EDGEWISE_WEBRTC_ADDRESS",
+    flag: "webrtc-address",
+    value: "ADDRESSES",
+    help: "addresses at which callers reach the UDP port, where they are not this machine's own (NAT, containers)",
+    allowed: "a list of IPv4 and IPv6 addresses, separated by commas",
+    fallback: [],
+    fallbackText: "those of the machine",
+    parse: parseAddresses,
+  },
   tls: {
     variable: "EDGEWISE_TLS",
     flag: "tls",

@@ -1,6 +1,6 @@
 // When the audio that a conversation has sent is played at the client: it plays what has come at its own pace and waits
-// where nothing has. Pure; the caller passes the time. The client's network and its buffer are not known here, so audio counts
-// as played that much earlier than it is.
+// where nothing has. Pure; the caller passes the time. How long audio takes to the client and through its buffer is known of calls only;
+// elsewhere audio counts as played that much earlier than it is.
 
 /** Follows what is played. */
 interface PlayTap {
@@ -10,18 +10,32 @@ interface PlayTap {
   readonly stopped: (nowMs: number) => void
 }
 
+/** Audio that is played without a pause. */
+interface Run {
+  readonly startMs: number
+  /** Samples that were sent before it. */
+  readonly before: number
+}
+
 export class PlayClock {
   readonly #rateHz: number
   readonly #tap: PlayTap | undefined
+  readonly #delayMs: () => number
   /** Samples sent since the start of the conversation. */
   #total = 0
   /** The time at which all of them will have been played. */
   #endMs = Number.NEGATIVE_INFINITY
+  /** The run that is being played or was played last, and those that begin later. */
+  #runs: ReadonlyArray<Run> = []
 
-  /** `rateHz`: samples a second of the audio that is sent. */
-  constructor(rateHz: number, tap?: PlayTap) {
+  /**
+   * @param rateHz samples a second of the audio that is sent
+   * @param delayMs from the sending of audio until it is played, where nothing is played before it
+   */
+  constructor(rateHz: number, tap?: PlayTap, delayMs: () => number = () => 0) {
     this.#rateHz = rateHz
     this.#tap = tap
+    this.#delayMs = delayMs
   }
 
   /** Without those that are never played. */
@@ -36,22 +50,39 @@ export class PlayClock {
 
   /** `audio`: those samples, for the tap. */
   sent(samples: number, nowMs: number, audio?: Int16Array): void {
+    const startMs = Math.max(this.#endMs, nowMs + this.#delayMs())
+    if (startMs > this.#endMs) this.#runs = [...this.#runsFrom(nowMs), { startMs, before: this.#total }]
     this.#total += samples
-    const startMs = Math.max(this.#endMs, nowMs)
     this.#endMs = startMs + (samples * 1000) / this.#rateHz
     if (audio !== undefined) this.#tap?.sent(audio, startMs, nowMs)
   }
 
   /** Of all samples sent, how many have been played. */
   playedSamples(nowMs: number): number {
-    const aheadMs = Math.max(0, this.#endMs - nowMs)
-    return Math.max(0, this.#total - Math.round((aheadMs * this.#rateHz) / 1000))
+    const [run, next] = this.#runsFrom(nowMs)
+    if (run === undefined) return this.#total
+    const played = run.before + Math.round(((nowMs - run.startMs) * this.#rateHz) / 1000)
+    return Math.max(run.before, Math.min(played, next?.before ?? this.#total))
+  }
+
+  /** The run that is being played, or will be next, and those behind it. */
+  #runsFrom(nowMs: number): ReadonlyArray<Run> {
+    const at = this.#runs.findLastIndex(({ startMs }) => startMs <= nowMs)
+    return at <= 0 ? this.#runs : this.#runs.slice(at)
+  }
+
+  /** The client says that it has played so many of all samples sent, and nothing of those behind. */
+  played(samples: number, nowMs: number): void {
+    if (samples > this.#total || samples < this.playedSamples(nowMs) - this.#rateHz) return
+    this.#runs = [{ startMs: nowMs, before: samples }]
+    this.#endMs = nowMs + ((this.#total - samples) * 1000) / this.#rateHz
   }
 
   /** The client has stopped playing: what it has not played yet, it never plays. */
   stopped(nowMs: number): void {
     this.#total = this.playedSamples(nowMs)
     this.#endMs = Math.min(this.#endMs, nowMs)
+    this.#runs = this.#runsFrom(nowMs).slice(0, 1)
     this.#tap?.stopped(nowMs)
   }
 }

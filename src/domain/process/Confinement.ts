@@ -29,8 +29,11 @@ export interface Confinement {
   readonly limits: Limits
   /** Each covers everything below its path. A path without a grant cannot be opened. */
   readonly grants: ReadonlyArray<Grant>
-  /** `none`: no sockets at all. `local`: Unix and netlink sockets, which GPU drivers may need. */
-  readonly sockets: "none" | "local"
+  /**
+   * `none`: no sockets at all. `local`: Unix and netlink sockets, which GPU drivers may need. `datagrams`: UDP, and netlink, which tells the
+   * machine's addresses; no filter of the kernel limits the ports.
+   */
+  readonly sockets: "none" | "local" | "datagrams"
 }
 
 /** True if `path` is `folder` or lies below it. Both absolute. */

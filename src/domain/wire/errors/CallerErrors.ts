@@ -57,6 +57,7 @@ const unauthorized = {
   "invalid-key": "Invalid API key",
   "invalid-secret": "Invalid client secret",
   "expired-secret": "Client secret has expired",
+  "invalid-signature": "Invalid signature",
   "spent-secret": "Client secret has used its max_cost_usd; make another one",
   "secret-elsewhere": "Client secrets open /v1/realtime only",
   "invalid-operator": "Invalid operator token",
@@ -86,6 +87,7 @@ export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthoriz
     "invalid-secret",
     "expired-secret",
     "spent-secret",
+    "invalid-signature",
     "secret-elsewhere",
     "invalid-operator",
     "operator-elsewhere",
@@ -253,6 +255,23 @@ export class JobNotFound extends Schema.TaggedError<JobNotFound>()("JobNotFound"
     retry: "no",
     when: "No such job of the caller's organization",
     detail: () => "Job not found",
+  }
+}
+
+/** No call of that id that the caller may see; or the node takes no calls. */
+export class CallNotFound extends Schema.TaggedError<CallNotFound>()("CallNotFound", {
+  isOff: Schema.Boolean,
+}) {
+  static readonly failure: Failure<CallNotFound> = {
+    status: 404,
+    fault: "caller",
+    retry: "no",
+    when: "No such open call of the caller's organization, or the node takes no calls",
+    detail: ({ isOff }) => (isOff ? "This node takes no calls" : "Call not found"),
+    advice: ({ isOff }) =>
+      isOff
+        ? "EDGEWISE_WEBRTC_PORT switches those of browsers on, EDGEWISE_TWILIO_TOKEN those of telephones; /v1/realtime is a WebSocket"
+        : undefined,
   }
 }
 

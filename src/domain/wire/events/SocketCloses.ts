@@ -32,8 +32,24 @@ export const liveCloses = withEvery({
   4008: ["session limit"],
 })
 
-export const realtimeCloses = withEvery({
+/** A telephone call that cannot begin has the refusal's text as its reason. */
+export const twilioCloses = withEvery({
   1000: ["idle", "session expired"],
-  1008: ["too many events", "cost limit", "replaced"],
+  1008: ["too many events", "cost limit", "replaced", /^.{1,120}$/],
   1011: ["failed"],
+})
+
+export const realtimeCloses = withEvery({
+  // Those behind the second are of the sideband of a call.
+  1000: [
+    "idle",
+    "session expired",
+    "the caller has left",
+    "the call could not be connected",
+    "hung up",
+    "messages come faster than they are read",
+    "reader too slow",
+  ],
+  1008: ["too many events", "cost limit", "replaced"],
+  1011: ["failed", "the process of calls has ended"],
 })

@@ -1,0 +1,108 @@
+// The audio to one caller: samples wait until their time, and every 20 ms one packet leaves, with speech or with silence. A browser stretches
+// what it has where packets are missing, so there is no pause in the packets, and sequence numbers never jump.
+import { randomInt } from "node:crypto"
+import { makeOpusCodec } from "#audio/codecs/OpusCodec.ts"
+import { speechRateHz } from "#domain/audio/Audio.ts"
+import { opusSilence } from "#domain/calls/OpusPacket.ts"
+import { writeSenderReport } from "#domain/calls/Rtcp.ts"
+import { rtpRateHz, writeRtp } from "#domain/calls/Rtp.ts"
+import { sharedOpus } from "./SharedOpus.ts"
+
+export const packetMs = 20
+const packetSamples = (speechRateHz * packetMs) / 1000
+const packetTicks = (rtpRateHz * packetMs) / 1000
+
+/** Bit rate of speech. OpenAI's clients get about as much. A guess. */
+const bitsPerSecond = 32_000
+
+/** Complexity of the encoder. Measured: 0.34 ms a packet, against 0.09 at 0 and 0.54 at 10. */
+const complexity = 5
+
+/** Audio that may wait. The gateway sends about a second ahead. A guess. */
+const mostWaiting = 30 * speechRateHz
+
+export class OutgoingAudio {
+  readonly ssrc = randomInt(1, 2 ** 32 - 1)
+  readonly #payloadType: number
+  readonly #encoder = makeOpusCodec(
+    { rateHz: speechRateHz, frameSamples: packetSamples, bitsPerSecond, voip: complexity },
+    sharedOpus,
+  )
+  #waiting: Array<Int16Array> = []
+  #waitingSamples = 0
+  #sequence = randomInt(2 ** 16)
+  #timestamp = randomInt(2 ** 32)
+  #isSilent = true
+  #packets = 0
+  #bytes = 0
+
+  constructor(payloadType: number) {
+    this.#payloadType = payloadType
+  }
+
+  push(samples: Int16Array): void {
+    if (this.#waitingSamples + samples.length > mostWaiting) return
+    this.#waiting.push(samples)
+    this.#waitingSamples += samples.length
+  }
+
+  flush(): void {
+    this.#waiting = []
+    this.#waitingSamples = 0
+  }
+
+  expectLoss(share: number): void {
+    this.#encoder.expectLoss(share)
+  }
+
+  /** The next packet. */
+  next(): Uint8Array {
+    const hasSpeech = this.#waitingSamples > 0
+    const payload = hasSpeech ? this.#encoder.encode(this.#frame()) : opusSilence
+    const packet = writeRtp({
+      payloadType: this.#payloadType,
+      marker: hasSpeech && this.#isSilent,
+      sequence: this.#sequence,
+      timestamp: this.#timestamp,
+      ssrc: this.ssrc,
+      payload,
+    })
+    this.#isSilent = !hasSpeech
+    this.#sequence = (this.#sequence + 1) & 0xffff
+    this.#timestamp = (this.#timestamp + packetTicks) >>> 0
+    this.#packets++
+    this.#bytes += payload.length
+    return packet
+  }
+
+  report(unixMs: number): Uint8Array {
+    return writeSenderReport({
+      ssrc: this.ssrc,
+      unixMs,
+      timestamp: this.#timestamp,
+      packets: this.#packets,
+      bytes: this.#bytes,
+    })
+  }
+
+  close(): void {
+    this.#encoder.close()
+  }
+
+  /** The end of speech is filled up with silence. */
+  #frame(): Int16Array {
+    const frame = new Int16Array(packetSamples)
+    let at = 0
+    while (at < packetSamples) {
+      const [first] = this.#waiting
+      if (first === undefined) break
+      const part = first.subarray(0, packetSamples - at)
+      frame.set(part, at)
+      at += part.length
+      if (part.length === first.length) this.#waiting.shift()
+      else this.#waiting[0] = first.subarray(part.length)
+    }
+    this.#waitingSamples -= at
+    return frame
+  }
+}
