@@ -17,7 +17,7 @@ export interface LoadCounts {
   readonly tookMs: ReadonlyArray<number>
 }
 
-export interface RegionLoad {
+interface RegionLoad {
   /** What the failures from now on are said to happen in. */
   readonly during: (what: string) => void
   /** Answers so far. */
