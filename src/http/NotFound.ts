@@ -42,7 +42,7 @@ export const idOfModelPath = (path: string): string | undefined => {
 
 /** The id in a path of the other form. */
 export const idOfHangUp = (path: string): string | undefined =>
-  /^\/v1\/realtime\/calls\/([A-Za-z0-9_-]{1,64})\/hangup$/.exec(path)?.[1]
+  /^\/v1\/realtime\/calls\/([^/]+)\/hangup$/.exec(path)?.[1]
 
 /** The entry of the table that a path belongs to. */
 export const knownPathOf = (paths: KnownPaths, path: string): string | undefined => {

@@ -21,6 +21,9 @@ const maxItems = 4_096
 /** Objects inside of objects that are searched for lists. Bodies have no list deeper that is decoded item by item. */
 const searchedLevels = 5
 
+/** The field of a JSON Schema, which is not decoded here: it has its own bounds and words. */
+const unread = "schema"
+
 /** Items of the lists inside a list's items. */
 const innerItems = (list: ReadonlyArray<unknown>): number => {
   let sum = 0
@@ -43,7 +46,7 @@ const longList = (body: unknown, path = "", levels = searchedLevels): string | u
     const field = path === "" ? key : `${path}.${key}`
     if (Array.isArray(value)) {
       if (value.length > maxItems || value.length + innerItems(value) > maxItems) return field
-    } else if (levels > 1) {
+    } else if (levels > 1 && key !== unread) {
       const found = longList(value, field, levels - 1)
       if (found !== undefined) return found
     }

@@ -279,7 +279,12 @@ const unknownMethod = onNode ? "SEARCH" : "NONSENSE"
 describe("every edge path", () => {
   /** Those that the OpenAPI document does not describe: pages and WebSockets. */
   const pages = ["/", "/playground/*", "/docs", "/docs/scalar.js", "/metrics", "/openapi.json"]
-  const sockets = ["/v1/completions/ws", "/v1/audio/transcriptions/ws", "/v1/realtime"]
+  const sockets = [
+    "/v1/completions/ws",
+    "/v1/audio/transcriptions/ws",
+    "/v1/realtime",
+    "/v1/telephony/twilio",
+  ]
   const edgePaths = async () => {
     const { paths } = (await (await node.fetch("/openapi.json")).json()) as { paths: Record<string, object> }
     return { documented: paths, all: [...new Set([...Object.keys(paths), ...pages, ...sockets])] }
