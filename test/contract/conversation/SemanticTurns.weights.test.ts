@@ -80,9 +80,9 @@ it("ends complete sentences soon, parts of them late, and all of them by the usu
     await silenceAfter(samples, server),
     await silenceAfter(samples.subarray(0, cuts.at(-1)), server),
   ]
-  // Where the transcript was ready before, up to 100 ms of the silence are left out (protocol 11.4).
+  // Where the transcript was ready before, up to half of the silence is left out (docs/conversation.md).
   for (const ms of same) {
-    expect(ms).toBeGreaterThan(400 - 100 - 60)
+    expect(ms).toBeGreaterThan(400 / 2 - 60)
     expect(ms).toBeLessThan(400 + 60)
   }
 })
