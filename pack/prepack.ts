@@ -49,9 +49,19 @@ for (const path of made.filter((one) => one.endsWith(".js")))
   for (const other of pathsIn(readFileSync(path, "utf8")))
     if (!existsSync(target(path, other))) throw new Error(`${path} names ${other}, which does not exist`)
 
-const { description, engines, imports, license, name, type, version } = manifest
+const { dependencies, description, engines, imports, license, name, type, version } = manifest
 const commit = commitOf(root)
-writeJson(join(app, "package.json"), { name, version, commit, license, private: true, type, imports })
+// The program reads the versions of its engines' libraries here: what was measured with one is not used with another.
+writeJson(join(app, "package.json"), {
+  name,
+  version,
+  commit,
+  license,
+  private: true,
+  type,
+  imports,
+  dependencies,
+})
 for (const path of modelPaths) cpSync(join(root, path), join(app, path), { recursive: true })
 
 // The packages that it carries.
