@@ -1,5 +1,6 @@
 // One written English sentence → its spoken form for the phonemiser: letters, apostrophes, hyphens, spaces, and the
 // marks of `marks`. Pure, linear in the length of the sentence.
+import { addressParts } from "./Addresses.ts"
 import type { Accent } from "./Numbers.ts"
 import { cardinal } from "./Numbers.ts"
 import { sayNumbers } from "./SpokenNumbers.ts"
@@ -12,12 +13,9 @@ export const marks = ';:,.!?—…"()“”'
 const addressPattern = /\b(?:https?:\/\/|www\.)[^\s<>"“”]+|\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+/gi
 
 const sayAddress = (address: string): string => {
-  const tail = /[.,;:!?)]+$/.exec(address)?.[0] ?? ""
+  const { spoken, tail } = addressParts(address)
   return (
-    address
-      .slice(0, address.length - tail.length)
-      .replace(/^https?:\/\//i, "")
-      .replace(/\/$/, "")
+    spoken
       .replace(/\./g, " dot ")
       .replace(/@/g, " at ")
       .replace(/\//g, " slash ")

@@ -1,5 +1,6 @@
 // One written sentence of any language but English → what its eSpeak voice reads: dates, times, money, units and signs in words of the
 // language where there is a table for it (SpokenForms.ts). Pure, linear in the length of the sentence.
+import { addressParts } from "../Addresses.ts"
 import { plainDigits } from "./Digits.ts"
 import type { Counted, Currency, SpokenForms } from "./SpokenForms.ts"
 
@@ -127,12 +128,9 @@ const rulesOf = (forms: SpokenForms): ReadonlyArray<Rule> => {
 const addressPattern = /(?:https?:\/\/|www\.)[^\s<>"“”]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+/gi
 
 const spokenAddress = (address: string, { at, dot, slash }: SpokenForms["address"]): string => {
-  const tail = /[.,;:!?)]+$/.exec(address)?.[0] ?? ""
+  const { spoken, tail } = addressParts(address)
   return (
-    address
-      .slice(0, address.length - tail.length)
-      .replace(/^https?:\/\//i, "")
-      .replace(/\/$/, "")
+    spoken
       .replaceAll(".", ` ${dot} `)
       .replaceAll("@", ` ${at} `)
       .replaceAll("/", ` ${slash} `)
