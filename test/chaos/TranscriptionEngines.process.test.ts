@@ -18,7 +18,7 @@ import {
 } from "../support/clients/TranscriptionClient.ts"
 import { inLong } from "../support/groups/Runs.ts"
 import { eventually, startNode, type TestNode } from "../support/nodes/TestNode.ts"
-import { childrenRunning } from "../support/process/ChildProcesses.ts"
+import { childrenRunning, signalIfRunning } from "../support/process/ChildProcesses.ts"
 
 type Bytes = Uint8Array<ArrayBuffer>
 const short = clipBytes(clips[3]!) as Bytes
@@ -136,7 +136,7 @@ describe("a decoder's process is killed", () => {
     const before = await metered(node, "dev")
     const opened = await stream()
     const killing = setInterval(() => {
-      for (const pid of decoders()) process.kill(pid, "SIGKILL")
+      for (const pid of decoders()) signalIfRunning(pid, "SIGKILL")
     }, 5)
     try {
       await opened.toEnd()

@@ -15,6 +15,16 @@ export const isRunning = (pid: number): boolean => {
   return fields !== "" && !fields.startsWith("Z")
 }
 
+/** Sends a signal to a process. False if the process has ended in the meantime. */
+export const signalIfRunning = (pid: number, signal: NodeJS.Signals): boolean => {
+  try {
+    return process.kill(pid, signal)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ESRCH") return false
+    throw error
+  }
+}
+
 /** Process ids of living children whose command line names `program`. */
 export const childrenRunning = (program: string, parent = process.pid): ReadonlyArray<number> =>
   readdirSync("/proc")

@@ -9,7 +9,7 @@ import { join } from "node:path"
 import { promisify } from "node:util"
 import postgres from "postgres"
 import { postgresPrograms } from "../groups/Needs.ts"
-import { childrenRunning } from "../process/ChildProcesses.ts"
+import { childrenRunning, signalIfRunning } from "../process/ChildProcesses.ts"
 import { freePort } from "./FreePort.ts"
 
 /** The user that the server runs as; undefined: the user of this process. */
@@ -114,8 +114,8 @@ export const runPostgres = async (more: ReadonlyArray<string> = []): Promise<Pos
     const signal = (which: NodeJS.Signals) => {
       if (server?.pid === undefined) return
       server.kill(which)
-      // Each of its processes is in a session of its own, so no signal to a group reaches them.
-      for (const pid of childrenRunning("postgres", server.pid)) process.kill(pid, which)
+      // Each of its processes is in a session of its own, so no signal to a group reaches them. One may end meanwhile.
+      for (const pid of childrenRunning("postgres", server.pid)) signalIfRunning(pid, which)
     }
     const end = async (which: NodeJS.Signals): Promise<void> => {
       const child = server
