@@ -85,9 +85,12 @@ export const carried = (lock: Lock): ReadonlyArray<string> =>
       return path
     })
 
+/** Packages for one platform that are left out: copy-on-write clones of files for downloads, and what `edgewise setup webrtc` installs. */
+const leftOut = ["@reflink/", "@node-datachannel/"]
+
 /**
  * Packages for one platform that the tarball serves → version. npm installs those that fit the machine. Only those that
- * carried packages or edgewise itself ask for, and not copy-on-write clones of files for downloads (`reflink`).
+ * carried packages or edgewise itself ask for.
  */
 export const platformPackages = (lock: Lock): Readonly<Record<string, string>> => {
   const asking = ["", ...carried(lock)]
@@ -100,7 +103,7 @@ export const platformPackages = (lock: Lock): Readonly<Record<string, string>> =
           // An entry with a name is an alias for a package that is left out (docs/install.md).
           name === undefined &&
           wanted.includes(nameAt(path)) &&
-          !nameAt(path).startsWith("@reflink/") &&
+          !leftOut.some((scope) => nameAt(path).startsWith(scope)) &&
           includesAny(list(os), platforms.os) &&
           includesAny(list(cpu), platforms.cpu),
       )

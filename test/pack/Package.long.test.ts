@@ -1,6 +1,6 @@
 // `npm pack`, and the package installed in an empty folder: its size, its version, and speech from it, on the Node that
 // npm installed beside it. Without a registry: the packages that npm would fetch are copied from here.
-import { execFileSync } from "node:child_process"
+import { execFileSync, spawnSync } from "node:child_process"
 import {
   cpSync,
   existsSync,
@@ -92,6 +92,16 @@ describe("the package", () => {
   it("knows its commit", () => {
     const printed = execFileSync(process.execPath, [launcher, "--version"], { cwd: folder, encoding: "utf8" })
     expect(printed).toMatch(/^edgewise v\d+\.\d+\.\d+ \(([0-9a-f]{12}(-dirty)?|unknown)\)$/m)
+  })
+
+  it("names the command that installs the library of calls where they are switched on without it", () => {
+    const ended = spawnSync(process.execPath, [launcher, "serve", "--data-dir", join(folder, "calls")], {
+      cwd: folder,
+      encoding: "utf8",
+      env: { ...process.env, EDGEWISE_WEBRTC_PORT: "40100" },
+    })
+    expect(ended.status).toBe(1)
+    expect(ended.stderr).toContain("run edgewise setup webrtc")
   })
 })
 

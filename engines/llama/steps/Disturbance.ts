@@ -1,6 +1,7 @@
 // Whether other programs take the cores of a model's threads. llama.cpp's threads wait for each other by spinning, several hundred times a
 // call, so one that the system suspends stops all of them: beside other programs on two cores, two threads gave a seventh of the tokens
-// of one (2026-11-27). So a model uses one thread while its calls get less processor time than their threads could use. Pure.
+// of one (2026-11-27). So a model goes on with as many threads as got a core of their own while its calls get less processor time than
+// their threads could use. Pure.
 
 /** Milliseconds of calls after which the processor time is judged. A guess: as for ONNX engines. */
 const judgedMs = 500
@@ -8,7 +9,7 @@ const judgedMs = 500
 /** With less than this share of the threads' time, other programs disturb them; as in PickThreads. */
 const undisturbed = 0.8
 
-/** Milliseconds on one thread before several are tried again; each failure doubles them, up to the most. Guesses. */
+/** Milliseconds on fewer threads before all are tried again; each failure doubles them, up to the most. Guesses. */
 const leastPauseMs = 2_000
 const mostPauseMs = 16_000
 
@@ -16,30 +17,42 @@ export class Disturbance {
   readonly #nowMs: () => number
   #ms = 0
   #cpuMs = 0
+  /** What all threads could use. */
+  #possibleMs = 0
   #untilMs = 0
   #pauseMs = leastPauseMs
+  #most = 1
 
   constructor(nowMs: () => number = () => performance.now()) {
     this.#nowMs = nowMs
   }
 
-  /** True while one thread is faster than several. */
-  get now(): boolean {
+  get #lasts(): boolean {
     return this.#nowMs() < this.#untilMs
+  }
+
+  /** Of so many threads, how many are fastest now. */
+  threads(wanted: number): number {
+    return this.#lasts ? Math.min(wanted, this.#most) : wanted
   }
 
   /** A call on several threads took `ms`, and the process so much processor time in it. */
   called(threads: number, ms: number, cpuMs: number): void {
     this.#ms += ms
-    this.#cpuMs += cpuMs / threads
+    this.#cpuMs += cpuMs
+    this.#possibleMs += threads * ms
     if (this.#ms < judgedMs) return
-    const share = this.#cpuMs / this.#ms
+    const cores = this.#cpuMs / this.#ms
+    const share = this.#cpuMs / this.#possibleMs
     this.#ms = 0
     this.#cpuMs = 0
+    this.#possibleMs = 0
     if (share >= undisturbed) {
-      this.#pauseMs = leastPauseMs
+      // Fewer threads that are undisturbed say nothing about all of them.
+      if (!this.#lasts) this.#pauseMs = leastPauseMs
       return
     }
+    this.#most = Math.max(1, Math.floor(cores))
     this.#untilMs = this.#nowMs() + this.#pauseMs
     this.#pauseMs = Math.min(mostPauseMs, 2 * this.#pauseMs)
   }

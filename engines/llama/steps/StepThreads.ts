@@ -129,7 +129,7 @@ export const stepThreads = <N extends Evaluator>(
   const timed = async <A>(tokens: number, call: () => Promise<A>): Promise<A> => {
     const wanted = threadsOf(tokens)
     const judges = wanted > 1 && hasCounts
-    const threads = judges && disturbance.now ? 1 : wanted
+    const threads = judges ? disturbance.threads(wanted) : wanted
     native.setThreads(threads)
     if (!judges || threads === 1) return call()
     const startedMs = performance.now()

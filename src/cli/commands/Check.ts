@@ -17,7 +17,7 @@ import { nodeDecoder, requireNamedDecoder } from "../roles/NodeDecoder.ts"
 import { dataDirProblem } from "../roles/Probes.ts"
 import { endpointsOf } from "../roles/RouterRole.ts"
 import { clockProblem, memoryProblem } from "../roles/StartWarnings.ts"
-import { gpuProblem } from "../setup/GpuPackages.ts"
+import { gpuProblem, webrtcProblem } from "../setup/SetupPackages.ts"
 import { AlreadyReported, exitStatusOf, linesOf } from "../shared/CommandLine.ts"
 import { nodeCertificate } from "../shared/NodeCertificate.ts"
 import { jsonFlag, printJson } from "../shared/Output.ts"
@@ -31,6 +31,7 @@ type Subject =
   | "catalog"
   | "weights"
   | "gpu"
+  | "calls"
   | "data directory"
   | "clock"
   | "memory"
@@ -151,6 +152,12 @@ export const findings = (texts: Parameters<typeof load>[0]): Effect.Effect<Reado
           )
         : undefined,
       roles.includes("edge") ? decoder(config) : undefined,
+      roles.includes("edge")
+        ? oneFinding(
+            "calls",
+            Effect.sync(() => webrtcProblem(config)),
+          )
+        : undefined,
       ports(config),
     ]
     const found = yield* Effect.forEach(steps, (step) => step ?? Effect.succeed([]))

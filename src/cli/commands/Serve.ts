@@ -21,7 +21,8 @@ import { rolesLayer } from "../roles/Roles.ts"
 import { Started } from "../roles/Started.ts"
 import { startWarnings } from "../roles/StartWarnings.ts"
 import { LinesWritten, telemetry } from "../roles/Telemetry.ts"
-import { gpuProblem } from "../setup/GpuPackages.ts"
+import { SetupFailed } from "../setup/InstallPackages.ts"
+import { gpuProblem, webrtcProblem } from "../setup/SetupPackages.ts"
 import { keepCertificate, type NodeCertificate, nodeCertificate } from "../shared/NodeCertificate.ts"
 import { Reload, reloadOnHangup } from "../shared/Reload.ts"
 import { settingFlags, textsOf } from "../shared/SettingFlags.ts"
@@ -128,6 +129,8 @@ const run = Effect.fnUntraced(function* (config: Config, meters: NodeMeters) {
   if (serves || config.roles.includes("auth")) yield* tryDataDirectory(config.dataDir)
   if (serves) {
     yield* requireNamedDecoder(config)
+    const withoutCalls = webrtcProblem(config)
+    if (withoutCalls !== undefined) return yield* new SetupFailed({ message: withoutCalls })
     // Found out while the models load.
     yield* Effect.forkChild(Effect.ignore(nodeDecoder(config)), { startImmediately: true })
   }

@@ -1,21 +1,22 @@
-// `edgewise setup cuda|vulkan`: installs llama.cpp's libraries for GPUs, which an installation leaves out.
+// `edgewise setup cuda|vulkan|webrtc`: installs libraries that an installation leaves out.
 import { fileURLToPath } from "node:url"
 import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { costOf, type GpuKind, gpuKinds, gpuPackages, hasGpuLibraries } from "./GpuPackages.ts"
+import { settings } from "#config/Settings.ts"
 import { installPackages, SetupFailed, tarballName } from "./InstallPackages.ts"
+import { costOf, hasLibraries, type SetupKind, setupKinds, setupPackages } from "./SetupPackages.ts"
 
 /** Where this program's packages are: in the repository, or in the folder `app` of a package. */
 const modules = fileURLToPath(new URL("../../../node_modules", import.meta.url))
 
-const install = (kind: GpuKind, from: string | undefined) =>
+const install = (kind: SetupKind, from: string | undefined) =>
   Effect.gen(function* () {
-    const packages = gpuPackages(kind)
+    const packages = setupPackages(kind)
     if (packages.length === 0)
       return yield* new SetupFailed({
-        message: `llama.cpp has no ${kind} libraries for ${process.platform} ${process.arch}`,
+        message: `there are no ${kind} libraries for ${process.platform} ${process.arch}`,
       })
-    if (hasGpuLibraries(kind)) return yield* Console.log(`${kind}: installed`)
+    if (hasLibraries(kind)) return yield* Console.log(`${kind}: installed`)
     yield* Console.log(`${kind}: ${costOf(packages)}, into ${modules}`)
     yield* installPackages(packages, modules, from).pipe(
       Effect.mapError(({ message }) => {
@@ -26,14 +27,18 @@ const install = (kind: GpuKind, from: string | undefined) =>
         })
       }),
     )
-    yield* Console.log(`${kind}: installed; models with "gpu": "${kind}" use it from their next load on`)
+    yield* Console.log(
+      kind === "webrtc"
+        ? `webrtc: installed; a node with ${settings.webrtcPort.variable} uses it from its next start on`
+        : `${kind}: installed; models with "gpu": "${kind}" use it from their next load on`,
+    )
   })
 
 const report = Effect.forEach(
-  gpuKinds,
+  setupKinds,
   (kind) => {
-    const packages = gpuPackages(kind)
-    const state = hasGpuLibraries(kind) ? "installed" : `not installed (${costOf(packages)})`
+    const packages = setupPackages(kind)
+    const state = hasLibraries(kind) ? "installed" : `not installed (${costOf(packages)})`
     return Console.log(`${kind}: ${packages.length === 0 ? "not available for this machine" : state}`)
   },
   { discard: true },
@@ -42,7 +47,7 @@ const report = Effect.forEach(
 export const setup = Command.make(
   "setup",
   {
-    kind: Argument.Literals("kind", gpuKinds).pipe(
+    kind: Argument.Literals("kind", setupKinds).pipe(
       Argument.withDescription("which libraries to install; without it, prints which are installed"),
       Argument.optional,
     ),
@@ -58,4 +63,4 @@ export const setup = Command.make(
     if (Option.isNone(kind)) return yield* report
     yield* install(kind.value, Option.getOrUndefined(from))
   }),
-).pipe(Command.withDescription("Install llama.cpp's libraries for GPUs"))
+).pipe(Command.withDescription("Install llama.cpp's libraries for GPUs, or the library of WebRTC calls"))
