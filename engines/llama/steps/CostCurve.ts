@@ -6,7 +6,8 @@
 // duration is kept for each power of two, with interpolation between them.
 //
 // Two things are kept apart. The least duration of each size is what a call takes while nothing else runs: other programs can
-// only make a call longer, so a disturbance of any length leaves it as it was. The pace is how much longer recent calls took,
+// only make a call longer, so a disturbance of any length leaves it as it was. Durations from a measurement or a file are replaced by those of
+// the first calls of requests, which take longer: they have a context, and their tokens are delivered. The pace is how much longer recent calls took,
 // whatever their size; it is forgotten within seconds, so that the figures of a quiet machine are back soon after a disturbance,
 // also at sizes that were not called meanwhile.
 import type { CallDurations } from "#domain/threads/CallCosts.ts"
@@ -29,6 +30,12 @@ const leastForMs = 1_800_000
  */
 const muchLess = 0.75
 
+/**
+ * The least of so many calls of requests replaces a measured duration. Without it a size that only looks cheap would be preferred for ever:
+ * with one reply a call, one model of 3 MB gave 0.6 of the tokens of 16 replies a call (2026-11-27). A guess.
+ */
+const callsOfRequests = 8
+
 /** Milliseconds a unit where nothing was measured yet: the 3 ms a token of a small model on a slow processor. A guess. */
 const unknownMs = 3
 
@@ -46,6 +53,8 @@ interface Least {
   calledMs: number
   /** True if `ms` was concluded from calls of another size. */
   guessed: boolean
+  /** Until `ms` is one of requests: how many of their calls there were, and the least duration of those. */
+  trial: { calls: number; ms: number } | undefined
 }
 
 interface Call {
@@ -98,7 +107,8 @@ export class CostCurve {
     this.#recent = []
     for (const [size, ms] of kept) {
       const at = this.#sizes.indexOf(size)
-      if (at >= 0) this.#least[at] = leastOf(ms, nowMs)
+      if (at >= 0)
+        this.#least[at] = { ...leastOf(ms, nowMs), trial: { calls: 0, ms: Number.POSITIVE_INFINITY } }
     }
   }
 
@@ -123,6 +133,13 @@ export class CostCurve {
     least.lately = Math.min(least.lately, gridMs)
     least.ms = Math.min(least.ms, gridMs)
     least.calledMs = nowMs
+    const { trial } = least
+    if (trial === undefined) return
+    trial.ms = Math.min(trial.ms, gridMs)
+    if (++trial.calls < callsOfRequests) return
+    least.ms = trial.ms
+    least.lately = trial.ms
+    least.trial = undefined
   }
 
   /** Milliseconds of a call of this size at the present pace. */
@@ -195,4 +212,5 @@ const leastOf = (ms: number, nowMs: number): Least => ({
   sinceMs: nowMs,
   calledMs: nowMs,
   guessed: false,
+  trial: undefined,
 })

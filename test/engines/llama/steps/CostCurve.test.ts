@@ -78,6 +78,20 @@ it("what was kept is expected at once, and replaced by the next calls of other d
   expect(curve.expectedMs(64)).toBeCloseTo(40)
 })
 
+it("the calls of requests replace what was measured without them, at their own size only", () => {
+  const curve = new CostCurve(16, () => 0)
+  curve.take([
+    [1, 0.5],
+    [16, 9],
+  ])
+  for (let call = 0; call < 8; call++) curve.observe(1, call === 3 ? 1 : 1.2)
+  expect(curve.quietMs(1)).toBe(1)
+  expect(curve.quietMs(16)).toBe(9)
+  // From then on other programs change nothing.
+  for (let call = 0; call < 100; call++) curve.observe(1, 3)
+  expect(curve.quietMs(1)).toBe(1)
+})
+
 /** A cost that grows with the size and has jumps, as kernels do. */
 const costs = fc
   .record({
