@@ -47,8 +47,12 @@ it.live("counts what is streamed, and every window once", () =>
     expect(first.firstEventMs).toHaveLength(8)
     // At least the number of gaps: every arrival but a stream's first is one gap and at least one event.
     expect(first.events).toBeGreaterThanOrEqual(8 + first.gaps.count)
-    yield* Effect.sleep(200)
-    const second = yield* client.ask("window")
+    let second = yield* client.ask("window")
+    // A busy machine may give the server no time between two windows.
+    while (second.events === 0 && second.failure === undefined) {
+      yield* Effect.sleep(20)
+      second = yield* client.ask("window")
+    }
     expect(second.firstEventMs).toHaveLength(0)
     expect(second.events).toBeGreaterThan(0)
     expect(second.failure).toBeUndefined()

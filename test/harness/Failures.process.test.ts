@@ -6,6 +6,7 @@ import { selfReport } from "#harness/client/SelfReport.ts"
 import { sizedPrompts } from "#harness/data/Prompts.ts"
 import type { Issue } from "#harness/load/Drive.ts"
 import { request } from "#harness/Requests.ts"
+import { freePort } from "../support/servers/FreePort.ts"
 import { type Answer, chunkOf, type ScriptedServer, scriptedServer, sse } from "./ScriptedServer.ts"
 
 let server: ScriptedServer | undefined
@@ -105,15 +106,14 @@ it("a server that says nothing is a timeout, and one that is still busy at the e
 })
 
 it("a port where nothing listens is unreachable", async () => {
-  server = await scriptedServer({})
-  await server.close()
+  const base = `http://127.0.0.1:${await freePort()}`
   const { failure } = await request(
-    { target: server.target, plans, shares: { text: 1 }, seed: 1 },
+    { target: { base, headers: {}, timeoutMs: 20_000 }, plans, shares: { text: 1 }, seed: 1 },
     "text",
     { usage: true },
     issue(),
   )
-  expect(failure).toEqual({ key: "unreachable", detail: `nothing listens at ${server.url}` })
+  expect(failure).toEqual({ key: "unreachable", detail: `nothing listens at ${base}` })
 })
 
 describe("the first look", () => {

@@ -7,6 +7,7 @@ import type { LiveProtocolName } from "#harness/client/LiveProtocols.ts"
 import { runLive } from "#harness/client/LiveRequest.ts"
 import { makeClip } from "#harness/data/Clip.ts"
 import { request } from "#harness/Requests.ts"
+import { freePort } from "../support/servers/FreePort.ts"
 
 /** A second and a half of audio; its words end at 0.5, 1 and 1.5 s. */
 const clip = makeClip("a", new Int16Array(24_000).fill(100), "one two six")
@@ -122,11 +123,10 @@ it.concurrent("edgewise's socket: lag of captions and words, flicker, final text
   const { figures, pooled, words } = measured!
   // The frame that completes half a second is sent with it; the last caption may come after the end.
   expect(pooled!.caption_lag!.length).toBeGreaterThanOrEqual(2)
-  for (const lag of [...pooled!.caption_lag!, ...pooled!.word_lag!]) {
-    expect(lag / lateMs).toBeGreaterThan(0.9)
-    // From the beginning of the session it is more than six times as long for the last one.
-    expect(lag / lateMs).toBeLessThan(4)
-  }
+  for (const lag of [...pooled!.caption_lag!, ...pooled!.word_lag!]) expect(lag / lateMs).toBeGreaterThan(0.9)
+  // Counted from the end of the caption's audio, sent in frames of 40 ms, and not from the beginning of the session. All of them end before the session does.
+  for (const [at, lag] of pooled!.caption_lag!.entries())
+    expect(lag).toBeLessThan(figures.e2e! - 500 * (at + 1) + 50)
   // "to" was changed, and "sick" in the final text if its caption was shown.
   expect([1 / 3, 2 / 3]).toContain(figures.flicker)
   expect(words).toEqual({ wrong: 0, words: 3 })
@@ -200,9 +200,7 @@ describe.concurrent("a session that", () => {
   })
 
   it("does not exist is unreachable", async () => {
-    const target = await serve(() => {})
-    const its = servers.find((server) => target.base.endsWith(`:${portOf(server)}`))
-    await new Promise((resolve) => its!.close(resolve))
+    const target = { ...(await serve(() => {})), base: `http://127.0.0.1:${await freePort()}` }
     expect(await key(target)).toBe("unreachable")
   })
 

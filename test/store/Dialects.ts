@@ -1,10 +1,11 @@
 // The stores that tests named `X.dialects.test.ts` run over, one in each of two groups: SQLite in memory or in a data
 // directory of its own, and PostgreSQL in an empty schema.
 import { Effect, Layer, type Scope } from "effect"
-import { beforeAll, describe, inject } from "vitest"
+import { beforeAll, describe } from "vitest"
 import type { StoreUnavailable } from "#store/files/StoreErrors.ts"
 import { type Store, sqliteStoreLayer, storeLayer } from "#store/Store.ts"
 import { needs } from "../support/groups/Needs.ts"
+import { currentGroup } from "../support/groups/Uses.ts"
 import { sharedPostgres } from "../support/servers/PostgresServer.ts"
 import { tempDir } from "./TempDir.ts"
 
@@ -40,7 +41,7 @@ const postgres = (): Dialect => {
 
 /** Defines the tests over the store of the running group: SQLite in `fast`, PostgreSQL in `postgres`. */
 export const eachDialect = (tests: (dialect: Dialect) => void): void => {
-  if (inject("group") === "fast") {
+  if (currentGroup() === "fast") {
     describe("SQLite", () => tests(sqlite))
     return
   }

@@ -2,7 +2,7 @@
 import { appendFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Effect } from "effect"
-import { afterEach, expect, it } from "vitest"
+import { afterAll, beforeAll, expect, it } from "vitest"
 import { Device } from "#actors/device/Device.ts"
 import type { ReloadRecord } from "#api/operations/CatalogReload.ts"
 import { inLong } from "../../support/groups/Runs.ts"
@@ -15,11 +15,18 @@ import { eventually, startNode, type TestNode, untilLoaded } from "../../support
 import { childrenRunning } from "../../support/process/ChildProcesses.ts"
 import { sha256 } from "../../support/servers/FakeHub.ts"
 
-let node: TestNode | undefined
-afterEach(async () => {
-  await node?.stop()
-  node = undefined
+let node: TestNode
+beforeAll(async () => {
+  node = await startNode({ models: [model("a")] })
 })
+afterAll(() => node.stop())
+
+/** The node with these models, and with no engine that another test has left. */
+const having = async (...models: ReadonlyArray<TestModel>): Promise<TestNode> => {
+  await reload(node, models)
+  await eventually(async () => (await leaving(node)) === 0, "engines of other models have ended")
+  return node
+}
 
 const model = (id: string, more: Partial<TestModel> = {}): TestModel => ({ ...fakeModel, id, ...more })
 
@@ -52,8 +59,7 @@ it(
       model("replaced", { options: { contextTokens: 4_096 + Math.floor(n / 4) } }),
       ...(n % 2 === 0 ? [] : [model("guest", { runtime: { load: "demand" } })]),
     ]
-    node = await startNode({ models: edition(0) })
-    const at = node
+    const at = await having(...edition(0))
     const ids = ["stays-a", "stays-b", "priced", "replaced"]
     await untilLoaded(at, ...ids)
     const pids = () => ids.slice(0, 3).map((id) => at.gauges(id).pid)
@@ -107,8 +113,7 @@ it(
 )
 
 it("what has begun on a removed model ends there; then its process, its memory and its series are gone", async () => {
-  node = await startNode({ models: [model("goes"), model("stays")] })
-  const at = node
+  const at = await having(model("goes"), model("stays"))
   await untilLoaded(at, "goes", "stays")
   const { pid } = at.gauges("goes")
   const claimed = await at.run(claimedBytes)
@@ -134,8 +139,7 @@ it("what has begun on a removed model ends there; then its process, its memory a
 })
 
 it("an operator's unload ends what a reload has left running", async () => {
-  node = await startNode({ models: [model("goes"), model("stays")] })
-  const at = node
+  const at = await having(model("goes"), model("stays"))
   await untilLoaded(at, "goes")
   const { pid } = at.gauges("goes")
   const begun = await at.post("/v1/chat/completions", chat("goes", { tokens: 4_000, tokenMs: 50 }, true))
@@ -150,8 +154,7 @@ it("an operator's unload ends what a reload has left running", async () => {
 })
 
 it("a wrong catalog changes nothing and says what is wrong; callers may not reload", async () => {
-  node = await startNode({ models: [model("a")] })
-  const at = node
+  const at = await having(model("a"))
   await untilLoaded(at, "a")
   const { pid } = at.gauges("a")
   for (const [text, words] of [
@@ -172,8 +175,7 @@ it("a wrong catalog changes nothing and says what is wrong; callers may not relo
 })
 
 it("reloads at once and side by side are done one after the other", async () => {
-  node = await startNode({ models: [model("a", { runtime: { load: "demand" } })] })
-  const at = node
+  const at = await having(model("a", { runtime: { load: "demand" } }))
   writeCatalog(at.catalog, [
     model("a", { runtime: { load: "demand" } }),
     model("b", { runtime: { load: "demand" } }),
@@ -186,8 +188,7 @@ it("reloads at once and side by side are done one after the other", async () => 
 })
 
 it("weights that changed under the same entry are a change; a file that was only touched and has a sum is none", async () => {
-  node = await startNode({ models: [model("a", { runtime: { load: "demand" } })] })
-  const at = node
+  const at = await having(model("a", { runtime: { load: "demand" } }))
   // Not loaded: a load would read the file again, between two edits.
   const file = join(at.dataDir, "weights.bin")
   writeFileSync(file, "one")
@@ -260,8 +261,7 @@ it("SIGHUP under load, on a node of its own: nothing fails, the engine stays, a 
 })
 
 it("`edgewise reload` says what changed, or what is wrong", async () => {
-  node = await startNode({ models: [model("a"), model("b")] })
-  const at = node
+  const at = await having(model("a"), model("b"))
   const env = { EDGEWISE_API_KEY: await operatorKey(at) }
   writeCatalog(at.catalog, [model("a", { kind: "song" }), model("b", { adapter: "none" })])
   const bad = await edgewise(["reload", "--url", at.base], env)
@@ -280,8 +280,7 @@ it("`edgewise reload` says what changed, or what is wrong", async () => {
 
 it("a price that changed is charged from then on, on the same engine", async () => {
   const free = { inputPerMillionTokens: 0, outputPerMillionTokens: 0 }
-  node = await startNode({ models: [model("a", { price: free })] })
-  const at = node
+  const at = await having(model("a", { price: free }))
   await untilLoaded(at, "a")
   const { pid } = at.gauges("a")
   const key = await orgWith(at, "probe", 1_000_000)
@@ -300,8 +299,7 @@ it("a price that changed is charged from then on, on the same engine", async () 
 })
 
 it("files that vanish under a loaded model leave it its engine; without one, it is failed until they are back", async () => {
-  node = await startNode({ models: [model("runs")] })
-  const at = node
+  const at = await having(model("runs"))
   const file = join(at.dataDir, "weights.bin")
   writeFileSync(file, "one")
   const files = { weights: { source: file } }
@@ -329,8 +327,7 @@ it("files that vanish under a loaded model leave it its engine; without one, it 
 })
 
 it("an alias works from the reload on that adds it until the one that takes it away, on the same engine", async () => {
-  node = await startNode({ models: [model("a")] })
-  const at = node
+  const at = await having(model("a"))
   await untilLoaded(at, "a")
   const { pid } = at.gauges("a")
   const ask = async () => (await at.post("/v1/chat/completions", chat("nickname", { tokens: 1 }))).status

@@ -1,6 +1,6 @@
 // Transcription while the catalog changes: live sessions, files and jobs consist of many requests each. A streamed or
 // whole answer stays with the engine that it began on; a job goes on with the new one.
-import { afterEach, expect, it } from "vitest"
+import { afterAll, beforeAll, expect, it } from "vitest"
 import {
   deltas,
   lastWord,
@@ -20,14 +20,16 @@ import { eventually, startNode, type TestNode, untilLoaded } from "../../support
 /** A model that stays. No test asks it anything, so its engine is not started. */
 const other = { ...fakeModel, runtime: { load: "demand" } }
 
-let node: TestNode | undefined
-afterEach(async () => {
-  await node?.stop()
-  node = undefined
+let node: TestNode
+beforeAll(async () => {
+  node = await startNode({ models: [other] })
 })
+afterAll(() => node.stop())
 
-const start = async (model: ReturnType<typeof listener>): Promise<TestNode> => {
-  node = await startNode({ models: [other, model] })
+/** The node with this model, and with no engine that another test has left. */
+const having = async (model: ReturnType<typeof listener>): Promise<TestNode> => {
+  await reload(node, [other, model])
+  await gone(node)
   await untilLoaded(node, "listener")
   return node
 }
@@ -35,7 +37,7 @@ const start = async (model: ReturnType<typeof listener>): Promise<TestNode> => {
 const gone = (at: TestNode) => eventually(async () => (await leaving(at)) === 0, "the old engine has ended")
 
 it("a live session ends on the engine that it began on; the next one has the new engine", async () => {
-  const at = await start(listener())
+  const at = await having(listener())
   const pcm = noise(4)
   const whole = await syncAnswer(at, pcm, { model: "listener" })
   const { pid } = at.gauges("listener")
@@ -60,7 +62,7 @@ it("a live session ends on the engine that it began on; the next one has the new
 })
 
 it("a live session of a removed model goes on; a new one is refused", async () => {
-  const at = await start(listener())
+  const at = await having(listener())
   const pcm = noise(2)
   const client = await openLive(at, { model: "listener", window_s: "0.5" })
   expect(await reload(at, [other])).toMatchObject({ removed: ["listener"] })
@@ -75,7 +77,7 @@ it("a live session of a removed model goes on; a new one is refused", async () =
 })
 
 it("an open realtime connection does not keep a replaced engine, and takes its next item to the new one", async () => {
-  const at = await start(listener())
+  const at = await having(listener())
   const url = `ws://127.0.0.1:${at.port}/v1/realtime?intent=transcription&token=${at.keys.dev}`
   const client = await SocketClient.open(url)
   const input = { transcription: { model: "listener" }, turn_detection: null }
@@ -110,7 +112,7 @@ it("an open realtime connection does not keep a replaced engine, and takes its n
 })
 
 it("a file that is answered at once is transcribed to its end on a removed model", async () => {
-  const at = await start(listener({ callMs: 60 }))
+  const at = await having(listener({ callMs: 60 }))
   const file = wavOf(noise(20))
   const whole = (await (
     await post(at, file, { query: { model: "listener", sync: "true" } })
@@ -125,7 +127,7 @@ it("a file that is answered at once is transcribed to its end on a removed model
 })
 
 it("a job goes on with the new engine, and waits for a model that comes back", async () => {
-  const at = await start(listener({ callMs: 200 }))
+  const at = await having(listener({ callMs: 200 }))
   const target = targetOf(at)
   const job = await submit(target, wavOf(noise(120)), { model: "listener" })
   await eventually(() => at.gauges("listener").open > 0, "it is at it")

@@ -24,6 +24,7 @@ import {
   Rational,
 } from "node-av/lib"
 import wavefile from "wavefile"
+import { pcmOf, wavOf } from "./WavFile.ts"
 
 /** A sweep from 200 Hz upwards under a sine envelope, s16 mono. */
 export const chirp = (samples: number, rateHz: number, amplitude = 12_000): Int16Array =>
@@ -44,16 +45,12 @@ export type WavDepth = "8" | "16" | "24" | "32" | "32f" | "64" | "8a" | "8m"
 
 /** Mono WAV of one depth: u8, s16, s24, s32, f32, f64, A-law, mu-law. */
 export const wavBytes = (samples: Int16Array, rateHz: number, depth: WavDepth): Uint8Array => {
+  if (depth === "16") return wavOf(pcmOf(samples), rateHz)
   const wav = new wavefile.WaveFile()
-  if (depth === "8a" || depth === "8m") {
-    wav.fromScratch(1, rateHz, "16", samples)
-    if (depth === "8a") wav.toALaw()
-    else wav.toMuLaw()
-  } else if (depth === "16") wav.fromScratch(1, rateHz, "16", samples)
-  else {
-    wav.fromScratch(1, rateHz, "16", samples)
-    wav.toBitDepth(depth)
-  }
+  wav.fromScratch(1, rateHz, "16", samples)
+  if (depth === "8a") wav.toALaw()
+  else if (depth === "8m") wav.toMuLaw()
+  else wav.toBitDepth(depth)
   return wav.toBuffer()
 }
 

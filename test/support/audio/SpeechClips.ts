@@ -2,8 +2,7 @@
 // files made of them.
 import { readdirSync, readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
-import wavefile from "wavefile"
-import { wavBytes } from "./AudioFiles.ts"
+import { pcmOf, samplesOf, wavOf } from "./WavFile.ts"
 
 const folder = new URL("../../../models/whisper-demo-en/eval/", import.meta.url)
 
@@ -28,10 +27,7 @@ export const clipBytes = (clip: Clip): Buffer => readFileSync(clipPath(clip))
 export const rateHz = 16_000
 
 /** 16-bit mono samples at 16 kHz. */
-export const clipSamples = (clip: Clip): Int16Array =>
-  Int16Array.from(
-    new wavefile.WaveFile(clipBytes(clip)).getSamples(false, Int16Array) as unknown as Int16Array,
-  )
+export const clipSamples = (clip: Clip): Int16Array => samplesOf(clipBytes(clip))
 
 const all = (): Int16Array => {
   const names = new Set(readdirSync(folder))
@@ -48,10 +44,13 @@ const all = (): Int16Array => {
 /** The clips one after the other, repeated until exactly that duration. */
 const longSamples = (seconds: number): Int16Array => {
   const once = all()
-  return Int16Array.from({ length: Math.round(seconds * rateHz) }, (_, i) => once[i % once.length]!)
+  const samples = new Int16Array(Math.round(seconds * rateHz))
+  for (let at = 0; at < samples.length; at += once.length)
+    samples.set(once.subarray(0, samples.length - at), at)
+  return samples
 }
 
-export const longWav = (seconds: number): Buffer => Buffer.from(wavBytes(longSamples(seconds), rateHz, "16"))
+export const longWav = (seconds: number): Buffer => wavOf(pcmOf(longSamples(seconds)), rateHz)
 
 /** One clip every 20 seconds with silence between: the duration of a long file with a fifth of the engine's work. */
 export const sparseWav = (seconds: number): Buffer => {
@@ -61,5 +60,5 @@ export const sparseWav = (seconds: number): Buffer => {
     const clip = spoken[i % spoken.length]!
     samples.set(clip.subarray(0, samples.length - at), at)
   }
-  return Buffer.from(wavBytes(samples, rateHz, "16"))
+  return wavOf(pcmOf(samples), rateHz)
 }

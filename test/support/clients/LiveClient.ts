@@ -2,10 +2,13 @@
 import { readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { builtInCatalog } from "#config/settings/NodeSettings.ts"
+import { wavOf } from "../audio/WavFile.ts"
 import type { TestModel } from "../nodes/TestCatalog.ts"
 import type { TestNode } from "../nodes/TestNode.ts"
 import { SocketClient } from "./SocketClient.ts"
 import { post } from "./TranscriptionClient.ts"
+
+export { wavOf } from "../audio/WavFile.ts"
 
 /** A fake model that transcribes an invented word for every 100 ms of audio, in pieces of two seconds, without delay. */
 export const listener = (
@@ -48,24 +51,6 @@ export const clips: ReadonlyArray<Buffer> = (
     readonly file: string
   }>
 ).map(({ file }) => readFileSync(join(evaluation, file)).subarray(44))
-
-/** A WAV file of s16 mono 16 kHz samples. */
-export const wavOf = (pcm: Buffer): Buffer<ArrayBuffer> => {
-  const head = Buffer.alloc(44)
-  head.write("RIFF", 0)
-  head.writeUInt32LE(36 + pcm.length, 4)
-  head.write("WAVEfmt ", 8)
-  head.writeUInt32LE(16, 16)
-  head.writeUInt16LE(1, 20)
-  head.writeUInt16LE(1, 22)
-  head.writeUInt32LE(16_000, 24)
-  head.writeUInt32LE(32_000, 28)
-  head.writeUInt16LE(2, 32)
-  head.writeUInt16LE(16, 34)
-  head.write("data", 36)
-  head.writeUInt32LE(pcm.length, 40)
-  return Buffer.concat([head, pcm])
-}
 
 interface Answer {
   readonly text: string

@@ -1,6 +1,9 @@
 // Records what the tests of one file use, and compares it with the group in the file's name.
-import { inject } from "vitest"
-import { type Group, groups } from "./Groups.ts"
+import { expect, inject } from "vitest"
+import { type Group, groupOf, groups } from "./Groups.ts"
+
+/** The group of the running file. */
+export const currentGroup = (): Group => inject("group") ?? groupOf(expect.getState().testPath ?? "")
 
 const used = new Map<Group, string>()
 
@@ -9,7 +12,7 @@ const rank = (group: Group): number => groups.indexOf(group)
 /** Records a use. Throws if the group of the running file may not use `need`; the error contains `what`. */
 export const uses = (need: Group, what: string): void => {
   used.set(need, what)
-  if (rank(need) > rank(inject("group"))) throw new Error(misplaced(need, what))
+  if (rank(need) > rank(currentGroup())) throw new Error(misplaced(need, what))
 }
 
 const misplaced = (need: Group, what: string): string =>
@@ -22,7 +25,7 @@ const misplaced = (need: Group, what: string): string =>
 export const verdict = (complete: boolean): string | undefined => {
   const seen = [...used].toSorted(([one], [other]) => rank(other) - rank(one))
   used.clear()
-  const group = inject("group")
+  const group = currentGroup()
   const [most, what = ""] = seen[0] ?? ["fast" as const]
   if (rank(most) > rank(group)) return misplaced(most, what)
   if (!complete || group === "long" || most === group) return undefined

@@ -51,7 +51,7 @@ export const bodyAt = (data: Buffer, { end, headers }: Head): Body => {
   return { bytes, end: end + bytes.length, isComplete: bytes.length === length }
 }
 
-/** A message on a WebSocket; fragments are joined. */
+/** A message on a WebSocket; fragments are joined. The payload of a client's message stays masked: nothing reads it. */
 export interface Frame {
   readonly kind: "text" | "binary" | "close" | "ping" | "pong" | "compressed"
   readonly payload: Buffer
@@ -85,16 +85,15 @@ export const framesIn = (
     const length =
       extra === 0 ? short : extra === 2 ? data.readUInt16BE(at + 2) : Number(data.readBigUInt64BE(at + 2))
     if (data.length < start + length) break
-    const sent = data.subarray(start, start + length)
-    const payload = isMasked ? sent.map((byte, i) => byte ^ data[start - 4 + (i % 4)]!) : sent
+    const payload = data.subarray(start, start + length)
     at = start + length
     const opcode = first & 0x0f
-    if (opcode >= 8) frames.push({ kind: kinds[opcode] ?? "pong", payload: Buffer.from(payload) })
+    if (opcode >= 8) frames.push({ kind: kinds[opcode] ?? "pong", payload })
     else {
       if (opcode !== 0) kind = (first & 0x40) === 0 ? (kinds[opcode] ?? "binary") : "compressed"
-      fragments.push(Buffer.from(payload))
+      fragments.push(payload)
       if ((first & 0x80) === 0) continue
-      frames.push({ kind, payload: Buffer.concat(fragments) })
+      frames.push({ kind, payload: fragments.length === 1 ? payload : Buffer.concat(fragments) })
       fragments = []
     }
     messageAt = at

@@ -5,6 +5,7 @@ import { describe, expect, it } from "vitest"
 import { sinkResponse } from "#http/SinkBody.ts"
 import { make } from "#transport/server/TransportServer.ts"
 import { headerOf, jsonOf, RawConnection, rawRequest, requestBytes } from "../../support/clients/RawHttp.ts"
+import { freePort } from "../../support/servers/FreePort.ts"
 import { eventually, startListener } from "../TestListener.ts"
 
 const route = HttpRouter.route
@@ -64,10 +65,11 @@ describe("listening", () => {
   })
 
   it("frees its port when its scope closes", async () => {
-    const { server } = await start()
-    await server.stop()
-    const again = await startListener([], { port: server.port })
-    expect(again.port).toBe(server.port)
+    const port = await freePort()
+    const first = await startListener([], { port })
+    await first.stop()
+    const again = await startListener([], { port })
+    expect(again.port).toBe(port)
     await again.stop()
   })
 
