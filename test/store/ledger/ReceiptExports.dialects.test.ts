@@ -1,6 +1,7 @@
 // Receipts by day over each database: what is exported, what may become sums afterwards, and what comes late.
 import { expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Clock, Effect } from "effect"
+import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import fc from "fast-check"
 import { audioUsage, textUsage } from "#domain/models/Usage.ts"
@@ -8,7 +9,7 @@ import { Accounts } from "#store/accounts/Accounts.ts"
 import { makeLedgerRows, type Receipt } from "#store/ledger/LedgerRows.ts"
 import { dayMs } from "#store/ledger/ReceiptDays.ts"
 import { type ExportedReceipt, ReceiptExports } from "#store/ledger/ReceiptExports.ts"
-import { makeStoreClock } from "#store/sql/StoreClock.ts"
+import { databaseNow } from "#store/sql/StoreNode.ts"
 import { eachDialect } from "../Dialects.ts"
 
 /** Days after all receipts of these tests: SQLite's clock is the test's. The store opens afterwards, so that it has nothing to catch up with. */
@@ -39,10 +40,22 @@ const exportAll = Effect.gen(function* () {
   return { days: days.map((day) => day / dayMs), ids: found.map(({ receipt_id }) => receipt_id).sort() }
 })
 
+/** The time of the store: that of the database, if nodes share it. */
+const storeNow = Effect.flatMap(SqlClient.SqlClient, (sql) =>
+  sql.onDialectOrElse({
+    pg: () =>
+      Effect.map(
+        sql<{ readonly now: number }>`SELECT ${sql.literal(databaseNow)} AS now`,
+        ([row]) => row!.now,
+      ),
+    orElse: () => Clock.currentTimeMillis,
+  }),
+)
+
 /** Folds days before this one. The store may have read its clock a moment before. */
 const foldBefore = (day: number) =>
   Effect.gen(function* () {
-    const nowMs = yield* yield* makeStoreClock
+    const nowMs = yield* storeNow
     return yield* (yield* ReceiptExports).fold(nowMs - day * dayMs - 60_000)
   })
 
@@ -145,7 +158,7 @@ eachDialect(({ fresh }) => {
     Effect.gen(function* () {
       const { id } = yield* (yield* Accounts).createOrg({ name: "acme", paymentMethod: true })
       const rows = yield* makeLedgerRows
-      const today = Math.floor((yield* yield* makeStoreClock) / dayMs)
+      const today = Math.floor((yield* storeNow) / dayMs)
       yield* rows.write([-2, -1, 0].map((by) => receiptOf(id, today + by, 1)))
       expect((yield* exportAll).days).toEqual([today - 2])
     }).pipe(Effect.provide(fresh), later),
