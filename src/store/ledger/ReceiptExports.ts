@@ -38,12 +38,12 @@ export interface ExportedReceipt {
 }
 
 /** An export of a day that has begun. */
-export interface DayExport {
+interface DayExport {
   readonly day: number
   readonly id: string
 }
 
-export interface Folded {
+interface Folded {
   readonly receipts: number
   /** True if there are receipts as old that were not exported. */
   readonly areOthersWaiting: boolean
