@@ -22,6 +22,7 @@ const commands = {
   reload: async () => (await import("#cli/commands/ReloadCatalog.ts")).reload,
   logs: async () => (await import("#cli/commands/Logs.ts")).logs,
   tree: async () => (await import("#cli/commands/Tree.ts")).tree,
+  receipts: async () => (await import("#cli/commands/Receipts.ts")).receipts,
   usage: async () => (await import("#cli/commands/Usage.ts")).usage,
   chat: async () => (await import("#cli/chat/Chat.ts")).chat,
   talk: async () => (await import("#cli/talk/Talk.ts")).talk,

@@ -11,6 +11,8 @@ import { StoreSync, syncLog } from "./files/Durable.ts"
 import { StoreUnavailable } from "./files/StoreErrors.ts"
 import { IdempotencyStore } from "./idempotency/IdempotencyStore.ts"
 import { Jobs } from "./ledger/Jobs.ts"
+import { receiptTables } from "./ledger/ReceiptDays.ts"
+import { ReceiptExports } from "./ledger/ReceiptExports.ts"
 import { SpoolOptions } from "./ledger/ReceiptSpool.ts"
 import { UsageLedger } from "./ledger/UsageLedger.ts"
 import { migrationsLayer } from "./migrations/index.ts"
@@ -37,6 +39,7 @@ export type Store =
   | Deletions
   | IdempotencyStore
   | Jobs
+  | ReceiptExports
   | UsageLedger
   | SqlClient.SqlClient
 
@@ -47,6 +50,7 @@ const all = Deletions.layer.pipe(
       ClientSecrets.layer,
       IdempotencyStore.layer,
       Jobs.layer,
+      ReceiptExports.layer,
       UsageLedger.layer,
     ),
   ),
@@ -71,6 +75,7 @@ const postgresNodeLayer = (
   const hosts = new DatabaseHosts(url)
   return all.pipe(
     Layer.provideMerge(accountChanges),
+    Layer.provideMerge(receiptTables),
     // The node is listed in the database before it accepts jobs or claims requests.
     Layer.provideMerge(presence(node, dataDir)),
     Layer.provideMerge(migrationsLayer(shownDatabase(url))),

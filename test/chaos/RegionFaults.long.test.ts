@@ -447,5 +447,5 @@ describe("a rolling restart behind HAProxy", needs("postgresql", "haproxy"), () 
 /** As docs/regions-of-nodes.md prints them. */
 const rolling = {
   defaults: "    retry-on conn-failure 503\n    option redispatch 1\n    retries 3\n",
-  backend: "    default-server check inter 500ms fall 1 rise 1 maxconn 8000\n",
+  backend: "    timeout check 5s\n    default-server check inter 500ms fall 1 rise 1 maxconn 8000\n",
 }

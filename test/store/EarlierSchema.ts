@@ -5,6 +5,11 @@ import { SqlClient } from "effect/sql"
 /** Undoes the migrations from the eighth on. Tables of earlier ones stay as they are. */
 export const beforeDeletions = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
+  yield* sql.onDialectOrElse({
+    pg: () => Effect.andThen(sql`DROP FUNCTION check_receipt CASCADE`, sql`DROP TABLE folded_receipts`),
+    orElse: () => sql`DROP TRIGGER late_receipt`,
+  })
+  yield* sql`DROP TABLE receipt_exports`
   yield* sql`DROP TABLE job_turns`
   for (const column of ["shared", "upload_bytes", "upload_sha256", "attempt", "progress", "heard_samples"]) {
     yield* sql`ALTER TABLE transcription_jobs DROP COLUMN ${sql(column)}`

@@ -71,7 +71,7 @@ export const limitSettings = {
     variable: "EDGEWISE_RECEIPT_DAYS",
     flag: "receipt-days",
     value: "DAYS",
-    help: "how long single receipts are kept; then only the sums of a day by model; 0 keeps them for ever",
+    help: "how long single receipts are kept; older days that were exported become sums by model; 0 keeps them for ever",
     allowed: "0, or an integer from 2 to 36500",
     fallback: 0,
     // A receipt is what keeps a job that runs again after a crash from being charged twice, for a day at most.

@@ -19,6 +19,7 @@ import {
   OrgNotFound,
   type StoreUnavailable,
 } from "../files/StoreErrors.ts"
+import { connectionLost } from "../sql/PostgresError.ts"
 import { StorePresence, whileRequestWaits } from "../sql/StorePresence.ts"
 import { CurrentAccountChanges } from "./AccountChanges.ts"
 import { accountName } from "./AccountName.ts"
@@ -118,6 +119,9 @@ const orUnavailable = <A, E>(effect: Effect.Effect<A, E>) =>
     error instanceof SqlError ? notWorking(error) : (error as Exclude<E, SqlError>),
   )
 
+/** Made once: without a statement and without a wait, because all requests are refused with it until the database answers. */
+const storeIsAway = connectionLost("the database does not answer")
+
 const make = Effect.gen(function* () {
   const rows = yield* makeAccountRows
   const secret = yield* orUnavailable(rows.hmacSecret)
@@ -153,6 +157,7 @@ const make = Effect.gen(function* () {
           : undefined
       const withoutReading = inGrace()
       if (withoutReading !== undefined) return Effect.succeed(withoutReading)
+      if (presence.isAway()) return Effect.die(storeIsAway)
       const looks = changes.looks()
       return read(credential).pipe(
         whileRequestWaits,

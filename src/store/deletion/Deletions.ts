@@ -82,8 +82,6 @@ export class Deletions extends Context.Service<
     readonly answers: (org: string, options?: DeletionOptions) => Deletes<OrgNotFound>
     /** Finishes deletions that were interrupted, and sums receipts that came after a deletion. */
     readonly resume: Effect.Effect<void, StoreUnavailable>
-    /** Replaces single receipts of all organizations before then by sums. Returns their number. */
-    readonly summarize: (beforeMs: number) => Effect.Effect<number, StoreUnavailable>
   }
 >()("edgewise/store/Deletions") {
   static readonly layer: Layer.Layer<
@@ -122,7 +120,7 @@ const make = Effect.gen(function* () {
   const answers = yield* IdempotencyStore
   const ledger = yield* UsageLedger
   const rows = yield* makeAccountRows
-  const { clean, emptyLogSoon } = yield* Compaction
+  const { clean } = yield* Compaction
   const dataDir = yield* DeletionDataDir
 
   /** Deleted jobs whose uploads are still on the disk of a node that answers. */
@@ -215,13 +213,5 @@ const make = Effect.gen(function* () {
       }
       yield* rows.forgetDeletions(nowMs - recordedMs)
     }).pipe(orUnavailable, Effect.asVoid),
-
-    summarize: (beforeMs) =>
-      Effect.gen(function* () {
-        let summed = 0
-        for (const orgId of yield* rows.orgIds) summed += yield* ledger.summarize({ orgId, beforeMs })
-        if (summed > 0) emptyLogSoon()
-        return summed
-      }).pipe(orUnavailable),
   })
 })

@@ -1,6 +1,7 @@
-// What a node does for its store now and then: finishes interrupted deletions, sums receipts that are older than they are kept, and
-// empties SQLite's log of what was deleted.
-import { Clock, Effect, Layer, Schedule } from "effect"
+// What a node does for its store now and then: finishes interrupted deletions, sums exported receipts that are older than they are kept,
+// and empties SQLite's log of what was deleted.
+import { Effect, Layer, Schedule } from "effect"
+import { ReceiptExports } from "../ledger/ReceiptExports.ts"
 import { Compaction } from "../sql/Compaction.ts"
 import { Retention } from "../sql/Retention.ts"
 import { Deletions } from "./Deletions.ts"
@@ -17,14 +18,23 @@ const logged = <A, E extends { readonly message: string }>(what: string, work: E
     Effect.catchDefect((cause) => Effect.logError(what, String(cause))),
   )
 
-export const storeUpkeep: Layer.Layer<never, never, Deletions> = Layer.effectDiscard(
+export const storeUpkeep: Layer.Layer<never, never, Deletions | ReceiptExports> = Layer.effectDiscard(
   Effect.gen(function* () {
     const deletions = yield* Deletions
+    const { fold } = yield* ReceiptExports
     const { receiptMs } = yield* Retention
     const { emptyLogSoon } = yield* Compaction
+    let didWait = false
     const tidy = Effect.gen(function* () {
       if (receiptMs !== undefined) {
-        yield* deletions.summarize((yield* Clock.currentTimeMillis) - receiptMs)
+        const { areOthersWaiting } = yield* fold(receiptMs)
+        // Once for each time that an export was forgotten.
+        if (areOthersWaiting && !didWait) {
+          yield* Effect.logWarning(
+            "receipts older than EDGEWISE_RECEIPT_DAYS are kept until they are exported: edgewise receipts export",
+          )
+        }
+        didWait = areOthersWaiting
       }
       emptyLogSoon()
     })

@@ -1,12 +1,13 @@
 // The usage ledger in SQL: writes a batch of receipts and the balances and leases that they change in one transaction, and sums
 // receipts. Receipts that are deleted leave sums by day and model, so that what was used and charged stays known.
-import { Array as Arr, Effect } from "effect"
+import { Array as Arr, Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql/SqlError"
 import type { ModelKind } from "#domain/models/ModelEntry.ts"
 import type { ModelUsage, Usage, UsageReceipt } from "#domain/models/Usage.ts"
 import type { Demand, LeaseAnswer } from "./Lease.ts"
 import { makeLeaseRows } from "./LeaseRows.ts"
+import { dayMs, dayOf, foldedIdMs, makeReceiptCheck, ReceiptTables } from "./ReceiptDays.ts"
 
 export interface Receipt {
   readonly receiptId: string
@@ -64,11 +65,6 @@ const receiptOf = (row: ReceiptRow): UsageReceipt => ({
   microDollars: row.micro_dollars,
 })
 
-/** Milliseconds of a day (UTC), of which `usage_sums` has one row for each model. */
-const dayMs = 86_400_000
-
-const dayOf = (atMs: number): number => atMs - (atMs % dayMs)
-
 interface SumRow {
   readonly model: string
   readonly kind: ModelKind
@@ -96,8 +92,8 @@ const summedAtOnce = 100
 export interface ReceiptsOf {
   readonly orgId: string
   readonly userId?: string
-  /** Only those of days before this time, milliseconds since 1970. */
-  readonly beforeMs?: number
+  /** Only those of this day, milliseconds since 1970, and only if it was exported. */
+  readonly exportedDay?: number
 }
 
 /** Rows per INSERT: 11 parameters each, far below SQLite's limit of 32,766. */
@@ -140,23 +136,26 @@ export const chargesByOrg = (receipts: Iterable<Receipt>): Map<string, number> =
 export const makeLedgerRows = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const leases = yield* makeLeaseRows
+  const tables = yield* ReceiptTables
+  const check = yield* makeReceiptCheck
 
   const mark = sql.onDialectOrElse({ pg: () => (nth: number) => `$${nth}`, orElse: () => () => "?" })
-  /** INSERT statements by number of rows, at most `rowsPerInsert`: building one costs more than running it. */
+  /** The rest of INSERT statements by number of rows, at most `rowsPerInsert`: building one costs more than running it. */
   const inserts = new Map<number, string>()
-  const insertOf = (rows: number): string => {
+  const insertOf = (table: string, rows: number): string => {
     const known = inserts.get(rows)
-    if (known !== undefined) return known
-    const text = `INSERT INTO usage_ledger (${columns}) VALUES ${parameterLists(rows, mark)} ON CONFLICT (receipt_id) DO NOTHING RETURNING receipt_id`
-    inserts.set(rows, text)
-    return text
+    const rest =
+      known ??
+      `(${columns}) VALUES ${parameterLists(rows, mark)} ON CONFLICT (receipt_id) DO NOTHING RETURNING receipt_id`
+    if (known === undefined) inserts.set(rows, rest)
+    return `INSERT INTO ${table} ${rest}`
   }
 
   /**
    * Inserts receipts and returns the ids of the new ones. A receipt that exists is neither written nor charged again.
    */
-  const insert = (receipts: ReadonlyArray<Receipt>) =>
-    Effect.map(sql.unsafe(insertOf(receipts.length), receipts.flatMap(valuesOf)).values, (rows) =>
+  const insert = (table: string, receipts: ReadonlyArray<Receipt>) =>
+    Effect.map(sql.unsafe(insertOf(table, receipts.length), receipts.flatMap(valuesOf)).values, (rows) =>
       rows.map(([receiptId]) => receiptId),
     )
 
@@ -175,8 +174,10 @@ export const makeLedgerRows = Effect.gen(function* () {
   /** Inserts receipts and returns what the new ones cost. An organization whose receipts all existed is charged 0. */
   const insertAll = Effect.fnUntraced(function* (receipts: ReadonlyArray<Receipt>) {
     const fresh = new Set<unknown>()
-    for (const some of Arr.chunksOf(receipts, rowsPerInsert)) {
-      for (const id of yield* insert(some)) fresh.add(id)
+    for (const [table, ofTable] of Map.groupBy(receipts, yield* tables)) {
+      for (const some of Arr.chunksOf(ofTable, rowsPerInsert)) {
+        for (const id of yield* insert(table, some)) fresh.add(id)
+      }
     }
     // `delete` returns true once per id: a receipt that occurs twice in a batch is charged once.
     const charges = chargesByOrg(receipts.filter((receipt) => fresh.delete(receipt.receiptId)))
@@ -278,12 +279,36 @@ export const makeLedgerRows = Effect.gen(function* () {
     ),
 
     /** Replaces receipts by sums, a few in each transaction. Returns the number of receipts. */
-    summarize: Effect.fnUntraced(function* (which: ReceiptsOf) {
+    summarize: Effect.fnUntraced(function* ({ exportedDay, orgId, userId }: ReceiptsOf) {
       const chosen = sql.and([
-        sql`org_id = ${which.orgId}`,
-        ...(which.userId === undefined ? [] : [sql`user_id = ${which.userId}`]),
-        ...(which.beforeMs === undefined ? [] : [sql`at_ms < ${dayOf(which.beforeMs)}`]),
+        sql`org_id = ${orgId}`,
+        ...(userId === undefined ? [] : [sql`user_id = ${userId}`]),
+        ...(exportedDay === undefined
+          ? []
+          : [
+              sql`at_ms >= ${exportedDay} AND at_ms < ${exportedDay + dayMs}
+                AND EXISTS (SELECT 1 FROM receipt_exports WHERE day_ms = ${exportedDay} AND state = 'exported')`,
+            ]),
       ])
+      // Of a day that is exported the trigger is there.
+      if (exportedDay === undefined) yield* check
+      const youngest = (yield* Clock.currentTimeMillis) - foldedIdMs
+      /** Keeps ids of receipts that a node may still have in a file. */
+      const keepIds = (taken: ReadonlyArray<ReceiptRow>) => {
+        const young = taken.filter((row) => Number(row.at_ms) > youngest)
+        if (young.length === 0) return Effect.void
+        const rows = JSON.stringify(
+          young.map((row) => ({ id: row.receipt_id, day: dayOf(Number(row.at_ms)) })),
+        )
+        return sql.onDialectOrElse({
+          pg: () =>
+            Effect.asVoid(sql`
+              INSERT INTO folded_receipts (receipt_id, day_ms)
+              SELECT id, day FROM jsonb_to_recordset(${rows}::text::jsonb) AS folded (id TEXT, day BIGINT)
+              ON CONFLICT DO NOTHING`),
+          orElse: () => Effect.void,
+        })
+      }
       const some = sql.withTransaction(
         Effect.gen(function* () {
           const taken = yield* sql<ReceiptRow>`
@@ -311,7 +336,7 @@ export const makeLedgerRows = Effect.gen(function* () {
             yield* sql`
               INSERT INTO usage_sums (org_id, day_ms, model, kind, requests, input_tokens, output_tokens, audio_ms,
                                       micro_dollars)
-              VALUES (${which.orgId}, ${sum.day}, ${sum.model}, ${sum.kind}, ${sum.requests}, ${sum.input_tokens},
+              VALUES (${orgId}, ${sum.day}, ${sum.model}, ${sum.kind}, ${sum.requests}, ${sum.input_tokens},
                       ${sum.output_tokens}, ${sum.audio_ms}, ${sum.micro_dollars})
               ON CONFLICT (org_id, day_ms, model, kind) DO UPDATE SET
                 requests = usage_sums.requests + EXCLUDED.requests,
@@ -320,6 +345,7 @@ export const makeLedgerRows = Effect.gen(function* () {
                 audio_ms = usage_sums.audio_ms + EXCLUDED.audio_ms,
                 micro_dollars = usage_sums.micro_dollars + EXCLUDED.micro_dollars`
           }
+          yield* keepIds(taken)
           return taken.length
         }),
       )

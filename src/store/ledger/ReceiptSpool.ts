@@ -1,6 +1,6 @@
 // A file for receipts while the shared database is away: they survive the end of the node, and are written to the database once, because
 // a receipt's id is its primary key. One receipt a line, as JSON.
-import { type FileHandle, open, readFile } from "node:fs/promises"
+import { appendFile, type FileHandle, open, readFile } from "node:fs/promises"
 import { join } from "node:path"
 import { Context, Effect, Schema, type Scope } from "effect"
 import { ModelKind } from "#domain/models/ModelEntry.ts"
@@ -27,6 +27,9 @@ export const SpoolOptions = Context.Reference<SpoolOptions | undefined>("edgewis
 })
 
 export const spoolFileIn = (dataDir: string): string => join(dataDir, "unwritten-receipts.jsonl")
+
+/** Receipts too old to be written by themselves: whether they were written before can no longer be known. */
+export const expiredFileIn = (dataDir: string): string => join(dataDir, "expired-receipts.jsonl")
 
 const count = Schema.Finite.check(Schema.isInt())
 const Line = Schema.Struct({
@@ -55,9 +58,15 @@ export interface ReceiptSpool {
   readonly isOver: () => boolean
   /** Adds receipts and syncs them. Fails if the disk refuses. */
   readonly add: (receipts: ReadonlyArray<Receipt>) => Effect.Effect<void, StoreUnavailable>
-  /** Empties the file, once all that it holds is in the database. */
+  /** Adds receipts to the file of those that are too old, for the operator, and syncs it. */
+  readonly setAside: (receipts: ReadonlyArray<Receipt>) => Effect.Effect<void, StoreUnavailable>
+  /** Empties the file, once all that it holds is in the database or set aside. */
   readonly clear: Effect.Effect<void, StoreUnavailable>
 }
+
+/** A line that was cut off must not swallow the next one. */
+const linesOf = (receipts: ReadonlyArray<Receipt>): string =>
+  `\n${receipts.map((receipt) => JSON.stringify(receipt)).join("\n")}\n`
 
 export const openSpool = Effect.fnUntraced(function* (
   options: SpoolOptions,
@@ -96,12 +105,24 @@ export const openSpool = Effect.fnUntraced(function* (
     isOver: () => bytes >= maxBytes * (1 + reserve),
     add: (receipts) =>
       io(async () => {
-        // A line that was cut off must not swallow the next one.
-        const lines = Buffer.from(`\n${receipts.map((receipt) => JSON.stringify(receipt)).join("\n")}\n`)
+        const lines = Buffer.from(linesOf(receipts))
         bytes += lines.length
         await file.appendFile(lines)
         await file.datasync()
       }),
+    setAside: (receipts) => {
+      const expired = expiredFileIn(options.dataDir)
+      const add = Effect.tryPromise({
+        try: () => appendFile(expired, linesOf(receipts), { mode: 0o600, flush: true }),
+        catch: (cause) => new StoreUnavailable({ place: expired, problem: problemOf(cause) }),
+      })
+      return Effect.andThen(
+        add,
+        Effect.logError("receipts of an outage are too old and were not charged").pipe(
+          Effect.annotateLogs({ place: expired, receipts: receipts.length }),
+        ),
+      )
+    },
     clear: io(async () => {
       if (bytes === 0) return
       await file.truncate(0)

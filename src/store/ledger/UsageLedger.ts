@@ -13,12 +13,14 @@ import type { ModelUsage, Usage, UsageReceipt } from "#domain/models/Usage.ts"
 import type { PaymentRequired } from "#domain/wire/Errors.ts"
 import type { Principal } from "../accounts/AccountRows.ts"
 import { notWorking, StoreUnavailable } from "../files/StoreErrors.ts"
+import { makeStoreClock } from "../sql/StoreClock.ts"
 import { StoreNode } from "../sql/StoreNode.ts"
 import { StorePresence } from "../sql/StorePresence.ts"
 import { type Balance, release } from "./Balance.ts"
 import { leasedBalances } from "./LeasedBalances.ts"
 import type { NodeLease } from "./LeaseRows.ts"
 import { makeLedgerRows, type OrgBalance, type Receipt, type ReceiptsOf } from "./LedgerRows.ts"
+import { spooledMs } from "./ReceiptDays.ts"
 import { openSpool, type ReceiptSpool, SpoolOptions } from "./ReceiptSpool.ts"
 import { wholeBalances } from "./WholeBalances.ts"
 
@@ -148,16 +150,20 @@ const make = Effect.gen(function* () {
   const options = yield* SpoolOptions
   const opened = options === undefined ? undefined : yield* openSpool(options)
   if (opened !== undefined && opened.left.length > 0) {
+    const from = (yield* yield* makeStoreClock) - spooledMs
+    const left = opened.left.filter(({ atMs }) => atMs >= from)
+    const old = opened.left.filter(({ atMs }) => atMs < from)
     // Before the leases of that start end: these receipts were paid from them.
     yield* Effect.mapError(
-      Effect.forEach(Arr.chunksOf(opened.left, maxUnflushed), (some) => rows.exchange(some, new Map()), {
+      Effect.forEach(Arr.chunksOf(left, maxUnflushed), (some) => rows.exchange(some, new Map()), {
         discard: true,
       }),
       notWorking,
     )
     yield* Effect.logInfo("receipts of an outage are written").pipe(
-      Effect.annotateLogs({ receipts: opened.left.length }),
+      Effect.annotateLogs({ receipts: left.length }),
     )
+    if (old.length > 0) yield* opened.setAside(old)
   }
   if (opened !== undefined) yield* opened.clear
   const spool = options?.isUsed === true ? opened : undefined

@@ -18,6 +18,7 @@ import leases from "./10_leases.ts"
 import accountChanges from "./11_account_changes.ts"
 import sharedJobs from "./12_shared_jobs.ts"
 import padding from "./13_padding.ts"
+import receiptDays from "./14_receipt_days.ts"
 
 const migrations = {
   "1_accounts": accounts,
@@ -33,6 +34,7 @@ const migrations = {
   "11_account_changes": accountChanges,
   "12_shared_jobs": sharedJobs,
   "13_padding": padding,
+  "14_receipt_days": receiptDays,
 }
 
 const run = Migrator.make({})({

@@ -8,7 +8,7 @@ export interface Retention {
   readonly jobMs: number
   /** Answers to requests with an `Idempotency-Key`, milliseconds (protocol 5.5). */
   readonly answerMs: number
-  /** Single receipts, milliseconds. Older ones are added to the sums of their day. Undefined: for ever. */
+  /** Single receipts, milliseconds. Older ones that were exported are added to the sums of their day. Undefined: for ever. */
   readonly receiptMs: number | undefined
 }
 

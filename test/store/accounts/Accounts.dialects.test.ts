@@ -2,7 +2,7 @@ import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, statSync, wri
 import { join } from "node:path"
 import { setImmediate } from "node:timers/promises"
 import { expect, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Layer } from "effect"
+import { Cause, Effect, Exit, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { isApiKey, prefixOf } from "#domain/access/ApiKey.ts"
@@ -11,6 +11,7 @@ import { CurrentAccountChanges } from "#store/accounts/AccountChanges.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { developmentKey } from "#store/accounts/DevKey.ts"
 import { storeLayer } from "#store/Store.ts"
+import { StorePresence } from "#store/sql/StorePresence.ts"
 import { eventually } from "../../support/nodes/TestNode.ts"
 import { eachDialect } from "../Dialects.ts"
 import { tempDir } from "../TempDir.ts"
@@ -99,6 +100,46 @@ eachDialect(({ fresh, name, shared }) => {
       yield* TestClock.adjust(name === "SQLite" ? 1 : 5_000)
       expect(yield* Effect.flip(accounts.authenticate(apiKey))).toEqual(invalidKey)
     }).pipe(Effect.provide(fresh)),
+  )
+
+  it.effect("refuses at once and without a statement what is not known, while the database is away", () =>
+    Effect.gen(function* () {
+      let isAway = false
+      let isInGrace = false
+      const presence = { isAway: () => isAway, isInGrace: () => isInGrace }
+      yield* Effect.gen(function* () {
+        const accounts = yield* Accounts
+        const sql = yield* SqlClient.SqlClient
+        const { apiKey } = yield* accounts.createKey({ org: "acme" })
+        yield* accounts.authenticate(apiKey)
+        // A statement fails with another error, because its table is not there.
+        yield* sql`ALTER TABLE api_keys RENAME TO hidden`
+        yield* TestClock.adjust(5_000)
+        isAway = true
+        isInGrace = true
+        expect(yield* accounts.authenticate(apiKey)).toMatchObject({ orgName: "acme" })
+        const outcome = (credential: string) => {
+          // Nothing is waited for: it has ended when `runSync` returns.
+          const exit = Effect.runSyncExit(accounts.authenticate(credential))
+          return Exit.isFailure(exit) ? String(Cause.squash(exit.cause)) : "answered"
+        }
+        expect(outcome(unknownKey)).toContain("the database does not answer")
+        isInGrace = false
+        for (const credential of [apiKey, unknownKey]) {
+          expect(outcome(credential)).toContain("the database does not answer")
+        }
+        isAway = false
+        yield* sql`ALTER TABLE hidden RENAME TO api_keys`
+        expect(yield* accounts.authenticate(apiKey)).toMatchObject({ orgName: "acme" })
+      }).pipe(
+        Effect.provide(
+          Layer.fresh(Accounts.layer).pipe(
+            Layer.provideMerge(Layer.succeed(StorePresence, presence)),
+            Layer.provideMerge(fresh),
+          ),
+        ),
+      )
+    }),
   )
 
   it.effect("interrupts all work of a key when it is revoked, here or elsewhere, and no other work", () =>

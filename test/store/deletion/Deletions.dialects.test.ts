@@ -1,10 +1,9 @@
 // Deletions over each database: nothing of what was deleted is left, nothing of the others is touched, what is on its way comes too
 // late, and the sums of what was used stay.
-import { describe, expect, it } from "@effect/vitest"
+import { expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import fc from "fast-check"
-import { audioUsage, textUsage } from "#domain/models/Usage.ts"
+import { textUsage } from "#domain/models/Usage.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { ClientSecrets } from "#store/accounts/ClientSecrets.ts"
 import { Deletions } from "#store/deletion/Deletions.ts"
@@ -260,50 +259,4 @@ eachDialect(({ fresh: inStore }) => {
       }).pipe(Effect.provide(Layer.fresh(inStore)), Effect.provideService(Compaction, compaction))
     }),
   )
-
-  describe("of receipts", () => {
-    const dayMs = 86_400_000
-    const receipt = fc.record({
-      day: fc.integer({ min: 0, max: 5 }),
-      ms: fc.integer({ min: 0, max: dayMs - 1 }),
-      model: fc.constantFrom("a", "b"),
-      audio: fc.boolean(),
-      cost: fc.integer({ min: 0, max: 1000 }),
-    })
-
-    it.effect("change no sum from any day on, however old receipts are summed", () =>
-      Effect.gen(function* () {
-        const accounts = yield* Accounts
-        const ledger = yield* UsageLedger
-        const deletions = yield* Deletions
-        const sql = yield* SqlClient.SqlClient
-        const samples = fc.sample(fc.array(receipt, { maxLength: 300 }), { numRuns: 4, seed: 8 })
-        for (const [nth, receipts] of samples.entries()) {
-          const { apiKey } = yield* accounts.createKey({ org: `org${nth}` })
-          yield* accounts.creditOrg(`org${nth}`, 1_000_000_000)
-          const principal = yield* accounts.authenticate(apiKey)
-          for (const { audio, cost, day, model, ms } of receipts) {
-            const usage = audio ? audioUsage("speech", cost, 1000) : textUsage(cost, 1)
-            const id = yield* Effect.scoped(
-              Effect.flatMap(ledger.reserve(principal, cost), (reservation) =>
-                ledger.settle(reservation, { model, usage, microDollars: cost }),
-              ),
-            )
-            yield* ledger.flush
-            yield* sql`UPDATE usage_ledger SET at_ms = ${day * dayMs + ms} WHERE receipt_id = ${id}`
-          }
-          const byDay = Effect.forEach([0, 1, 2, 3, 4, 5, 6], (day) =>
-            ledger.usage(principal.orgId, day * dayMs),
-          )
-          const before = yield* byDay
-          for (const at of [0, 1.5, 1.5, 3, 7]) {
-            yield* deletions.summarize(at * dayMs)
-            expect(yield* byDay).toEqual(before)
-            const left = yield* ledger.receipts(principal.orgId, 0, 1000)
-            expect(left.length).toBe(receipts.filter(({ day }) => day >= Math.floor(at)).length)
-          }
-        }
-      }).pipe(Effect.provide(inStore)),
-    )
-  })
 })
