@@ -61,32 +61,28 @@ export const detectionModels = Layer.effect(
     const registry = yield* ModelRegistry
     const scope = yield* Effect.scope
     const context = yield* Effect.context<never>()
-    const fork = (work: Effect.Effect<void>) =>
-      void Effect.runForkWith(context)(Effect.forkIn(work, scope, { startImmediately: true }))
     const all = new Map<string, Shared>()
 
-    const sharedOf = (handle: ModelHandle<"detection">): Shared => {
+    const sharedOf = (handle: ModelHandle<"detection">, detects: Detects): Shared => {
       const { id } = handle.entry
       const known = all.get(id)
       if (known !== undefined) return known
-      const shared = { calls: new DetectionCalls(runOn(handle), fork), awayUntilMs: 0 }
+      const shared = { calls: new DetectionCalls(runOn(handle), mostMs[detects]), awayUntilMs: 0 }
       all.set(id, shared)
+      // Its calls belong to no session, and go on when that of the first has ended.
+      Effect.runForkWith(context)(Effect.forkIn(shared.calls.serve, scope))
       return shared
     }
 
     const modelOf = (handle: ModelHandle<"detection">, detects: Detects): DetectionModel => {
-      const shared = sharedOf(handle)
+      const shared = sharedOf(handle, detects)
       return {
         isReady: () => performance.now() >= shared.awayUntilMs && handle.facts() !== undefined,
         detect: (piece) =>
-          shared.calls.detect(piece).pipe(
-            Effect.timeoutOrElse({ duration: mostMs[detects], orElse: () => Effect.succeed(undefined) }),
-            Effect.tap((detected) =>
-              Effect.sync(() => {
-                if (detected === undefined) shared.awayUntilMs = performance.now() + retryAfterMs
-              }),
-            ),
-          ),
+          Effect.map(shared.calls.detect(piece), (detected) => {
+            if (detected === undefined) shared.awayUntilMs = performance.now() + retryAfterMs
+            return detected
+          }),
       }
     }
 

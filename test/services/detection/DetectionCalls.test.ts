@@ -8,8 +8,7 @@ const piece = (first: number): DetectPiece => ({ samples: Int16Array.of(first) }
 const scoreOf = ({ samples }: DetectPiece): Detected => ({ scores: Float32Array.of(samples[0]!) })
 
 /** Calls that end when the test says so. */
-const made = Effect.gen(function* () {
-  const scope = yield* Effect.scope
+const make = Effect.fnUntraced(function* (mostMs = 60_000) {
   const calls: Array<{
     readonly pieces: ReadonlyArray<number>
     readonly end: Deferred.Deferred<"well" | "badly">
@@ -25,9 +24,8 @@ const made = Effect.gen(function* () {
       if (how === "badly") return yield* Effect.fail("away")
       return pieces.map(scoreOf)
     })
-  const detection = new DetectionCalls(run, (work) => {
-    Effect.runFork(Effect.forkIn(work, scope, { startImmediately: true }))
-  })
+  const detection = new DetectionCalls(run, mostMs)
+  yield* Effect.forkScoped(detection.serve)
   const ask = (first: number) => Effect.forkChild(detection.detect(piece(first)), { startImmediately: true })
   const called = (count: number) =>
     Effect.gen(function* () {
@@ -39,7 +37,7 @@ const made = Effect.gen(function* () {
 
 it.effect("pieces of one tick share a call, those that come while it runs the next", () =>
   Effect.gen(function* () {
-    const { ask, called, calls, end } = yield* made
+    const { ask, called, calls, end } = yield* make()
     const first = [yield* ask(1), yield* ask(2)]
     yield* called(1)
     const second = [yield* ask(3), yield* ask(4), yield* ask(5)]
@@ -57,7 +55,7 @@ it.effect("pieces of one tick share a call, those that come while it runs the ne
 
 it.effect("a call that fails gives nothing to its own pieces, and the next ones go on", () =>
   Effect.gen(function* () {
-    const { ask, called, end } = yield* made
+    const { ask, called, end } = yield* make()
     const first = yield* ask(1)
     yield* called(1)
     const second = yield* ask(2)
@@ -71,7 +69,7 @@ it.effect("a call that fails gives nothing to its own pieces, and the next ones 
 
 it.effect("so many pieces share a call and no more", () =>
   Effect.gen(function* () {
-    const { ask, called, calls, end } = yield* made
+    const { ask, called, calls, end } = yield* make()
     const all = yield* Effect.forEach(
       Array.from({ length: 70 }, (_, i) => i),
       ask,
@@ -83,5 +81,34 @@ it.effect("so many pieces share a call and no more", () =>
     expect(calls[1]!.pieces).toEqual([64, 65, 66, 67, 68, 69])
     yield* end(1)
     expect((yield* Fiber.joinAll(all)).map((one) => one?.scores[0])).toEqual(all.map((_, i) => i))
+  }),
+)
+
+it.effect("a call that takes too long gives nothing, and what waits behind it does not wait for it", () =>
+  Effect.gen(function* () {
+    const { ask, called, end } = yield* make(20)
+    const first = yield* ask(1)
+    yield* called(1)
+    const second = yield* ask(2)
+    expect(yield* Fiber.join(first)).toBeUndefined()
+    expect(yield* Fiber.join(second)).toBeUndefined()
+    // What was given up is not asked about later.
+    yield* end(0)
+    const third = yield* ask(3)
+    yield* called(2)
+    yield* end(1)
+    expect((yield* Fiber.join(third))?.scores[0]).toBe(3)
+  }),
+)
+
+it.effect("a defect of a call is a failure of it alone", () =>
+  Effect.gen(function* () {
+    let calls = 0
+    const run = (pieces: ReadonlyArray<DetectPiece>) =>
+      ++calls === 1 ? Effect.die(new Error("broken")) : Effect.succeed(pieces.map(scoreOf))
+    const detection = new DetectionCalls(run, 60_000)
+    yield* Effect.forkScoped(detection.serve)
+    expect(yield* detection.detect(piece(1))).toBeUndefined()
+    expect((yield* detection.detect(piece(2)))?.scores[0]).toBe(2)
   }),
 )
