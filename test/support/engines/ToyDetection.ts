@@ -29,7 +29,7 @@ export const toySpeech = (loud: number, contextLoud: number, steps: number): num
   (contextLoud / (contextLoud + 1e-6)) *
   (0.9 + 0.1 * Math.cos(steps))
 
-const toySilero = ({
+export const toySilero = ({
   oneRow = false,
   rateHz = 16_000,
   takesRate = true,
@@ -92,7 +92,7 @@ const toySilero = ({
 const lowBins = 27
 
 /** `frames`: 800, which are 8 s; another number is no Smart Turn 3. */
-const toySmartTurn = (frames = 800): Uint8Array => {
+export const toySmartTurn = (frames = 800): Uint8Array => {
   const graph = new ToyGraph()
   const features = graph.input("input_features", "float32", ["batch", 80, frames])
   const meanOf = (from: number, to: number) => {
