@@ -4,6 +4,7 @@ import type * as Schema from "effect/Schema"
 import { ChatterboxOptions } from "./chatterbox/Options.ts"
 import { CloneOptions } from "./clone/Options.ts"
 import { CohereOptions } from "./cohere/Options.ts"
+import { DetectionOptions } from "./detection/Options.ts"
 import {
   FakeEmbeddingOptions,
   FakeOptions,
@@ -13,6 +14,7 @@ import {
 import { SpeechOptions } from "./kokoro/Options.ts"
 import { EmbeddingOptions } from "./llama/embedding/Options.ts"
 import { LlamaOptions, pictureCacheBytes, projectors } from "./llama/Options.ts"
+import type { Detects } from "./protocol/Detection.ts"
 import type { EngineKind } from "./protocol/Engine.ts"
 import { keptStreamBytes, TransducerOptions } from "./transducer/Options.ts"
 import { WhisperOptions } from "./whisper/Options.ts"
@@ -41,6 +43,8 @@ export interface AdapterFacts {
    * models of the library. Absent: it computes nothing.
    */
   readonly threads?: { readonly measured: "weights" | "machine"; readonly library: EngineLibrary }
+  /** What a detection model detects. */
+  readonly detects?: Detects
   /** What its caches of requests may take of memory, by the catalog entry. Absent: it has none, or none of its own. */
   readonly cacheBytes?: (entry: CachingEntry) => number
   /** Types of towers that it computes (`clip.projector_type` of its `mmproj` file). Absent: it takes no tower. */
@@ -130,6 +134,21 @@ const table = {
     files: { weights: "file", mmproj: "optional" },
     projectors,
     cacheBytes: ({ files, options }) => (files.mmproj === undefined ? 0 : pictureCacheBytes(options)),
+  },
+  // No `threads`: a step of Silero takes less than a millisecond and a turn of Smart Turn some tens, both on one thread.
+  "silero-vad-onnx": {
+    kind: "detection",
+    detects: "speech",
+    format: "onnx",
+    options: DetectionOptions,
+    files: { model: "file" },
+  },
+  "smart-turn-onnx": {
+    kind: "detection",
+    detects: "turn ends",
+    format: "onnx",
+    options: DetectionOptions,
+    files: { model: "file" },
   },
   "style-clone-onnx": {
     kind: "speech",

@@ -73,6 +73,8 @@ export const kindAndFacts = (engine: Engine) => {
       return { kind: engine.kind, facts: engine.facts }
     case "embedding":
       return { kind: engine.kind, facts: engine.facts }
+    case "detection":
+      return { kind: engine.kind, facts: engine.facts }
   }
 }
 
@@ -95,4 +97,5 @@ export const calls: { readonly [K in EngineKind]: Call<K> } = {
       ? Effect.fail(noTranslation)
       : Effect.flatMap(withSamples(request), (input) => engine.transcribe(input, out)),
   embedding: (engine, request, out) => engine.embed(request, out),
+  detection: (engine, request, out) => engine.detect(request, out),
 }

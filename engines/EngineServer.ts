@@ -159,6 +159,10 @@ export const serveEngine = (
         const begin = opener("embedding", loaded, port.send)
         return (asked) => (asked.type === "embed" ? begin(asked.id, asked.request) : refuseForeign(asked))
       }
+      case "detection": {
+        const begin = opener("detection", loaded, port.send)
+        return (asked) => (asked.type === "detect" ? begin(asked.id, asked.request) : refuseForeign(asked))
+      }
     }
   }
 
@@ -178,6 +182,7 @@ export const serveEngine = (
       case "synthesize":
       case "transcribe":
       case "embed":
+      case "detect":
         return begin(message)
       case "load":
         return onLoad(message.spec)

@@ -15,6 +15,8 @@ const table: { readonly [N in AdapterName]: () => Promise<EngineDescriptor<KindO
   "llama-embedding": () =>
     import("./llama/embedding/LlamaEmbedding.ts").then((module) => module.llamaEmbedding),
   "llama-gguf": () => import("./llama/model/LlamaGguf.ts").then((module) => module.llamaGguf),
+  "silero-vad-onnx": () => import("./detection/SileroVad.ts").then((module) => module.sileroVadOnnx),
+  "smart-turn-onnx": () => import("./detection/SmartTurn.ts").then((module) => module.smartTurnOnnx),
   "style-clone-onnx": () => import("./clone/CloneOnnx.ts").then((module) => module.cloneOnnx),
   "transducer-onnx": () => import("./transducer/TransducerEngine.ts").then((module) => module.transducerOnnx),
   "whisper-hf-onnx": () => import("./whisper/WhisperEngine.ts").then((module) => module.whisperHfOnnx),

@@ -11,6 +11,7 @@ export const slotsOf: { readonly [K in EngineKind]: (request: Request<K>) => num
   speech: () => 1,
   transcription: () => 1,
   embedding: () => 1,
+  detection: () => 1,
 }
 
 /** The requests that have a slot. */

@@ -164,7 +164,8 @@ export class ModelEngine<K extends EngineKind> {
       },
       ...(parts === undefined ? {} : { parts }),
       environment: grant.environment,
-      onWork: member.works,
+      // Detection works for a millisecond thirty times a second: others would change their threads each time.
+      ...(this.kind === "detection" ? {} : { onWork: member.works }),
       onThreads: (choice) => {
         member.wants(mostOf(choice))
         if (terms.key !== undefined && choice.source === "measured") kept.threads.keep(terms.key, choice)

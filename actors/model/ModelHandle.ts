@@ -33,6 +33,7 @@ export const ofKind: { readonly [K in EngineKind]: (model: AnyModel) => Model<K>
   speech: (model) => (model.kind === "speech" ? model : undefined),
   transcription: (model) => (model.kind === "transcription" ? model : undefined),
   embedding: (model) => (model.kind === "embedding" ? model : undefined),
+  detection: (model) => (model.kind === "detection" ? model : undefined),
 }
 
 const lacks: Readonly<Record<EngineKind, string>> = {
@@ -40,6 +41,7 @@ const lacks: Readonly<Record<EngineKind, string>> = {
   speech: "does not speak",
   transcription: "does not transcribe",
   embedding: "makes no embeddings",
+  detection: "detects neither speech nor the ends of turns",
 }
 
 /** The refusal of a model that exists and is of another kind; `name` is the caller's word for it. */

@@ -77,6 +77,8 @@ const makeModel = (options: ModelOptions): Effect.Effect<AnyModel, never, Scope.
       return Model.make(kind, options)
     case "embedding":
       return Model.make(kind, options)
+    case "detection":
+      return Model.make(kind, options)
   }
 }
 

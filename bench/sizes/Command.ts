@@ -2,9 +2,11 @@
 // subcommand.
 import { Console, Effect, Schema } from "effect"
 import { Argument, Command } from "effect/cli"
+import { detectionSizes, detectionWeights } from "./detection/Detection.ts"
 import { embeddingSizes, embeddingWeights } from "./embedding/EmbeddingWeights.ts"
 import { kokoroSizes, kokoroWeights } from "./kokoro/Kokoro.ts"
 import { textSizes, textWeights } from "./text/TextWeights.ts"
+import { transducerSizes, transducerWeights } from "./transducer/Transducer.ts"
 import { visionSizes, visionWeights } from "./vision/VisionWeights.ts"
 import { whisperSizes, whisperWeights } from "./whisper/Whisper.ts"
 
@@ -45,6 +47,20 @@ const embedding = Command.make(
   ({ size }) => printed(() => embeddingWeights(size)),
 ).pipe(Command.withDescription("A GGUF file of BERT's shape"))
 
+const detection = Command.make(
+  "detection",
+  { size: Argument.Literals("SIZE", detectionSizes).pipe(Argument.withDescription("Which model")) },
+  ({ size }) => printed(() => detectionWeights(size)),
+).pipe(Command.withDescription("A folder with an ONNX graph of the shape of Silero VAD or Smart Turn"))
+
+const transducer = Command.make(
+  "transducer",
+  { size: Argument.Literals("SIZE", transducerSizes).pipe(Argument.withDescription("Parameters; 8 bits")) },
+  ({ size }) => printed(() => transducerWeights(size)),
+).pipe(
+  Command.withDescription("A folder of ONNX files of the shape of Nemotron streaming, as for sherpa-onnx"),
+)
+
 const vision = Command.make(
   "vision",
   { size: Argument.Literals("SIZE", visionSizes).pipe(Argument.withDescription("Family, or parameters")) },
@@ -57,5 +73,5 @@ const vision = Command.make(
 
 export const sizesCommand = Command.make("sizes").pipe(
   Command.withDescription("Weights of real shape with random values, generated into the temporary folder"),
-  Command.withSubcommands([text, vision, whisper, kokoro, embedding]),
+  Command.withSubcommands([text, vision, whisper, kokoro, embedding, detection, transducer]),
 )

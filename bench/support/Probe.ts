@@ -33,7 +33,7 @@ const threadCpuClock = 3
  * CPU time of the calling thread, exact. `process.threadCpuUsage` advances with the kernel's ticks of 4 ms while the thread runs, so that
  * two turns of 5 ms look like one of 8.
  */
-const threadCpuMs = (() => {
+export const threadCpuMs = (() => {
   const now = new BigInt64Array(2)
   const read = koffi.load("libc.so.6").func("int clock_gettime(int, _Out_ int64_t *)")
   return (): number => {

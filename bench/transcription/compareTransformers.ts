@@ -10,7 +10,7 @@ import { join, resolve } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
 import { Effect, Scope } from "effect"
 import type { TranscribeEnd } from "#engines/protocol/Engine.ts"
-import { make as makeLogMel } from "#engines/whisper/features/LogMel.ts"
+import { make as makeLogMel } from "#engines/shared/listening/LogMel.ts"
 import { whisperHfOnnx } from "#engines/whisper/WhisperEngine.ts"
 import { clipNames, clipSamples, demoFiles } from "./Models.ts"
 

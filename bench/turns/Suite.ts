@@ -8,6 +8,7 @@ import { atMost, figure, type Part } from "#harness/report/Figure.ts"
 import { RandomNumbers } from "../../models/eval/Conditions.ts"
 import { type Suite, suite } from "../support/Suite.ts"
 import { answer, echoOf, s16, sentences } from "./Clips.ts"
+import { detectionCosts } from "./Detection.ts"
 import { hear, perMs, startsMs } from "./Hearing.ts"
 import { type Folders, recorded } from "./Recorded.ts"
 import { semanticEnds } from "./SemanticEnds.ts"
@@ -184,6 +185,7 @@ export const turnsSuite = (folders: Folders): Suite => {
           headphones: (all, { count }) => Effect.sync(() => headphones(all, count)),
           ends: (_, { everyText }) => semanticEnds(everyText),
           cost: (all, { rounds }) => Effect.sync(() => costs(all, rounds)),
+          models: (all, { rounds }) => detectionCosts(all, rounds),
         },
   })
 }

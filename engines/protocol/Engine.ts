@@ -13,6 +13,7 @@ import type { Owner, Preparation, Prepared } from "./Preparation.ts"
 import type { End, EngineKind, Facts, Started, Unit, Verb, Verbs } from "./Verbs.ts"
 
 // One import for adapters: what their kind takes and gives.
+export type * from "./Detection.ts"
 export type * from "./Embedding.ts"
 export type { Owner, Preparation, Prepared } from "./Preparation.ts"
 export type * from "./Speech.ts"
@@ -111,11 +112,14 @@ export interface EmbeddingEngine extends Loaded<"embedding"> {
   readonly threads?: EngineThreads
 }
 
+export interface DetectionEngine extends Loaded<"detection"> {}
+
 interface Engines {
   readonly text: TextEngine
   readonly speech: SpeechEngine
   readonly transcription: TranscriptionEngine
   readonly embedding: EmbeddingEngine
+  readonly detection: DetectionEngine
 }
 
 export type Engine<K extends EngineKind = EngineKind> = Engines[K]

@@ -114,6 +114,7 @@ export interface Packed {
   readonly speech: ReadonlyArray<UnitEvent<"speech">>
   readonly transcription: ReadonlyArray<UnitEvent<"transcription">>
   readonly embedding: ReadonlyArray<UnitEvent<"embedding">>
+  readonly detection: ReadonlyArray<UnitEvent<"detection">>
 }
 
 export type FromEngine<K extends EngineKind> =

@@ -92,4 +92,5 @@ export const packings: { readonly [K in EngineKind]: Packing<K> } = {
   speech: { packer: unitPacker<"speech">, read: readUnits<"speech"> },
   transcription: { packer: unitPacker<"transcription">, read: readUnits<"transcription"> },
   embedding: { packer: unitPacker<"embedding">, read: readUnits<"embedding"> },
+  detection: { packer: unitPacker<"detection">, read: readUnits<"detection"> },
 }

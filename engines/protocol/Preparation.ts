@@ -41,4 +41,5 @@ export const preparationOf: {
   speech: none,
   transcription: none,
   embedding: none,
+  detection: none,
 }

@@ -1,6 +1,7 @@
 // The table of what engines do, by kind of model: the name of the verb, the request it takes, the events of a request, and
 // the facts of a loaded engine. The channel, the scheduler, the registry and the adapters are typed by it. A new kind of
 // model is one more row here; the compiler then names every place that has to know it.
+import type { DetectEnd, Detected, DetectionFacts, DetectRequest, DetectStarted } from "./Detection.ts"
 import type { EmbeddingFacts, EmbedEnd, EmbedRequest, EmbedStarted, Vectors } from "./Embedding.ts"
 import type { PcmChunk, SpeechFacts, SynthesizeEnd, SynthesizeRequest, SynthesizeStarted } from "./Speech.ts"
 import type {
@@ -74,6 +75,15 @@ export interface Verbs {
     readonly end: EmbedEnd
     readonly facts: EmbeddingFacts
   }>
+  readonly detection: Row<{
+    readonly verb: "detect"
+    readonly request: DetectRequest
+    readonly input: DetectRequest
+    readonly started: DetectStarted
+    readonly unit: Detected
+    readonly end: DetectEnd
+    readonly facts: DetectionFacts
+  }>
 }
 
 /** The kinds of models. */
@@ -92,4 +102,5 @@ export const verbs: { readonly [K in EngineKind]: Verb<K> } = {
   speech: "synthesize",
   transcription: "transcribe",
   embedding: "embed",
+  detection: "detect",
 }

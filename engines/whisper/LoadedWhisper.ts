@@ -1,9 +1,9 @@
 // A loaded Whisper model: its graphs and what they are called with. Closing its scope frees the memory.
 import type * as Semaphore from "effect/Semaphore"
 import type { KeywordGraphs } from "../shared/listening/KeywordGraph.ts"
+import type { LogMel } from "../shared/listening/LogMel.ts"
 import type { OnnxSession } from "../shared/onnx/OnnxSession.ts"
 import type { DecoderGraph } from "./DecoderGraph.ts"
-import type { LogMel } from "./features/LogMel.ts"
 import type { MelMemory } from "./features/MelMemory.ts"
 import type { WhisperModel } from "./WhisperModel.ts"
 

@@ -1,7 +1,7 @@
 // Measures of a voice, for comparing voices: pitch, shape of the mean spectrum, loudness, and artefacts of its
 // samples. Pure except for the features, which are computed by the Whisper engine.
 import { Effect } from "effect"
-import * as LogMel from "#engines/whisper/features/LogMel.ts"
+import * as LogMel from "#engines/shared/listening/LogMel.ts"
 
 export const profileRateHz = 16_000
 const hop = 160

@@ -1,6 +1,6 @@
 // Cache of log-mel frames of live audio, so that a live session's next window computes only the new frames. One for each
 // engine. Bounded; evicted frames are computed again.
-import type { KnownFrames } from "./LogMel.ts"
+import type { KnownFrames } from "../../shared/listening/LogMel.ts"
 
 /** Most bytes of frames: 60 sessions with 8 s of 80 mel bins each, or 8 with 30 s of 128. A guess. */
 const limitBytes = 16 * 1024 * 1024

@@ -26,6 +26,7 @@ import { RealtimeClientEvent } from "#domain/wire/events/RealtimeEvents.ts"
 import type { EdgeError } from "#domain/wire/Failures.ts"
 import { memoryOf } from "#domain/wire/Json.ts"
 import { Append, noMemory } from "#domain/wire/RealtimeProtocol.ts"
+import type { SessionDetection } from "#services/detection/DetectionModels.ts"
 import { decodeValue } from "../http/JsonBody.ts"
 import { appendCost, itemCost } from "../live/EventReader.ts"
 import { Hearing, type LiveServices, type Seat, type TurnTerms } from "../live/Hearing.ts"
@@ -36,6 +37,7 @@ import type { AnswerServices } from "./Answer.ts"
 import type { Conversation } from "./Conversation.ts"
 import { presetOf } from "./ConversationModels.ts"
 import type { ConversationTerms } from "./ConversationTerms.ts"
+import { HeardEnds } from "./HeardEnds.ts"
 import { emptyCommit, noCall, noItem, ProtocolError, tellError } from "./ProtocolError.ts"
 import { SemanticEnds } from "./SemanticEnds.ts"
 
@@ -59,6 +61,7 @@ interface SocketTerms extends Omit<ConversationTerms, "settings" | "heardMs"> {
   readonly pace: SocketPace
   /** What the client plays, whose echo is no speech of the user. */
   readonly played: PlayedAudio
+  readonly detection: SessionDetection
   readonly seat: Seat
   readonly reseat: (
     settings: ConversationSettings,
@@ -93,24 +96,33 @@ export class ConversationSocket {
   readonly #conversation: Conversation
   /** Judges the silences of `semantic_vad`. */
   readonly ends: SemanticEnds
+  /** The same, where a model hears the ends of turns. */
+  readonly heardEnds: HeardEnds | undefined
   #settings: ConversationSettings
 
   constructor(terms: SocketTerms, settings: ConversationSettings, conversation: Conversation) {
-    const { admit, items, pace, played, reseat, seat, tell } = terms
+    const { admit, detection, items, pace, played, reseat, seat, tell } = terms
     this.#terms = terms
     this.#settings = settings
     this.#conversation = conversation
+    const { turnEnds } = detection
+    this.heardEnds =
+      turnEnds === undefined
+        ? undefined
+        : new HeardEnds({ model: turnEnds, eagerness: () => this.#settings.turns?.eagerness ?? "auto" })
     this.#hearing = new Hearing(
       {
         tell,
         items,
         pace,
         played,
+        detection,
         seat,
         admit,
         reseat: (replaced) => reseat(this.#settings, replaced),
         onSpeech: conversation.speechStarted,
         onTurn: conversation.turnEnded,
+        ...(this.heardEnds === undefined ? {} : { onSilence: this.heardEnds.paused }),
       },
       turnTerms(settings.turns),
     )
@@ -120,6 +132,7 @@ export class ConversationSocket {
       conversation: { ...terms, settings: () => this.#settings },
       openId: () => items.openId,
       language: () => languageOf(this.#settings) ?? seat.entry.transcription?.defaultLanguage,
+      isJudged: () => this.#hearing.hearsEnds,
       judge: (silenceOf) => this.#hearing.judge(silenceOf),
       leftMs: () => this.#hearing.leftMs,
       judged: conversation.foreseen,

@@ -33,6 +33,8 @@ interface SemanticEndTerms {
   readonly openId: () => string | undefined
   /** Language of the transcripts, if it is known. */
   readonly language: () => string | undefined
+  /** Whether a model hears the ends of turns: it judges the silences instead (HeardEnds). */
+  readonly isJudged: () => boolean
   /** Judges the present silence by the sound of its end (Hearing). */
   readonly judge: (silenceOf: (ending: Float32Array) => number) => void
   /** Milliseconds until the present silence ends the turn; undefined where there is none. */
@@ -73,7 +75,12 @@ export class SemanticEnds {
     this.#news.set()
     const { openId, settings } = this.#view
     const { turns } = settings
-    if (transcript === undefined || turns?.kind !== "semantic_vad" || id !== openId) {
+    if (
+      transcript === undefined ||
+      turns?.kind !== "semantic_vad" ||
+      this.#terms.isJudged() ||
+      id !== openId
+    ) {
       return this.#terms.judged(id, transcript)
     }
     if (id !== this.#id) {

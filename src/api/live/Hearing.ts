@@ -16,16 +16,20 @@ import {
   samplesToMs,
   samplesToSeconds,
 } from "#domain/audio/Audio.ts"
+import { NewestSamples } from "#domain/audio/NewestSamples.ts"
 import { TurnDetector, type TurnRules } from "#domain/audio/TurnDetector.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import { InvalidRequest, type RateLimited } from "#domain/wire/Errors.ts"
 import type { EdgeError } from "#domain/wire/Failures.ts"
 import type { AudioText } from "#domain/wire/RealtimeProtocol.ts"
+import { turnEndSamples } from "#engines/protocol/Detection.ts"
 import { inSlices } from "#http/InSlices.ts"
+import type { SessionDetection } from "#services/detection/DetectionModels.ts"
 import type { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { EchoDoubt } from "./EchoDoubt.ts"
 import { resamplingWork, type SocketPace, sliceSeconds } from "./IntakePace.ts"
+import { ModelHearing } from "./ModelHearing.ts"
 import type { RealtimeItems, Tell } from "./RealtimeItems.ts"
 
 /** Most items without a transcript. A guess: more of them arrive only from a client that sends faster than speech. */
@@ -90,6 +94,8 @@ export interface HearingTerms {
   readonly seat: Seat
   /** When audio is taken in. */
   readonly pace: SocketPace
+  /** The catalog's detection models, as far as there are any. */
+  readonly detection: SessionDetection
   /** What the client plays meanwhile: its echo is no speech. Absent: nothing. */
   readonly played?: PlayedAudio
   /** Opens a lease with the socket's present settings; the replaced one is released afterwards. */
@@ -98,9 +104,22 @@ export interface HearingTerms {
   readonly admit: Effect.Effect<void, RateLimited>
   /** Runs when speech has begun; it tells its event first, which is `told`. Absent: the event is told, and no more. */
   readonly onSpeech?: (told: Effect.Effect<void, SocketError>) => Effect.Effect<void, SocketError>
+  /** Where a model hears the ends of turns: runs once in each silence of a turn whose silence is judged. */
+  readonly onSilence?: (silence: TurnSilence) => void
   /** Runs when a silence has ended a turn, after the events of its item. */
   readonly onTurn?: (itemId: string, silenceMs: number) => void
 }
+
+/** A silence within a turn, for a model that hears the ends of turns. */
+export interface TurnSilence {
+  /** The turn so far, or the end of it that the model hears. */
+  readonly samples: Int16Array
+  /** The silence ends the turn when it is this long, milliseconds. Of no effect once speech has gone on. */
+  readonly setLength: (silenceMs: number) => void
+}
+
+/** Length of a silence with which such a model is asked, milliseconds: the silence behind speech that it was trained with. */
+const askedAtMs = 200
 
 /** How silence divides the audio; null: the client does. */
 export type TurnTerms = TurnRules | null
@@ -113,6 +132,14 @@ export class Hearing {
   #rateHz = pcmRateHz
   #heardSamples = 0
   readonly #echo: EchoDoubt | undefined
+  /** Where the model of speech listens. */
+  #model: ModelHearing | undefined
+  /** The newest audio of the open turn, where a model hears the ends of turns. */
+  #turnAudio: NewestSamples | undefined
+  /** Number of the present silence, or of the last one; a new one when speech goes on. */
+  #silence = 0
+  /** The silence that `onSilence` was called with. */
+  #silenceAsked = -1
   /** The silence with which the open turn ended before the newest audio, milliseconds. */
   #quietMs = 0
   #resampler = new Resampler(pcmRateHz, listenRateHz)
@@ -127,11 +154,41 @@ export class Hearing {
 
   #findTurns(): void {
     const turnTerms = this.#turnTerms
+    const { speech, turnEnds } = this.#terms.detection
     this.#echo?.begins(this.heardMs)
-    this.#turns =
-      turnTerms === null
-        ? undefined
-        : new TurnDetector(speechWeights, turnTerms, this.#heardSamples, this.#echo)
+    this.#model = undefined
+    this.#turnAudio = undefined
+    this.#turns = undefined
+    this.#silence++
+    if (turnTerms === null) return
+    if (speech?.isReady() === true) this.#model = new ModelHearing(speech)
+    const hearsEnds = turnTerms.judges === true && turnEnds?.isReady() === true
+    if (hearsEnds) this.#turnAudio = new NewestSamples(turnEndSamples)
+    this.#turns = new TurnDetector(
+      speechWeights,
+      hearsEnds ? { ...turnTerms, judges: false } : turnTerms,
+      this.#heardSamples,
+      this.#echo,
+      this.#model?.scores,
+    )
+    this.#model?.begins(this.#turns.aheadSamples)
+  }
+
+  /** Between two turns: a model that has loaded, or answers again, takes over; and the built-in detector from one that does not answer. */
+  #chooseDetectors(): void {
+    const { speech, turnEnds } = this.#terms.detection
+    if (this.#turns === undefined || this.#turns.isOpen) return
+    const hears = this.#model?.isOver === false
+    const judges = this.#turnTerms?.judges === true
+    const changes =
+      (speech !== undefined && !hears && speech.isReady()) ||
+      (judges && turnEnds !== undefined && turnEnds.isReady() !== (this.#turnAudio !== undefined))
+    if (changes) this.#findTurns()
+  }
+
+  /** Whether a model hears the ends of the present turns, so that nothing else judges their silences. */
+  get hearsEnds(): boolean {
+    return this.#turnAudio !== undefined
   }
 
   /** From now on turns are found like this. */
@@ -202,6 +259,11 @@ export class Hearing {
     return yield* items.begin(this.#seat.place, this.#seat.entry)
   })
 
+  /** Of the gateway's thread, for a second of audio (SocketPace). */
+  get #work(): number {
+    return this.#turns === undefined || this.#model?.isOver === false ? resamplingWork : 1
+  }
+
   /** Takes an event's audio, in slices, each when the pace allows it. How much it is, milliseconds. */
   readonly hear = Effect.fnUntraced(
     { self: this },
@@ -214,7 +276,7 @@ export class Hearing {
       for (let at = 0; at < audio.length; at += sliceChars) {
         const samples = samplesOf(partOf(audio, at, Math.min(audio.length, at + sliceChars)), form)
         const seconds = samplesToSeconds(samples.length, this.#rateHz)
-        const took = yield* this.#terms.pace.take(seconds, this.#turns === undefined ? resamplingWork : 1)
+        const took = yield* this.#terms.pace.take(seconds, this.#work)
         yield* this.#hearSome(samples, took)
         count += samples.length
       }
@@ -228,7 +290,7 @@ export class Hearing {
     for (let at = 0; at < samples.length; at += sliceSamples) {
       const slice = samples.subarray(at, at + sliceSamples)
       const seconds = samplesToSeconds(slice.length, this.#rateHz)
-      const took = yield* this.#terms.pace.take(seconds, this.#turns === undefined ? resamplingWork : 1)
+      const took = yield* this.#terms.pace.take(seconds, this.#work)
       yield* this.#hearSome(slice, took)
     }
     return samplesToMs(samples.length, this.#rateHz)
@@ -239,12 +301,17 @@ export class Hearing {
     function* (this: Hearing, samples: Int16Array, took: (tookMs: number) => void) {
       const { items, onSpeech, onTurn, tell } = this.#terms
       const nowMs = yield* monotonicMs
-      const beganMs = performance.now()
+      this.#chooseDetectors()
+      let beganMs = performance.now()
       const resampled = this.#resampler.push(samples)
       this.#heardSamples += resampled.length
       this.#echo?.arrived(this.heardMs, nowMs)
+      let tookMs = performance.now() - beganMs
+      if (this.#model?.isOver === false) yield* this.#model.hear(resampled)
+      beganMs = performance.now()
       const steps = this.#turns?.push(resampled) ?? []
-      took(performance.now() - beganMs)
+      tookMs += performance.now() - beganMs
+      took(tookMs)
       if (this.#turns === undefined) {
         if (resampled.length === 0) return
         if (!items.isOpen) yield* this.#begin
@@ -274,13 +341,32 @@ export class Hearing {
           yield* onSpeech === undefined ? told : onSpeech(told)
         }
         if (!items.push(turn.samples, nowMs)) isLeftOut = true
+        if (turn.step === "started") this.#turnAudio?.clear()
+        this.#turnAudio?.push(turn.samples)
       }
       const { pause } = this.#turns
       const quietMs = pause?.quietMs ?? 0
-      if (quietMs < this.#quietMs) items.resumed()
+      if (quietMs < this.#quietMs) {
+        items.resumed()
+        this.#silence++
+      }
       this.#quietMs = quietMs
       if (pause !== undefined && quietMs > 0) items.paused(pause)
+      if (quietMs >= askedAtMs) this.#askEnd()
       if (isLeftOut) return yield* items.noMemory
     },
   )
+
+  /** Asks the model that hears the ends of turns about the present silence, once. */
+  #askEnd(): void {
+    const silence = this.#silence
+    if (this.#turnAudio === undefined || this.#silenceAsked === silence) return
+    this.#silenceAsked = silence
+    this.#terms.onSilence?.({
+      samples: this.#turnAudio.newest(turnEndSamples),
+      setLength: (silenceMs) => {
+        if (silence === this.#silence) this.#turns?.setSilence(silenceMs)
+      },
+    })
+  }
 }

@@ -17,6 +17,7 @@ import { defaultTurns, type RealtimeSettings } from "#domain/wire/RealtimeProtoc
 import { punctuationOf, TranscriptionParameters } from "#domain/wire/Transcription.ts"
 import { NewId } from "#http/Ids.ts"
 import { reportFailure } from "#services/AnswerFailures.ts"
+import { DetectionModels } from "#services/detection/DetectionModels.ts"
 import { checkPunctuation } from "#services/TranscriptionRun.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
@@ -131,6 +132,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
   const share = yield* socketShare(caller.userId)
   const seat = yield* takeSeat(asked, initial, caller.orgId, scope)
   const settings = { ...initial, model: seat.entry.id }
+  const detection = yield* (yield* DetectionModels).open
   let trace: SessionTrace | undefined
   yield* Effect.gen(function* () {
     const connection = yield* ownedBy(caller.userId, upgradeLive(request, eventSize))
@@ -148,7 +150,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
       Effect.map(takeSeat(next.model, next, caller.orgId, scope, replaced), follow)
     const admit = (yield* RateLimit).admit(caller.userId)
     const pace = yield* (yield* IntakePace).open(caller.userId)
-    const hears = { tell, items, pace, seat: follow(seat), reseat, admit }
+    const hears = { tell, items, pace, detection, seat: follow(seat), reseat, admit }
     const socket = new RealtimeSocket(`sess_${newId()}`, settings, hears, older)
     const events = new EventReader<EdgeError, LiveServices>({
       tell,

@@ -162,7 +162,8 @@ const answerChecks = (
     case "speech":
       return speechRows(target, entry, listener)
     case "embedding":
-      return Effect.succeed([row("answers", "none", "embeddings are loaded and measured only")])
+    case "detection":
+      return Effect.succeed([row("answers", "none", `${entry.kind} models are loaded and measured only`)])
   }
 }
 
@@ -202,7 +203,7 @@ const proven = (stage: Stage, subject: Subject): Effect.Effect<ProvenModel> =>
   })
 
 /** Transcription first: what speaks is transcribed by it. */
-const order = { transcription: 0, speech: 1, text: 2, embedding: 3 } as const
+const order = { transcription: 0, speech: 1, text: 2, embedding: 3, detection: 4 } as const
 
 const machineOf = ({
   busy_percent,

@@ -50,6 +50,7 @@ import { CurrentNodeMeters, NodeMeters } from "#http/NodeMeters.ts"
 import { PictureUrl } from "#pictures/PictureUrl.ts"
 import { answerFailures } from "#services/AnswerFailures.ts"
 import { ConversationList, Conversations } from "#services/Conversations.ts"
+import { detectionModels } from "#services/detection/DetectionModels.ts"
 import { s3Uploads } from "#services/jobs/S3Uploads.ts"
 import { sharedUploads } from "#services/jobs/SharedUploads.ts"
 import { TranscriptionJobs } from "#services/jobs/TranscriptionJobs.ts"
@@ -281,7 +282,9 @@ export const nodeLayer = (
     Layer.provideMerge(
       part("conversations", Specifications.part("the others go on"), ConversationSessions.layer),
     ),
-    Layer.provideMerge(Layer.mergeAll(SecretSessions.layer, OpenCalls.layer, callPeers(config))),
+    Layer.provideMerge(
+      Layer.mergeAll(SecretSessions.layer, OpenCalls.layer, callPeers(config), detectionModels),
+    ),
     Layer.provideMerge(
       part("live sessions", Specifications.part("idle sessions are not closed"), LiveSessions.layer),
     ),

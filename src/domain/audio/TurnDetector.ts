@@ -5,6 +5,7 @@ import { Prosody } from "../activity/Prosody.ts"
 import type { SpeechWeights } from "../activity/SpeechNetwork.ts"
 import { listenRateHz, samplesToMs } from "./Audio.ts"
 import { NewestSamples } from "./NewestSamples.ts"
+import type { StepScores } from "./StepScores.ts"
 import {
   onsetLagHops,
   type SpeechDoubt,
@@ -55,20 +56,44 @@ export class TurnDetector {
   readonly #ahead: number
   /** Samples so far, with those. */
   #total: number
+  /** Hops so far. */
+  #hops = 0
+  /** Of a detection model: audio waits in `#rest` until they are known. */
+  readonly #scores: StepScores | undefined
   #rest = new Int16Array(0)
   #speaking = false
 
-  /** `startsAt`: position in the audio of the first sample that it gets. */
-  constructor(weights: SpeechWeights, rules: TurnRules, startsAt = 0, doubt?: SpeechDoubt) {
+  /**
+   * `startsAt`: position in the audio of the first sample that it gets. `scores`: of a detection model, for the stream that begins with
+   * `aheadSamples` of silence.
+   */
+  constructor(
+    weights: SpeechWeights,
+    rules: TurnRules,
+    startsAt = 0,
+    doubt?: SpeechDoubt,
+    scores?: StepScores,
+  ) {
     this.#startsAt = startsAt
     this.#ahead = aheadSamples + (startsAt % (listenRateHz / 1000))
     this.#total = startsAt - this.#ahead
     this.#rest = new Int16Array(this.#ahead)
     this.#prosody = rules.judges === true ? new Prosody() : undefined
-    this.#detector = new VoiceActivityDetector(weights, rules, doubt)
+    this.#scores = scores
+    this.#detector = new VoiceActivityDetector(weights, rules, doubt, scores)
     this.#prefixSamples = Math.ceil((rules.prefixMs * listenRateHz) / 1000)
     // Speech is detected some hops after it began, with the hop that is taken then.
     this.#held = new NewestSamples(this.#prefixSamples + (onsetLagHops + 1) * hopSamples)
+  }
+
+  /** Samples of silence that its stream has before the audio. */
+  get aheadSamples(): number {
+    return this.#ahead
+  }
+
+  /** Whether a turn is open. */
+  get isOpen(): boolean {
+    return this.#speaking
   }
 
   /** The silence with which the open turn ends so far; undefined where no turn is open. */
@@ -95,7 +120,10 @@ export class TurnDetector {
     const steps: Array<TurnStep> = []
     let at = 0
     for (; at + hopSamples <= all.length; at += hopSamples) {
+      // A hop is judged with the one behind it.
+      if (this.#scores?.knows(this.#hops - 1) === false) break
       const hop = all.subarray(at, at + hopSamples)
+      this.#hops++
       this.#total += hopSamples
       this.#prosody?.push(hop)
       const [event] = this.#detector.push(hop)

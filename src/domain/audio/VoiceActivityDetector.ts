@@ -1,5 +1,6 @@
 // Detects the start and the end of speech: a small trained network gives each 10 ms a probability of speech, and this
-// file turns probabilities into events. Pure; one value for each stream of audio.
+// file turns probabilities into events. Where a detection model gives the probabilities (`SpeechScores`), the network does not run. Pure; one
+// value for each stream of audio.
 //
 // All times are milliseconds of audio. The probability of a hop is known one hop later, because a measurement is centred on the
 // hop before the newest.
@@ -21,6 +22,12 @@ export interface SpeechRules {
 
 export const defaultRules: SpeechRules = { silenceMs: 500, threshold: 0.5 }
 
+/** Probabilities of speech that a detection model gives (engines/detection), in steps that are longer than hops. */
+export interface SpeechScores {
+  /** Of the hop of this number, from 0; undefined: the model gives none any more. Called once for each hop, in their order. */
+  readonly at: (hop: number) => number | undefined
+}
+
 /** What else is known of the audio: an echo is speech that the node itself sent. */
 export interface SpeechDoubt {
   /** The newest hop's energies. */
@@ -38,6 +45,9 @@ const doubtedHops = 60
 export const onsetLagHops = doubtedHops + onsetWindow + 1
 /** Speech goes on while a hop's probability is over this share of the threshold: ends of words are faint. A guess. */
 const holdShare = 0.6
+/** The same for a model's probabilities: so much below the threshold, and this at least. As Silero's published code has it. */
+const modelHold = 0.15
+const modelLowest = 0.01
 /** Consecutive hops that count as speech after a pause: one alone is a click. */
 const resumeHops = 2
 /**
@@ -51,7 +61,10 @@ const lowest = 0.02
 export class VoiceActivityDetector {
   readonly #silenceMs: number
   readonly #threshold: number
-  readonly #network: SpeechNetwork
+  readonly #weights: SpeechWeights
+  /** Absent while a model gives the probabilities. */
+  #network: SpeechNetwork | undefined
+  readonly #scores: SpeechScores | undefined
   readonly #doubt: SpeechDoubt | undefined
   readonly #bands = new BandEnergies()
   readonly #energies = new Float32Array(bandCount)
@@ -70,11 +83,18 @@ export class VoiceActivityDetector {
   /** Silence that ends the speech that goes on. */
   #endsAt: number
 
-  constructor(weights: SpeechWeights, rules: SpeechRules = defaultRules, doubt?: SpeechDoubt) {
+  /** `scores`: of a detection model, if one listens. Without them, and once they end, the network of these weights does. */
+  constructor(
+    weights: SpeechWeights,
+    rules: SpeechRules = defaultRules,
+    doubt?: SpeechDoubt,
+    scores?: SpeechScores,
+  ) {
     this.#silenceMs = rules.silenceMs
     this.#endsAt = rules.silenceMs
     this.#threshold = Math.max(lowest, rules.threshold)
-    this.#network = new SpeechNetwork(weights)
+    this.#weights = weights
+    this.#scores = scores
     this.#doubt = doubt
   }
 
@@ -130,11 +150,14 @@ export class VoiceActivityDetector {
   }
 
   #hop(samples: Int16Array, at: number): SpeechEvent | undefined {
-    this.#bands.measure(samples, at, this.#energies)
-    this.#newest = this.#network.step(this.#energies)
+    const given = this.#scores?.at(this.#hops - 1)
+    if (given === undefined || this.#doubt !== undefined) this.#bands.measure(samples, at, this.#energies)
+    this.#newest = given ?? this.#judged()
     this.#doubt?.hear(this.#energies)
     this.#hops++
-    const needed = this.#speaking ? this.#threshold * holdShare : this.#threshold
+    const held =
+      given === undefined ? this.#threshold * holdShare : Math.max(this.#threshold - modelHold, modelLowest)
+    const needed = this.#speaking ? held : this.#threshold
     this.#recent = ((this.#recent << 1) | (this.#newest > needed ? 1 : 0)) & ((1 << onsetWindow) - 1)
     if (this.#speaking) return this.#during()
     if (countOf(this.#recent) < onsetHops) {
@@ -149,6 +172,12 @@ export class VoiceActivityDetector {
     const from = Math.max(this.#doubtedFrom, first - doubtedHops)
     this.#doubtedFrom = undefined
     return { type: "started", audioMs: Math.max(0, from - 1) * hopMs }
+  }
+
+  /** The network's probability. It begins with silence: a hundred milliseconds later it knows the room again. */
+  #judged(): number {
+    this.#network ??= new SpeechNetwork(this.#weights)
+    return this.#network.step(this.#energies)
   }
 
   #during(): SpeechEvent | undefined {

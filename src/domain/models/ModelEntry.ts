@@ -1,7 +1,7 @@
 // The schemas of catalog entries, and pure functions of an entry.
 import { Effect, Schema } from "effect"
 
-export const ModelKind = Schema.Literals(["text", "speech", "transcription", "embedding"])
+export const ModelKind = Schema.Literals(["text", "speech", "transcription", "embedding", "detection"])
 export type ModelKind = typeof ModelKind.Type
 
 /**

@@ -3,7 +3,7 @@
 /**
  * @typedef {object} ModelInfo
  * @property {string} id
- * @property {"text" | "embedding" | "speech" | "transcription" | "conversation"} kind
+ * @property {"text" | "embedding" | "speech" | "transcription" | "detection" | "conversation"} kind
  * @property {string} owned_by
  * @property {ReadonlyArray<string>} [input_modalities]
  * @property {number} [parameters]

@@ -132,6 +132,49 @@ const transducers: ReadonlyArray<Family> = [
   },
 ]
 
+/** What all forms of detection exports have in common: one graph, and no configuration beside it. */
+const detection = {
+  kind: "detection",
+  modelTypes: [],
+  files: {},
+  entry: () => ({ options: {}, comments: {} }),
+} as const satisfies Partial<Family>
+
+/** The newest first: a repository holds several versions, of which that for the processor has 8 bits a weight. */
+const smartTurns = ["smart-turn-v3.2-cpu", "smart-turn-v3.1-cpu", "smart-turn-v3.0", "smart-turn-v3*"]
+
+const detections: ReadonlyArray<Family> = [
+  ...["silero_vad", "silero_vad_16k_op15", "silero_vad_op18_ifless", "silero_vad_half"].map(
+    (graph): Family => ({
+      ...detection,
+      adapter: "silero-vad-onnx",
+      what: "Silero VAD",
+      graphs: { model: graph },
+      precisions: [""],
+      isKnownByGraphs: () => true,
+    }),
+  ),
+  {
+    ...detection,
+    adapter: "silero-vad-onnx",
+    what: "Silero VAD",
+    graphs: { model: "model" },
+    // A graph of this size is no faster in 8 bits.
+    precisions: [""],
+    isKnownByGraphs: ({ name }) => /silero[-_]?vad/i.test(name),
+  },
+  ...smartTurns.map(
+    (graph): Family => ({
+      ...detection,
+      adapter: "smart-turn-onnx",
+      what: "Smart Turn",
+      graphs: { model: graph },
+      precisions: [""],
+      isKnownByGraphs: () => true,
+    }),
+  ),
+]
+
 export const families: ReadonlyArray<Family> = [
   {
     adapter: "whisper-hf-onnx",
@@ -217,4 +260,5 @@ export const families: ReadonlyArray<Family> = [
     },
   },
   ...transducers,
+  ...detections,
 ]

@@ -156,7 +156,7 @@ export const onnxModel = (
     const modelType = yield* modelTypeOf(repository)
     const family = familyOf(repository, modelType)
     if (family === undefined) {
-      const known = families.map(({ what }) => what).join(", ")
+      const known = [...new Set(families.map(({ what }) => what))].join(", ")
       const problem = `is an ONNX export of ${modelType ?? "an unnamed type"}, which no adapter reads; ${known} are read`
       return yield* new NotUsable({ source: repository.source, problem })
     }

@@ -1,8 +1,9 @@
-// Presets of models that transcribe and speak: ONNX exports. Their repositories have several precisions of each graph.
+// Presets of models that transcribe, speak, and detect speech and the ends of turns: ONNX exports. Their repositories have several precisions of each graph.
 import type { Preset } from "./Preset.ts"
 
 const transcription = { kind: "transcription" } as const
 const speech = { kind: "speech" } as const
+const detection = { kind: "detection" } as const
 
 /** Sums of the two graphs with eight bits a weight. */
 const graphs = (encoder: string, decoder: string) => ({
@@ -89,6 +90,26 @@ export const audioPresets: ReadonlyArray<Preset> = [
     precisions: [".int8", ""],
     sizeBytes: 73_000_000,
     licence: "apache-2.0",
+  },
+  {
+    ...detection,
+    name: "silero-vad",
+    does: "speech detection in conversations; trained on recordings of people",
+    family: "Silero VAD",
+    repository: "onnx-community/silero-vad",
+    precisions: [""],
+    sizeBytes: 2_000_000,
+    licence: "mit",
+  },
+  {
+    ...detection,
+    name: "smart-turn",
+    does: "ends of turns by their sound, 23 languages, for semantic_vad",
+    family: "Smart Turn",
+    repository: "pipecat-ai/smart-turn-v3",
+    precisions: [""],
+    sizeBytes: 9_000_000,
+    licence: "bsd-2-clause",
   },
   {
     ...speech,

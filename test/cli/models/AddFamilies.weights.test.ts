@@ -137,6 +137,19 @@ it("Qwen3: the preset is named, pulled, written with its sum, and answers", asyn
   )
 })
 
+it("Silero VAD and Smart Turn: the published graphs are found, and load", async () => {
+  for (const [name, adapter, file] of [
+    ["silero-vad", "silero-vad-onnx", "onnx-community/silero-vad@*/onnx/model.onnx"],
+    ["smart-turn", "smart-turn-onnx", "pipecat-ai/smart-turn-v3@*/smart-turn-v3.2-cpu.onnx"],
+  ] as const) {
+    const record = await added(name)
+    expect(record.entry.adapter).toBe(adapter)
+    expect(record.entry.files.model?.source).toBe(`hf:${file.replace("*", commit)}`)
+    const { status, stderr } = await models("load", name)
+    expect([status, status === 0 ? "" : stderr]).toEqual([0, ""])
+  }
+})
+
 it("Whisper: ears that are added are OpenAI's whisper-1 from then on", async () => {
   const record = await added("whisper-base")
   expect(record.entry.adapter).toBe("whisper-hf-onnx")

@@ -9,6 +9,7 @@ import { writeVisionModel } from "../../../bench/sizes/vision/VisionWeights.ts"
 import { toyChatterbox } from "../../engines/chatterbox/toyChatterbox.ts"
 import { promptOf, scripted, toyCohere } from "../../engines/cohere/support/toyCohere.ts"
 import { writeBert } from "../../support/engines/EmbeddingModels.ts"
+import { toySilero, toySmartTurn } from "../../support/engines/ToyDetection.ts"
 import { uses } from "../../support/groups/Uses.ts"
 import { type FakeHub, startHub } from "../../support/servers/FakeHub.ts"
 
@@ -76,6 +77,13 @@ const sight = (): Files =>
     "sight-Q8_0.gguf": built("vision-demo/vision-demo-Q8_0.gguf"),
     "mmproj-F16.gguf": built("vision-demo/mmproj-vision-demo-F16.gguf"),
   })
+
+/** What detects speech and the ends of turns, under the published names; the older version of Smart Turn is no graph. */
+const detection = (): Files => ({
+  [`onnx-community/silero-vad/${commit}/onnx/model.onnx`]: Buffer.from(toySilero()),
+  [`pipecat-ai/smart-turn-v3/${commit}/smart-turn-v3.2-cpu.onnx`]: Buffer.from(toySmartTurn()),
+  [`pipecat-ai/smart-turn-v3/${commit}/smart-turn-v3.0.onnx`]: Buffer.from("old"),
+})
 
 interface GeneratedFamilies {
   readonly files: Files
@@ -149,7 +157,7 @@ export interface HubOfFamilies {
 /** @param isWhole whether it has generated weights too, which take seconds to make */
 export const startHubOfFamilies = async (isWhole: boolean): Promise<HubOfFamilies> => {
   const generated = isWhole ? await generateFamilies() : undefined
-  const hub = await startHub({ ...builtInFamilies(), ...sight(), ...generated?.files })
+  const hub = await startHub({ ...builtInFamilies(), ...sight(), ...detection(), ...generated?.files })
   return {
     hub,
     generated,

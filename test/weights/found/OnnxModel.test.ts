@@ -217,6 +217,36 @@ describe("transducers", () => {
   })
 })
 
+describe("detection", () => {
+  const files = (paths: ReadonlyArray<string>, name = "b") => {
+    const model = Effect.runSync(
+      findModel(
+        { ...repository(paths, undefined), name },
+        { memoryBytes: 1e9, precisions: undefined, file: undefined },
+      ),
+    )
+    expect(model.kind).toBe("detection")
+    return [model.adapter, sources(model).model]
+  }
+
+  it("of speech is known by the published name of its graph, or by the repository's", () => {
+    const all = ["silero_vad.onnx", "silero_vad_16k_op15.onnx", "silero_vad_half.onnx"]
+    expect(files(all)).toEqual(["silero-vad-onnx", "silero_vad.onnx"])
+    expect(files(all.slice(1))).toEqual(["silero-vad-onnx", "silero_vad_16k_op15.onnx"])
+    const community = ["onnx/model.onnx", "onnx/model_quantized.onnx", "onnx/model_fp16.onnx"]
+    expect(files(community, "silero-vad")).toEqual(["silero-vad-onnx", "onnx/model.onnx"])
+    expect(Result.isFailure(found(community))).toBe(true)
+  })
+
+  it("of the ends of turns is the newest version for the processor", () => {
+    const versions = ["v3.0", "v3.1-cpu", "v3.1-gpu", "v3.2-cpu", "v3.2-gpu"]
+    const graphs = versions.map((version) => `smart-turn-${version}.onnx`)
+    expect(files(graphs)).toEqual(["smart-turn-onnx", "smart-turn-v3.2-cpu.onnx"])
+    expect(files(graphs.slice(0, 1))).toEqual(["smart-turn-onnx", "smart-turn-v3.0.onnx"])
+    expect(files(["smart-turn-v3.9-cpu.onnx"])).toEqual(["smart-turn-onnx", "smart-turn-v3.9-cpu.onnx"])
+  })
+})
+
 it("Chatterbox is known by its graphs", () => {
   const graphs = [
     "speech_encoder",

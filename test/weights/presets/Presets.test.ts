@@ -20,13 +20,13 @@ it.each(presets.map((preset) => [preset.name, preset] as const))(
   "%s can be found and checked",
   (_, preset) => {
     expect(preset.repository).toMatch(/^[\w.-]+\/[\w.-]+$/)
-    expect(preset.sizeBytes).toBeGreaterThan(1e7)
+    expect(preset.sizeBytes).toBeGreaterThan(preset.kind === "detection" ? 1e6 : 1e7)
     for (const sum of Object.values(preset.sums ?? {})) expect(sum).toMatch(/^[0-9a-f]{64}$/)
     if (preset.file !== undefined && isVerified(preset))
       expect(Object.keys(preset.sums ?? {})).toContain(preset.file)
     // A size that was not verified is rounded, so that it does not look exact.
     if (!isVerified(preset) && preset.file === undefined) expect(preset.sizeBytes % 1e6).toBe(0)
-    expect(preset.file === undefined).toBe(["speech", "transcription"].includes(preset.kind))
+    expect(preset.file === undefined).toBe(["detection", "speech", "transcription"].includes(preset.kind))
   },
 )
 

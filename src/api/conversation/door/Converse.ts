@@ -12,6 +12,7 @@ import { type ConversationSettings, withChange } from "#domain/conversation/Sett
 import type { EdgeError } from "#domain/wire/Failures.ts"
 import { NewId } from "#http/Ids.ts"
 import { CurrentNodeMeters } from "#http/NodeMeters.ts"
+import { DetectionModels } from "#services/detection/DetectionModels.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { CurrentSpendingLimit } from "#store/ledger/SpendingLimit.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
@@ -75,6 +76,7 @@ const converse = Effect.fnUntraced(function* <E extends Refusal, R>(
   const share = yield* socketShare(caller.userId)
   const seat = yield* takeSeat(models, settings, caller.orgId, outer)
   const parts = { hears: seat.entry.id, writes: models.writes.entry.id, speaks: models.speaks.entry.id }
+  const detection = yield* (yield* DetectionModels).open
   const report = yield* (yield* ConversationSessions).enter(models.asked, parts, caller)
   const ledger = yield* UsageLedger
   const expiresAt = Math.floor(Date.now() / 1000) + secondsOf(limits)
@@ -148,6 +150,7 @@ const converse = Effect.fnUntraced(function* <E extends Refusal, R>(
         items,
         pace,
         played,
+        detection,
         seat: followed(trace, seat),
         reseat: (next, replaced) =>
           Effect.map(takeSeat(models, next, caller.orgId, outer, replaced), (taken) =>
@@ -159,6 +162,8 @@ const converse = Effect.fnUntraced(function* <E extends Refusal, R>(
     )
     yield* conversation.start
     yield* Effect.forkIn(guard(socket.ends.run), scope, { startImmediately: true })
+    if (socket.heardEnds !== undefined)
+      yield* Effect.forkIn(guard(socket.heardEnds.run), scope, { startImmediately: true })
     if (playout !== undefined) yield* Effect.forkIn(guard(playout.run), scope, { startImmediately: true })
     const events = new EventReader<EdgeError | ProtocolError, ConversationServices>({
       tell,

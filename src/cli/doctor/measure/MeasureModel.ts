@@ -115,7 +115,10 @@ const measure = (measuring: Measuring, entry: ModelEntry) =>
       case "transcription":
         return { ...none, transcription: yield* measureTranscription(measuring) }
       case "embedding":
-        measuring.incomplete.push("its speed: only the load and the memory of embedding models are measured")
+      case "detection":
+        measuring.incomplete.push(
+          `its speed: only the load and the memory of ${entry.kind} models are measured`,
+        )
         return none
     }
   })

@@ -141,7 +141,7 @@ const Status = Schema.Literals(["measured", "partial", "failed", "skipped", "sam
 
 export const ModelReport = Schema.Struct({
   id: Schema.String,
-  kind: Schema.Literals(["text", "speech", "transcription", "embedding"]),
+  kind: Schema.Literals(["text", "speech", "transcription", "embedding", "detection"]),
   adapter: Schema.String,
   demonstration: Schema.Boolean,
   status: Status,

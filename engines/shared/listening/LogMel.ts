@@ -6,8 +6,8 @@
 // window (not of the file: a closed window must not change when later audio arrives), (x + 4) / 4.
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import { type MelFilter, melFilters } from "../../shared/listening/MelFilters.ts"
-import * as RealFft from "../../shared/listening/RealFft.ts"
+import { type MelFilter, melFilters } from "./MelFilters.ts"
+import * as RealFft from "./RealFft.ts"
 
 export interface LogMelOptions {
   readonly melBins: number

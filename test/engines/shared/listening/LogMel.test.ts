@@ -1,9 +1,9 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import fc from "fast-check"
+import * as LogMel from "#engines/shared/listening/LogMel.ts"
 import { hzToMel, melFilters, melToHz } from "#engines/shared/listening/MelFilters.ts"
 import { seededRandom } from "#engines/shared/listening/Sampling.ts"
-import * as LogMel from "#engines/whisper/features/LogMel.ts"
 import { MelMemory } from "#engines/whisper/features/MelMemory.ts"
 
 const whisper80 = { melBins: 80, fftSize: 400, hopSamples: 160, rateHz: 16_000 }
