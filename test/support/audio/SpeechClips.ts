@@ -46,7 +46,7 @@ const all = (): Int16Array => {
 }
 
 /** The clips one after the other, repeated until exactly that duration. */
-const longSamples = (seconds: number): Int16Array => {
+export const longSamples = (seconds: number): Int16Array => {
   const once = all()
   return Int16Array.from({ length: Math.round(seconds * rateHz) }, (_, i) => once[i % once.length]!)
 }
