@@ -55,6 +55,8 @@ export const openCallTransport = async (
       ),
     ),
   )
+  // Nothing is sent before something was spoken.
+  caller.send({ t: "spoken", samples: new Int16Array(0) })
   const late = setTimeout(
     () => end(new RequestFailed("timeout", "the call was not connected")),
     target.timeoutMs,

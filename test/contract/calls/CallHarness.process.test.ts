@@ -48,6 +48,8 @@ afterAll(async () => {
 
 const samples = bytesToS16(voice(1.3, 1, 16_000))
 const clip = makeClip("clip", samples, "one two")
+const long = Array.from({ length: 100 }, (_, at) => `word${at} here.`).join(" ")
+const soon = (nowMs: number) => nowMs + 100
 const silence = { type: "server_vad", silence_duration_ms: 300 } as const
 
 const opened = async (transport: TransportName, turns: TurnDetection, key = node.keys.dev) => {
@@ -68,10 +70,10 @@ const opened = async (transport: TransportName, turns: TurnDetection, key = node
     timeoutMs: 30_000,
   }
   await session.open(target, new AbortController().signal)
-  const turn = (listenMs?: number) =>
+  const turn = () =>
     runTurn(
       session,
-      { clip, turns, pauseMs: 100, listenMs, limitMs: 60_000 },
+      { clip, turns, pauseMs: 100, listenMs: undefined, limitMs: 60_000 },
       new TranscriptCheck(0),
       new AbortController().signal,
     )
@@ -82,13 +84,17 @@ const opened = async (transport: TransportName, turns: TurnDetection, key = node
 describe("a conversation of the harness over a call", onlyWhere(canCall, noLibrary), () => {
   it("is heard, answered and interrupted, and its events are in order", async () => {
     const { end, session, turn } = await opened("webrtc", silence)
-    const { figures } = await turn(0)
-    console.log(figures)
+    const { figures } = await turn()
     expect(figures.voice_to_voice).toBeGreaterThan(300)
     expect(figures.early_ends).toBe(0)
-    const second = (await turn()).figures
-    expect(second.interrupt_stop).toBeGreaterThanOrEqual(0)
-    expect(second.audio).toBeGreaterThan(0.2)
+    expect(figures.audio).toBeGreaterThan(0.2)
+    const content = [{ type: "input_text", text: `fake:${JSON.stringify({ tokens: 1, text: long })}` }]
+    session.send({ type: "conversation.item.create", item: { type: "message", role: "user", content } })
+    session.send({ type: "response.create" })
+    const isSpeaking = () => session.playback.isContinued
+    await session.until(isSpeaking, Number.POSITIVE_INFINITY, "", new AbortController().signal, soon)
+    const interrupting = (await turn()).figures
+    expect(interrupting.interrupt_stop).toBeGreaterThanOrEqual(0)
     expect(session.orders.broken).toEqual([])
     end()
   })
@@ -96,20 +102,27 @@ describe("a conversation of the harness over a call", onlyWhere(canCall, noLibra
   it("costs what it costs over a WebSocket", async () => {
     const charged = async (transport: TransportName) => {
       const key = await orgWith(node, transport, 1_000_000)
-      const { end, turn } = await opened(transport, { type: "none" }, key)
+      const { end, turn } = await opened(transport, silence, key)
       await turn()
       end()
       await untilIdle(node)
       const receipts = await receiptsOf(node, transport)
-      return receipts
-        .map(({ audioMs, inputTokens, kind, microDollars, model, outputTokens }) =>
-          [kind, model, inputTokens, outputTokens, audioMs, microDollars].join(" "),
-        )
-        .toSorted()
+      return receipts.toSorted((a, b) => a.kind.localeCompare(b.kind))
     }
     const overSocket = await charged("websocket")
-    expect(overSocket.length).toBe(3)
-    expect(await charged("webrtc")).toEqual(overSocket)
+    const overCall = await charged("webrtc")
+    const kinds = (receipts: typeof overSocket) => receipts.map(({ kind, model }) => `${kind} ${model}`)
+    expect(kinds(overSocket)).toEqual(["speech fake-voice", "text fake", "transcription listener"])
+    expect(kinds(overCall)).toEqual(kinds(overSocket))
+    for (const [at, one] of overCall.entries()) {
+      const { audioMs, inputTokens, kind, microDollars, outputTokens } = overSocket[at]!
+      // Where a turn begins and ends is found in packets of 20 ms, which lie otherwise in each conversation.
+      if (kind === "transcription") expect(Math.abs(one.audioMs - audioMs)).toBeLessThanOrEqual(200)
+      // The prompt has a word for every 100 ms of the turn.
+      else if (kind === "text") expect(Math.abs(one.inputTokens - inputTokens)).toBeLessThanOrEqual(2)
+      else expect(one).toMatchObject({ audioMs, microDollars })
+      expect(one.outputTokens).toBe(outputTokens)
+    }
   })
 
   it("fails in words where the node takes no calls", async () => {

@@ -7,7 +7,7 @@ import { openPlayground, startBrowser } from "../../support/clients/Browser.ts"
 import { canCall } from "../../support/clients/CallClient.ts"
 import { listener } from "../../support/clients/LiveClient.ts"
 import { has, needs, onlyWhere } from "../../support/groups/Needs.ts"
-import { fakeVoice } from "../../support/nodes/SpeechNode.ts"
+import { builtInModel } from "../../support/nodes/BuiltInModels.ts"
 import { fakeModel } from "../../support/nodes/TestCatalog.ts"
 import { startNode, type TestNode, untilLoaded } from "../../support/nodes/TestNode.ts"
 import { freePort } from "../../support/servers/FreePort.ts"
@@ -20,13 +20,14 @@ let unreachable: TestNode
 let browser: Browser | undefined
 beforeAll(async () => {
   if (!canCall || !has("browser")) return
-  const models = [listener(), fakeModel, fakeVoice]
+  // Its answers are the same sixteen words, which take several seconds.
+  const models = [listener(), fakeModel, builtInModel("tts-82m")]
   node = await startNode({ models, settings: { webrtcPort: String(await freePort()) } })
   unreachable = await startNode({
     models,
     settings: { webrtcPort: String(await freePort()), webrtcAddress: "127.0.0.2" },
   })
-  for (const each of [node, unreachable]) await untilLoaded(each, "listener", "fake", "fake-voice")
+  for (const each of [node, unreachable]) await untilLoaded(each, "listener", "fake", "tts-82m")
   browser = await startBrowser("--autoplay-policy=no-user-gesture-required", "--mute-audio")
 })
 afterAll(async () => {
