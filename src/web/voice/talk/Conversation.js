@@ -136,8 +136,8 @@ export class Conversation {
       this.#wasOpen = true
       this.#send({ type: "session.update", session: { type: "realtime", ...session } })
     }
-    socket.onmessage = ({ data }) => this.#received(JSON.parse(data))
-    socket.onclose = ({ code, reason }) => {
+    socket.onmessage = (/** @type {{ data: any }} */ { data }) => this.#received(JSON.parse(data))
+    socket.onclose = (/** @type {{ code: number, reason: string }} */ { code, reason }) => {
       for (const { player } of this.#answers.values()) player?.stop()
       if (this.#isClosed) this.#resolve()
       else this.#reject(new TalkFailure(code, reason, this.#wasOpen))
