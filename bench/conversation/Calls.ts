@@ -51,6 +51,8 @@ const pieceMs = 1_000
 interface Loads {
   readonly threadShare: number
   readonly mb: number
+  /** Of each caller, a second; 50 are sent. */
+  readonly packets: number
 }
 
 const loadOf = async (
@@ -59,6 +61,7 @@ const loadOf = async (
   clips: ReadonlyArray<Clip>,
 ): Promise<Loads> => {
   const callers: Array<CallerProcess> = []
+  let received = 0
   const open = new Set<number>()
   const up = Promise.withResolvers<void>()
   const allOpen = Promise.withResolvers<void>()
@@ -83,6 +86,7 @@ const loadOf = async (
     for (let id = 0; id < calls; id++) {
       callers.push(
         startCaller((message) => {
+          if (message.t === "packet") received++
           if (message.t !== "offer") return
           const offer = readOffer(message.sdp, maxMessageBytes)
           if ("problem" in offer) fail(offer.problem)
@@ -97,6 +101,7 @@ const loadOf = async (
       Int16Array.from({ length: pieceSamples }, (_, at) => speech[(nth * pieceSamples + at) % speech.length]!)
     let cpuMs = Number.NaN
     let beganMs = 0
+    let receivedBefore = 0
     // The first two seconds are those of compilation.
     for (let second = 0; second < seconds + 2; second++) {
       const samples = pieceAt(second)
@@ -108,11 +113,14 @@ const loadOf = async (
       if (second !== 1) continue
       cpuMs = processorMsOf(pid) ?? Number.NaN
       beganMs = performance.now()
+      receivedBefore = received
     }
     const usedMs = (processorMsOf(pid) ?? Number.NaN) - cpuMs
+    const tookMs = performance.now() - beganMs
     return {
-      threadShare: usedMs / (performance.now() - beganMs) / calls,
+      threadShare: usedMs / tookMs / calls,
       mb: (ownMb(pid) - before) / calls,
+      packets: ((received - receivedBefore) * 1_000) / tookMs / calls,
     }
   } finally {
     for (const caller of callers) caller.kill()
@@ -123,7 +131,7 @@ const loadOf = async (
 export const callLoads = (plan: LoadPlan, clips: ReadonlyArray<Clip>): Effect.Effect<Part, ChildFailed> =>
   Effect.gen(function* () {
     const port = yield* freeUdpPort
-    const { mb, threadShare } = yield* Effect.tryPromise({
+    const { mb, packets, threadShare } = yield* Effect.tryPromise({
       try: () => loadOf(plan, port, clips),
       catch: (cause) => new ChildFailed({ child: "process of calls", detail: String(cause) }),
     })
@@ -133,6 +141,7 @@ export const callLoads = (plan: LoadPlan, clips: ReadonlyArray<Clip>): Effect.Ef
       figures: [
         figureOf(readingsOf("processor time, share of a thread", "%", [100 * threadShare]), atMost(3)),
         figureOf(readingsOf("memory", "MB", [mb]), atMost(4)),
+        figureOf(readingsOf("packets to each caller", "1/s", [packets])),
       ],
     }
   })

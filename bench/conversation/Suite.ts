@@ -32,12 +32,12 @@ interface Plan {
 const full: Plan = {
   turns: { rounds: 10, withinMs: 42_000 },
   silences: [500, 200],
-  calls: { calls: 4, seconds: 12 },
+  calls: { calls: 8, seconds: 12 },
 }
 const quick: Plan = {
   turns: { rounds: 3, withinMs: 20_000 },
   silences: [500],
-  calls: { calls: 2, seconds: 5 },
+  calls: { calls: 4, seconds: 5 },
 }
 
 /** Tokens of an answer. Generated weights never end a clause, so this is their first piece: that of a short clause. */
