@@ -51,7 +51,7 @@ export const openCallTransport = async (
     end(
       new RequestFailed(
         "unreachable",
-        "the caller's process has ended: is the package node-datachannel installed?",
+        "the process of the call has ended; where the WebRTC library is missing, `edgewise setup webrtc` installs it",
       ),
     ),
   )

@@ -107,7 +107,8 @@ it("most words are those of a caller whose packets all come", { timeout: 900_000
   const pairs = (heard: ReadonlyArray<string>, reference: ReadonlyArray<string>) =>
     heard.map((text, at) => ({ reference: reference[at]!, heard: text }))
   const percent = (share: number) => `${(100 * share).toFixed(1)} %`
-  console.log(`all packets: ${percent(wordErrorRate(pairs(quiet, texts)))} of the words are wrong`)
+  const quietWrong = wordErrorRate(pairs(quiet, texts))
+  console.log(`all packets: ${percent(quietWrong)} of the words are wrong`)
   const differing: Record<number, number> = {}
   for (const loss of [0, 0.05, 0.1]) {
     const runs: Array<ReadonlyArray<string>> = []
@@ -117,6 +118,7 @@ it("most words are those of a caller whose packets all come", { timeout: 900_000
     console.log(
       `${percent(loss)} lost, up to ${jitterMs} ms late: ${percent(differing[loss])} differ, ${percent(wrong)} wrong`,
     )
+    expect(wrong).toBeLessThan(quietWrong + 0.05)
   }
   expect(differing[0]).toBeLessThan(0.05)
   expect(differing[0.05]).toBeLessThan(0.15)
