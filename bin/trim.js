@@ -73,11 +73,6 @@ const rules = [
     unneeded: (path) => /^dist\/(?:bench\/|hdrhistogram\.umd\.js$)|\.spec\.js$/.test(path),
   },
   { name: "pako", needs: "lib/inflate.js", unneeded: (path) => path.startsWith("dist/") },
-  {
-    name: "opusscript",
-    needs: "build/opusscript_native_wasm.wasm",
-    unneeded: (path) => path === "build/opusscript_native_nasm.js",
-  },
   // Peers that npm adds: edgewise uses neither Redis nor, when it runs, the compiler.
   ...["redis", "@redis/bloom", "@redis/client", "@redis/json", "@redis/search", "@redis/time-series"].map((name) => ({
     name,

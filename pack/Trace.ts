@@ -6,10 +6,10 @@ import { nameAt } from "./Carried.ts"
 import { app } from "./Files.ts"
 
 /** Kept whole: they load files by names that they compute. */
-const whole = ["node-llama-cpp", "onnxruntime-node", "onnxruntime-common", "uWebSockets.js", "opusscript"]
+const whole = ["node-llama-cpp", "onnxruntime-node", "onnxruntime-common", "uWebSockets.js"]
 
 /** A package's manifest, and texts that a licence asks to keep. Paths from the package's folder. */
-const alwaysKept = /^(?:package\.json|(?:licen[cs]e|copying|notice|unlicense)[^/]*)$/i
+const alwaysKept = /^(?:package\.json|(?:licen[cs]e|copying|(?:third.party.)?notice|unlicense)[^/]*)$/i
 
 /** Files of a folder as paths from it, without those of packages inside of it. */
 const filesIn = (folder: string): ReadonlyArray<string> =>

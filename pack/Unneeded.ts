@@ -17,7 +17,6 @@ const rules: Readonly<Record<string, (path: string) => boolean>> = {
     path.startsWith("bin/") &&
     !processors.some((processor) => path.startsWith(`bin/napi-v6/linux/${processor}/`)),
   "node-datachannel": (path) => path.startsWith("src/"),
-  opusscript: (path) => path === "build/opusscript_native_nasm.js",
   // 127 is the binary interface of Node 22.
   "uWebSockets.js": (path) =>
     path.startsWith("dist/bin/") &&

@@ -2,6 +2,7 @@
 // of its three engines alone for the same turn.
 import { availableParallelism } from "node:os"
 import { Effect } from "effect"
+import type { TransportName } from "#harness/conversation/Transport.ts"
 import {
   atMost,
   besideFloor,
@@ -18,16 +19,26 @@ import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { type Suite, suite } from "../support/Suite.ts"
 import { generated } from "../transcription/Sized.ts"
 import type { BareCommands, BareTimes } from "./bareMain.ts"
+import { besideSocket, callLoads, freeUdpPort } from "./Calls.ts"
 import { type ConversationSize, catalogOf, engineWeights, spokenClips } from "./Models.ts"
 import { type NodeTurn, turnAt } from "./Turns.ts"
 
 interface Plan {
   readonly turns: RoundsPlan
   readonly silences: ReadonlyArray<number>
+  readonly calls: { readonly calls: number; readonly seconds: number }
 }
 
-const full: Plan = { turns: { rounds: 10, withinMs: 42_000 }, silences: [500, 200] }
-const quick: Plan = { turns: { rounds: 3, withinMs: 20_000 }, silences: [500] }
+const full: Plan = {
+  turns: { rounds: 10, withinMs: 42_000 },
+  silences: [500, 200],
+  calls: { calls: 8, seconds: 12 },
+}
+const quick: Plan = {
+  turns: { rounds: 3, withinMs: 20_000 },
+  silences: [500],
+  calls: { calls: 4, seconds: 5 },
+}
 
 /** Tokens of an answer. Generated weights never end a clause, so this is their first piece: that of a short clause. */
 const answerTokens = 12
@@ -133,6 +144,30 @@ const voiced = (readings: ReadonlyArray<Reading>, silenceMs: number, extraMs: nu
   }
 }
 
+/** The same turn over a WebSocket and over a call, in turn. */
+const transports = ({ gateway }: Stage, plan: RoundsPlan): Effect.Effect<Part, ChildFailed> => {
+  const clips = spokenClips(8)
+  const turn = (nth: number, transport: TransportName) =>
+    Effect.tryPromise({
+      try: (signal) =>
+        turnAt(
+          gateway.target,
+          { clip: clips[nth % clips.length]!, silenceMs: 500, maxTokens: answerTokens, transport },
+          signal,
+        ),
+      catch: (cause) => new ChildFailed({ child: "edgewise serve", detail: String(cause) }),
+    })
+  const round = (nth: number) =>
+    Effect.all({ socket: turn(nth, "websocket"), call: turn(nth, "webrtc") }, { concurrency: 1 })
+  return Effect.map(repeatRounds(plan, round), (all) => {
+    const whole = all.filter(({ call, socket }) => call.earlyEnds === 0 && socket.earlyEnds === 0)
+    return besideSocket(
+      ofEach(whole, "over a WebSocket", "ms", ({ socket }) => socket.voiceMs),
+      ofEach(whole, "over a call", "ms", ({ call }) => call.voiceMs),
+    )
+  })
+}
+
 /** Silence after which a node can begin to prepare an answer, milliseconds. */
 const preparedAfterMs = 80
 
@@ -155,7 +190,8 @@ export const conversationSuite = (size?: ConversationSize): Suite => {
           entry: new URL("./bareMain.ts", import.meta.url),
         })
         yield* bare.ask("open", weights)
-        const gateway = yield* startGateway({ models: catalogOf(weights), profileDir })
+        const settings = { EDGEWISE_WEBRTC_PORT: String(yield* freeUdpPort) }
+        const gateway = yield* startGateway({ models: catalogOf(weights), profileDir, settings })
         // Until the code of both is compiled.
         yield* roundsOf({ gateway, bare }, { rounds: short ? 1 : 3, withinMs: 15_000 }, undefined)
         return { gateway, bare }
@@ -170,6 +206,10 @@ export const conversationSuite = (size?: ConversationSize): Suite => {
             voiced(readings, silenceMs, extraMs),
           ),
         ),
+      calls: (stage, plan) =>
+        Effect.all([transports(stage, plan.turns), callLoads(plan.calls, spokenClips(8))], {
+          concurrency: 1,
+        }),
     },
   })
 }

@@ -4,6 +4,7 @@ import { Clauses } from "#domain/conversation/Clauses.ts"
 import { RequestFailed } from "#harness/client/Failures.ts"
 import { Session, type TurnDetection } from "#harness/conversation/Session.ts"
 import { TranscriptCheck } from "#harness/conversation/TranscriptCheck.ts"
+import type { TransportName } from "#harness/conversation/Transport.ts"
 import { runTurn } from "#harness/conversation/Turn.ts"
 import type { Clip } from "#harness/data/Clip.ts"
 import type { Target } from "../support/Connection.ts"
@@ -28,6 +29,8 @@ interface Turn {
   /** undefined: the client commits. */
   readonly silenceMs: number | undefined
   readonly maxTokens: number
+  /** Absent: websocket. */
+  readonly transport?: TransportName
 }
 
 const limitMs = 60_000
@@ -40,7 +43,7 @@ const firstPieceOf = (text: string): string => {
 
 export const turnAt = async (
   { key, port }: Target,
-  { clip, maxTokens, silenceMs }: Turn,
+  { clip, maxTokens, silenceMs, transport = "websocket" }: Turn,
   signal: AbortSignal,
 ): Promise<NodeTurn> => {
   const turns: TurnDetection =
@@ -49,6 +52,7 @@ export const turnAt = async (
   const session = new Session(
     {
       model: textModel,
+      transport,
       turns,
       voice: undefined,
       instructions,

@@ -1,6 +1,6 @@
 // The playback of a streamed reply: when the first audio and the first audible sound arrived, and whether a player that
 // starts at once would have run out of audio. Computed from bytes and their arrival times. Pure.
-import { createRequire } from "node:module"
+import { createDecoder } from "libopus-wasm"
 import { type Playback, play } from "#harness/figures/VirtualPlayer.ts"
 import type { StreamFormat } from "./Models.ts"
 
@@ -24,19 +24,7 @@ export interface Listening extends Playback {
 const soundLevel = 32_768 / 100
 const samplesPerMs = 24
 
-interface OpusDecoder {
-  readonly decode: (packet: Buffer) => Buffer
-  readonly delete: () => void
-}
-const OpusScript = createRequire(import.meta.url)("opusscript") as {
-  new (rateHz: number, channels: number, application: number): OpusDecoder
-  readonly Application: { readonly AUDIO: number }
-}
-
-const isLoud = (pcm: Buffer): boolean => {
-  for (let at = 0; at + 1 < pcm.length; at += 2) if (Math.abs(pcm.readInt16LE(at)) > soundLevel) return true
-  return false
-}
+const isLoud = (samples: Int16Array): boolean => samples.some((sample) => Math.abs(sample) > soundLevel)
 
 const joined = (arrivals: ReadonlyArray<Arrival>): Buffer => Buffer.concat(arrivals.map(({ bytes }) => bytes))
 
@@ -92,9 +80,9 @@ function* oggPages(whole: Buffer) {
 
 const headerPages = 2
 
-const opusTrack = (arrivals: ReadonlyArray<Arrival>): Track => {
+const opusTrack = async (arrivals: ReadonlyArray<Arrival>): Promise<Track> => {
   const whole = joined(arrivals)
-  const decoder = new OpusScript(48_000, 1, OpusScript.Application.AUDIO)
+  const decoder = await createDecoder({ sampleRate: 48_000, channels: 1 })
   const steps: Array<Step> = []
   let firstSoundMs = Number.NaN
   let index = 0
@@ -106,13 +94,17 @@ const opusTrack = (arrivals: ReadonlyArray<Arrival>): Track => {
     if (Number.isNaN(firstSoundMs) && packets.some((packet) => isLoud(decoder.decode(packet))))
       firstSoundMs = atMs
   }
-  decoder.delete()
+  decoder.free()
   return { steps, firstSoundMs }
 }
 
 /** `sentMs` and the arrivals on one clock. */
-export const listen = (format: StreamFormat, sentMs: number, arrivals: ReadonlyArray<Arrival>): Listening => {
-  const { firstSoundMs, steps } = format === "pcm" ? pcmTrack(arrivals) : opusTrack(arrivals)
+export const listen = async (
+  format: StreamFormat,
+  sentMs: number,
+  arrivals: ReadonlyArray<Arrival>,
+): Promise<Listening> => {
+  const { firstSoundMs, steps } = format === "pcm" ? pcmTrack(arrivals) : await opusTrack(arrivals)
   const firstAudioMs = (steps.find(({ samples }) => samples > 0)?.atMs ?? Number.NaN) - sentMs
   const delivered = steps.map(({ atMs, samples }) => ({ atMs, audioMs: samples / samplesPerMs }))
   return { firstAudioMs, firstSoundMs: firstSoundMs - sentMs, ...play(delivered) }

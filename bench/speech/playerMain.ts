@@ -35,7 +35,7 @@ const hear = async ({ body, format, target }: Ask): Promise<Heard> => {
   connection.close()
   const played = { status, whole: ended, bodyBytes, elapsedMs: endedMs - sentMs }
   const silent = status !== 200
-  return { ...played, ...listen(format, sentMs, silent ? [] : arrivals) }
+  return { ...played, ...(await listen(format, sentMs, silent ? [] : arrivals)) }
 }
 
 /** Requests speech and disconnects at the first audio. Milliseconds until then, NaN if there was none. */

@@ -36,7 +36,7 @@ const client = new Client(new URL(".", document.baseURI).href, () => cleanKey(ke
 const node = new NodeInfo(client)
 const watch = new HealthWatch(client)
 /** @type {import("./page/Page.js").Page} */
-const page = { client, node, settings, tab }
+const page = { client, node, health: watch, settings, tab }
 
 const noKey =
   "Paste the API key that the start of the node printed (svc_…), or open the link that it printed; each tab keeps its own."

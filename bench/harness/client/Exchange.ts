@@ -28,6 +28,8 @@ interface Outgoing {
   readonly path: string
   readonly type?: string
   readonly body?: string | Uint8Array
+  /** Of success; default: 200. */
+  readonly status?: number
   readonly signal: AbortSignal
 }
 
@@ -51,7 +53,7 @@ const unreachable = (base: string, { code = "", message }: NodeJS.ErrnoException
 }
 
 interface Callbacks {
-  /** The head of a reply with status 200. Throwing fails the request. */
+  /** The head of a reply with the status of success. Throwing fails the request. */
   readonly onHead?: (head: Head) => void
   /** Throwing fails the request. */
   readonly onChunk: (chunk: Buffer, atMs: number) => void
@@ -81,7 +83,7 @@ const attempt = (
 ): Promise<"ended" | "connection was stale"> =>
   new Promise((resolve, reject) => {
     const isTls = target.base.startsWith("https:")
-    const { body, method = "POST", path, signal, type } = outgoing
+    const { body, method = "POST", path, signal, status = 200, type } = outgoing
     let began = false
     const request = (isTls ? tls : plain)(target.base + path, {
       agent: isTls ? agents.tls : agents.plain,
@@ -120,10 +122,10 @@ const attempt = (
     })
     request.on("response", (incoming) => {
       began = true
-      if (incoming.statusCode !== 200) return refused(incoming, fail)
+      if (incoming.statusCode !== status) return refused(incoming, fail)
       let bytes = 0
       try {
-        onHead?.({ status: incoming.statusCode, headers: incoming.headers })
+        onHead?.({ status, headers: incoming.headers })
       } catch (failure) {
         return fail(failure)
       }
@@ -150,7 +152,7 @@ const attempt = (
     request.end(body)
   })
 
-/** Sends a request and reads its whole reply. Fails with RequestFailed, also for every other status than 200. */
+/** Sends a request and reads its whole reply. Fails with RequestFailed, also for every other status than that of success. */
 export const exchange = async (target: Target, outgoing: Outgoing, callbacks: Callbacks): Promise<void> => {
   if ((await attempt(target, outgoing, callbacks)) === "ended") return
   if ((await attempt(target, outgoing, callbacks)) === "ended") return

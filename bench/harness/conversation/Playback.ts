@@ -4,6 +4,8 @@ import type { Delivered } from "../figures/VirtualPlayer.ts"
 /** −40 dBFS: quieter samples count as silence, as in other requests for speech. */
 const soundLevel = 32_768 / 100
 
+export const isAudible = (sample: number): boolean => Math.abs(sample) > soundLevel
+
 /** The audio of one answer. */
 export class AnswerAudio {
   readonly deliveries: Array<Delivered> = []
@@ -20,6 +22,8 @@ export class Playback {
   readonly #rateHz: number
   /** Until when everything that arrived is played. */
   #endsAtMs = Number.NEGATIVE_INFINITY
+  /** The server has said that it is playing: more follows, however short a time what has arrived lasts. */
+  isContinued = false
 
   constructor(rateHz: number) {
     this.#rateHz = rateHz
@@ -30,13 +34,13 @@ export class Playback {
   }
 
   isPlaying(nowMs: number): boolean {
-    return this.#endsAtMs > nowMs
+    return this.isContinued || this.#endsAtMs > nowMs
   }
 
   arrived(answer: AnswerAudio, samples: Int16Array, atMs: number): void {
     const fromMs = Math.max(atMs, this.#endsAtMs)
     if (answer.soundAtMs === undefined) {
-      const at = samples.findIndex((sample) => Math.abs(sample) > soundLevel)
+      const at = samples.findIndex(isAudible)
       if (at >= 0) answer.soundAtMs = fromMs + (at * 1000) / this.#rateHz
     }
     const lengthMs = (samples.length * 1000) / this.#rateHz

@@ -1,15 +1,16 @@
-// One conversation over a WebSocket: what the server sent and when, with a microphone and a loudspeaker on this side. As stock
-// clients do, it stops playing when the server hears speech, and says how much was heard.
-import type WebSocket from "ws"
-import { bytesToS16, s16ToBytes } from "#domain/audio/Audio.ts"
+// One conversation: what the server sent and when, with a microphone and a loudspeaker on this side. As stock clients do, it stops
+// playing when the server hears speech, and says how much was heard; in a call the server knows that itself.
+import { bytesToS16 } from "#domain/audio/Audio.ts"
 import { objectOf } from "../client/EventStream.ts"
 import type { Target } from "../client/Exchange.ts"
 import { oneLine, RequestFailed } from "../client/Failures.ts"
 import { realtimeHz } from "../client/RealtimeRate.ts"
-import { openSocket, socketUrl } from "../client/Socket.ts"
+import { browserBufferMs, openCallTransport } from "./CallTransport.ts"
 import { EventOrders } from "./EventOrders.ts"
 import { Microphone, type SoundSource } from "./Microphone.ts"
-import { AnswerAudio, Playback } from "./Playback.ts"
+import { AnswerAudio, isAudible, Playback } from "./Playback.ts"
+import { openSocketTransport } from "./SocketTransport.ts"
+import type { Transport, TransportName } from "./Transport.ts"
 
 export type TurnDetection =
   | { readonly type: "server_vad"; readonly silence_duration_ms: number }
@@ -18,6 +19,8 @@ export type TurnDetection =
 
 export interface ConversationAsk {
   readonly model: string
+  /** Absent: websocket. */
+  readonly transport?: TransportName
   readonly turns: TurnDetection
   /** Absent: the server's default. */
   readonly voice: string | undefined
@@ -89,54 +92,62 @@ export class Session {
   answers: ReadonlyArray<Answer> = []
   heard = new Heard()
   readonly #ask: ConversationAsk
-  #socket: WebSocket | undefined
+  readonly #isCall: boolean
+  #transport: Transport | undefined
+  /** Of a call: the answer that the server says it is playing. */
+  #spoken: Answer | undefined
   #failure: RequestFailed | undefined
   #isReady = false
   #items = new Map<string, UserItem>()
   #wake: (() => void) | undefined
 
   readonly #onEvent: (event: Fields, atMs: number) => void
+  readonly #onSound: (samples: Int16Array) => void
 
-  /** @param onEvent sees every event of the server first */
-  constructor(ask: ConversationAsk, onEvent: (event: Fields, atMs: number) => void = () => {}) {
+  /**
+   * @param onEvent sees every event of the server first
+   * @param onSound gets what is to be played
+   */
+  constructor(
+    ask: ConversationAsk,
+    onEvent: (event: Fields, atMs: number) => void = () => {},
+    onSound: (samples: Int16Array) => void = () => {},
+  ) {
     this.#ask = ask
+    this.#isCall = ask.transport === "webrtc"
     this.#onEvent = onEvent
+    this.#onSound = onSound
     this.microphone = new Microphone({
       pieceMs: ask.pieceMs,
       isOpen: ask.turns.type !== "none",
       source: ask.source,
-      send: (samples) =>
-        this.send({
-          type: "input_audio_buffer.append",
-          audio: Buffer.from(s16ToBytes(samples)).toString("base64"),
-        }),
+      send: (samples) => this.#through((transport) => transport.say(samples)),
     })
+  }
+
+  /** Audio that a player holds back before it begins, milliseconds. */
+  get bufferMs(): number {
+    return this.#isCall ? browserBufferMs : 0
   }
 
   get isOver(): boolean {
     return this.#failure !== undefined
   }
 
-  /** Opens the socket and settles the session. Fails with RequestFailed. */
+  /** Opens the connection and settles the session. Fails with RequestFailed. */
   async open(target: Target, signal: AbortSignal): Promise<void> {
-    const path = `/v1/realtime?${new URLSearchParams({ model: this.#ask.model })}`
-    const opening = openSocket(socketUrl(target, path), target, (data, isBinary) => {
-      const atMs = performance.now()
-      const event = isBinary ? undefined : objectOf(String(data))
-      if (event === undefined) this.end(new RequestFailed("wrong reply", "a frame that is not JSON"))
-      else this.#see(event, atMs)
+    const opening = (this.#isCall ? openCallTransport : openSocketTransport)(target, this.#ask.model, {
+      event: (text, atMs) => {
+        const event = text === undefined ? undefined : objectOf(text)
+        if (event === undefined) this.end(new RequestFailed("wrong reply", "a frame that is not JSON"))
+        else this.#see(event, atMs)
+      },
+      sound: (samples, atMs) => this.#hear(samples, atMs),
+      ended: (failure) => this.end(failure),
     })
-    this.#socket = await opening
-    this.#socket.on("close", (code, reason) =>
-      this.end(
-        new RequestFailed(
-          "closed early",
-          oneLine(`the conversation was closed with ${code} ${String(reason)}`),
-        ),
-      ),
-    )
-    if (this.#socket.readyState !== 1)
-      this.end(new RequestFailed("closed early", "the conversation was closed at once"))
+    const transport = await opening
+    this.#transport = transport
+    if (this.#failure !== undefined) transport.close()
     this.send({ type: "session.update", session: this.#settings })
     await this.until(() => this.#isReady, performance.now() + target.timeoutMs, "no session.updated", signal)
     this.microphone.start()
@@ -168,19 +179,23 @@ export class Session {
   }
 
   send(event: object): void {
-    const socket = this.#socket
-    if (socket === undefined || this.#failure !== undefined) return
-    if (socket.bufferedAmount > mostWaitingBytes)
-      return this.end(new RequestFailed("timeout", "the server does not read the audio"))
-    socket.send(JSON.stringify(event))
+    this.#through((transport) => transport.send(event))
   }
 
-  /** Closes the socket; further waiting fails with the failure. */
+  #through(use: (transport: Transport) => void): void {
+    const transport = this.#transport
+    if (transport === undefined || this.#failure !== undefined) return
+    if (transport.waitingBytes() > mostWaitingBytes)
+      return this.end(new RequestFailed("timeout", "the server does not read the audio"))
+    use(transport)
+  }
+
+  /** Closes the connection; further waiting fails with the failure. */
   end(failure: RequestFailed): void {
     if (this.#failure !== undefined) return
     this.#failure = failure
     this.microphone.stop()
-    this.#socket?.terminate()
+    this.#transport?.close()
     this.#wake?.()
   }
 
@@ -267,6 +282,20 @@ export class Session {
         item.transcribedMs = atMs
         break
       }
+      case "output_audio_buffer.started":
+        this.#spoken = this.#answerOf(event.response_id)
+        this.playback.isContinued = true
+        break
+      case "output_audio_buffer.cleared":
+        if (this.#spoken !== undefined) this.heard.cuts.push({ answer: this.#spoken, atMs })
+        this.playback.stop(atMs)
+        this.#spoken = undefined
+        this.playback.isContinued = false
+        break
+      case "output_audio_buffer.stopped":
+        this.#spoken = undefined
+        this.playback.isContinued = false
+        break
       case "error":
         this.#error(event)
         break
@@ -321,14 +350,27 @@ export class Session {
     if (type !== "response.output_audio.delta") return
     const answer = this.#answerOf(event.response_id)
     if (answer === undefined) return
+    answer.itemId ??= textOf(event.item_id)
+    this.#play(answer, bytesToS16(Buffer.from(textOf(event.delta), "base64")), atMs)
+  }
+
+  #play(answer: Answer, samples: Int16Array, atMs: number): void {
     if (answer.interruptedMs !== undefined) {
       answer.lateDeltas++
       // It came, but is not played.
       answer.audio.deliveries.push({ atMs, audioMs: answer.audio.audioMs })
       return
     }
-    answer.itemId = textOf(event.item_id)
-    this.playback.arrived(answer.audio, bytesToS16(Buffer.from(textOf(event.delta), "base64")), atMs)
+    this.playback.arrived(answer.audio, samples, atMs)
+    this.#onSound(samples)
+  }
+
+  /** Audio of a call. It may come a little before the event that says whose it is. */
+  #hear(samples: Int16Array, atMs: number): void {
+    if (this.#spoken === undefined && !samples.some(isAudible)) return
+    const answer = this.#spoken ?? this.answers.findLast(({ interruptedMs }) => interruptedMs === undefined)
+    if (answer !== undefined) this.#play(answer, samples, atMs + browserBufferMs)
+    this.#wake?.()
   }
 
   /** The user speaks: nothing that came so far is played any more. */
@@ -336,6 +378,11 @@ export class Session {
     const playing = this.playback.isPlaying(atMs)
     const last = this.answers.findLast(({ audio, itemId }) => itemId !== undefined && audio.audioMs > 0)
     for (const answer of this.answers) answer.interruptedMs ??= atMs
+    if (this.#isCall) {
+      // Where the server divides the turns, it has stopped by itself.
+      if (this.#ask.turns.type === "none" && playing) this.send({ type: "output_audio_buffer.clear" })
+      return
+    }
     if (last === undefined || !playing) return
     const playedMs = this.playback.playedMs(last.audio, atMs)
     this.playback.stop(atMs)

@@ -44,7 +44,7 @@ export const measuredOf = (
   const items = heard.items.filter(({ transcript }) => transcript !== undefined)
   const transcribedMs = items.at(-1)?.transcribedMs
   const stoppedMs = heard.stopped.findLast((each) => each < soundMs)
-  const { starvedMs, underruns } = play(audio.deliveries)
+  const { starvedMs, underruns } = play(audio.deliveries, session.bufferMs)
   const figures: Values = {
     ...interruption(session, said),
     order_errors: broken,

@@ -1,6 +1,7 @@
 // GET /health: the record, the rule that decides the status, the handler.
 import { Clock, Effect, Option, Schema } from "effect"
 import type { HttpServerRequest } from "effect/http"
+import { CallPeers } from "#actors/calls/CallPeers.ts"
 import { Drain } from "#actors/Drain.ts"
 import { Device } from "#actors/device/Device.ts"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
@@ -19,7 +20,12 @@ export const HealthRecord = Schema.Struct({
   node: Schema.String,
   runtime: Schema.String,
   timestamp: Schema.String,
-  features: Schema.Struct({ dynamic_loading: Schema.Boolean, huggingface_support: Schema.Boolean }),
+  features: Schema.Struct({
+    dynamic_loading: Schema.Boolean,
+    huggingface_support: Schema.Boolean,
+    /** Whether calls of browsers are taken now. */
+    webrtc_calls: Schema.Boolean,
+  }),
   backend: Schema.Struct({
     healthy: Schema.Boolean,
     info: Schema.Struct({
@@ -110,7 +116,11 @@ export const health = Effect.fnUntraced(function* (request: HttpServerRequest.Ht
     node: name,
     runtime: `edgewise/${version} node/${process.versions.node}`,
     timestamp: timestamp(yield* Clock.currentTimeMillis),
-    features: { dynamic_loading: true, huggingface_support: yield* (yield* ModelPulls).canPull },
+    features: {
+      dynamic_loading: true,
+      huggingface_support: yield* (yield* ModelPulls).canPull,
+      webrtc_calls: (yield* CallPeers).pid() !== undefined,
+    },
     backend: {
       healthy: status !== "unhealthy",
       info: {

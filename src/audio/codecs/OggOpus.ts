@@ -4,11 +4,11 @@
 // Pages depend on packet numbers only, not on how the samples were split: the same samples give the same bytes.
 import { speechRateHz } from "#domain/audio/Audio.ts"
 import { OggFlag, oggPage } from "./OggPage.ts"
-import { makeOpusCodec } from "./OpusCodec.ts"
+import { makeOpusEncoder } from "./OpusCodec.ts"
 
 /** The rate of all Opus granule positions and decoders (RFC 7845 section 4); the 48 kHz of protocol 8.2. */
 const granuleRateHz = 48_000
-/** libopus's lookahead of 6.5 ms: 156 samples at 24 kHz. The wasm build has no getter for it; checked by a test. */
+/** libopus's lookahead of 6.5 ms: 156 samples at 24 kHz. The headers are written before there is an encoder to ask; checked by a test. */
 export const preSkip = 312
 /** 20 ms: libopus's usual frame, and the shortest that still codes speech well. */
 const frameMs = 20
@@ -67,10 +67,10 @@ interface OggOpusEncoder {
 }
 
 /** Everything after the headers, from 24 kHz mono samples. */
-export const makeOggOpusEncoder = (): OggOpusEncoder => {
+export const makeOggOpusEncoder = async (): Promise<OggOpusEncoder> => {
   const frameSamples = (speechRateHz * frameMs) / 1000
   const granulesPerSample = granuleRateHz / speechRateHz
-  const codec = makeOpusCodec({ rateHz: speechRateHz, frameSamples, bitsPerSecond: bitsPerSecond })
+  const codec = await makeOpusEncoder({ rateHz: speechRateHz, frameSamples, bitsPerSecond })
   const frame = new Int16Array(frameSamples)
   let filled = 0
   let inputSamples = 0

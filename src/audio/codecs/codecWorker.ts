@@ -132,6 +132,7 @@ port.on("message", (message: ToCodec) => {
 
 // Compiles both codecs before the first request, which would otherwise wait 2 to 100 ms.
 const mp3Ready = loadMp3()
-makeOggOpusEncoder().close()
+const opus = await makeOggOpusEncoder()
+opus.close()
 await mp3Ready
 send({ t: "up" })

@@ -1,11 +1,11 @@
 // The audio of one caller: RTP packets in, samples out, in order and in the time of their timestamps. A caller that sends nothing is silent: without
 // samples no silence would end its turn.
-import { makeOpusDecoder } from "#audio/codecs/OpusCodec.ts"
+import type { OpusDecoder } from "#audio/codecs/OpusCodec.ts"
 import { speechRateHz } from "#domain/audio/Audio.ts"
-import { concealed } from "#domain/calls/Concealment.ts"
 import { JitterBuffer } from "#domain/calls/JitterBuffer.ts"
+import { Reception } from "#domain/calls/Reception.ts"
+import type { ReportBlock } from "#domain/calls/Rtcp.ts"
 import { parseRtp, rtpRateHz } from "#domain/calls/Rtp.ts"
-import { sharedOpus } from "./SharedOpus.ts"
 
 /** Samples of the RTP clock for each sample that comes out. */
 const perSample = rtpRateHz / speechRateHz
@@ -17,7 +17,7 @@ const mostAheadSeconds = 5
 const absentMs = 300
 const fillMs = 100
 
-interface IncomingTerms {
+export interface IncomingTerms {
   readonly payloadType: number
   /** The source that the offer names; undefined: that of the first packet. */
   readonly ssrc: number | undefined
@@ -28,15 +28,14 @@ export class IncomingAudio {
   readonly #terms: IncomingTerms
   #ssrc: number | undefined
   readonly #buffer = new JitterBuffer()
-  readonly #decoder = makeOpusDecoder(speechRateHz, sharedOpus)
+  readonly #reception = new Reception()
+  readonly #decoder: OpusDecoder
   #timer: NodeJS.Timeout | undefined
   #isClosed = false
   /** Packets of other payload types or sources, or that cannot be decoded. */
   #strange = 0
   #beganMs: number | undefined
   #newestMs = 0
-  /** The audio of the newest packet. */
-  #newest: Int16Array = new Int16Array(0)
   /** Until when silence was put in place of packets. */
   #filledUntilMs = 0
   /** Samples of it that a gap of the timestamps has not covered yet. */
@@ -44,8 +43,9 @@ export class IncomingAudio {
   readonly #filling = setInterval(() => this.#fill(), fillMs)
   #heardSamples = 0
 
-  constructor(terms: IncomingTerms) {
+  constructor(terms: IncomingTerms, decoder: OpusDecoder) {
     this.#terms = terms
+    this.#decoder = decoder
     this.#ssrc = terms.ssrc
   }
 
@@ -76,8 +76,20 @@ export class IncomingAudio {
     }
     this.#newestMs = nowMs
     this.#filledUntilMs = nowMs
+    this.#reception.took(packet, nowMs)
     this.#buffer.push(packet, nowMs)
     this.#hear()
+  }
+
+  /** The caller's own report has come, with this time in it. */
+  reported(sentTime: number): void {
+    this.#reception.reported(sentTime, performance.now())
+  }
+
+  /** What the caller is told of its packets; undefined before the first one. */
+  report(): ReportBlock | undefined {
+    const block = this.#reception.report(performance.now())
+    return block === undefined ? undefined : { ssrc: this.#ssrc!, ...block }
   }
 
   #fill(): void {
@@ -90,11 +102,11 @@ export class IncomingAudio {
   }
 
   /** Samples of a gap that were not put in place already. */
-  #gap(ticks: number): Int16Array {
+  #gap(ticks: number): number {
     const samples = Math.round(ticks / perSample)
     const covered = Math.min(samples, this.#filledSamples)
     this.#filledSamples -= covered
-    return new Int16Array(samples - covered)
+    return samples - covered
   }
 
   #tell(samples: Int16Array): void {
@@ -112,19 +124,19 @@ export class IncomingAudio {
 
   readonly #hear = (): void => {
     if (this.#isClosed) return
-    for (const heard of this.#buffer.take(performance.now())) {
+    const all = this.#buffer.take(performance.now())
+    for (const [at, heard] of all.entries()) {
       if (heard.is === "gap") {
-        const gap = this.#gap(heard.samples)
-        this.#tell(heard.isLoss ? concealed(this.#newest, gap.length) : gap)
+        const samples = this.#gap(heard.samples)
+        const behind = all[at + 1]
+        const next = behind?.is === "packet" ? behind.payload : undefined
+        this.#tell(heard.isLoss ? this.#decoder.conceal(samples, next) : new Int16Array(samples))
         continue
       }
       this.#filledSamples = 0
       const samples = this.#decoder.decode(heard.payload)
       if (samples === undefined) this.#strange++
-      else {
-        this.#newest = samples
-        this.#tell(samples)
-      }
+      else this.#tell(samples)
     }
     clearTimeout(this.#timer)
     const leftMs = this.#buffer.leftMs(performance.now())

@@ -1,8 +1,8 @@
 // One call in the process of calls: a connection of the WebRTC library, its data channel and its audio in both directions.
 import type { DataChannel, PeerConnection, Track } from "node-datachannel"
 import { finishedAnswer } from "#domain/calls/AnswerSdp.ts"
-import { readReports, roundTripOf } from "#domain/calls/Rtcp.ts"
-import { isRtcp, rtpRateHz } from "#domain/calls/Rtp.ts"
+import { roundTripOf } from "#domain/calls/Rtcp.ts"
+import { rtpRateHz } from "#domain/calls/Rtp.ts"
 import {
   type FromPeers,
   maxMessageBytes,
@@ -12,10 +12,9 @@ import {
   type PeerTerms,
   type ToPeers,
 } from "../PeerWire.ts"
-import { IncomingAudio } from "./IncomingAudio.ts"
-import { OutgoingAudio } from "./OutgoingAudio.ts"
+import type { CallAudio } from "./CallAudio.ts"
+import { library } from "./Library.ts"
 
-type Library = typeof import("node-datachannel")
 type Offer = Extract<ToPeers, { readonly t: "offer" }>
 
 /** Bytes of events that wait in the data channel. Beyond it the caller does not take them in. A guess. */
@@ -24,17 +23,13 @@ const mostUnsentBytes = 4 * 1024 * 1024
 /** Time until a caller is connected, milliseconds. A guess: browsers take less than a second, and a user may be asked meanwhile. */
 const connectMs = 30_000
 
-/** How often the sender's report is sent, in packets: once a second. */
-const packetsPerReport = 50
-
 export class Peer {
   readonly #id: number
   readonly #terms: PeerTerms
   readonly #tell: (message: FromPeers) => void
   readonly #onEnd: () => void
   readonly #connection: PeerConnection
-  readonly #incoming: IncomingAudio
-  readonly #outgoing: OutgoingAudio
+  readonly #audio: CallAudio
   readonly #overdue: NodeJS.Timeout
   #channel: DataChannel | undefined
   #track: Track | undefined
@@ -43,26 +38,20 @@ export class Peer {
   #isAnswered = false
   #unreadBytes = 0
   #unreadMessages = 0
-  #packets = 0
 
+  /** @param audio closed with the call */
   constructor(
-    library: Library,
-    offer: Offer,
+    { id }: Offer,
+    audio: CallAudio,
     terms: PeerTerms,
     tell: (message: FromPeers) => void,
     onEnd: () => void,
   ) {
-    const { id, payloadType, ssrc } = offer
     this.#id = id
     this.#terms = terms
     this.#tell = tell
     this.#onEnd = onEnd
-    this.#outgoing = new OutgoingAudio(payloadType)
-    this.#incoming = new IncomingAudio({
-      payloadType,
-      ssrc,
-      heard: (samples) => tell({ t: "heard", id, samples }),
-    })
+    this.#audio = audio
     this.#overdue = setTimeout(() => this.#end("failed"), connectMs)
     this.#connection = new library.PeerConnection(`call ${id}`, {
       iceServers: [],
@@ -114,7 +103,7 @@ export class Peer {
     if (sdp === undefined) return
     this.#isAnswered = true
     const { addresses, port } = this.#terms
-    const finished = finishedAnswer(sdp, { ssrc: this.#outgoing.ssrc, addresses, port })
+    const finished = finishedAnswer(sdp, { ssrc: this.#audio.outgoing.ssrc, addresses, port })
     this.#tell({ t: "answer", id: this.#id, sdp: finished })
   }
 
@@ -143,20 +132,13 @@ export class Peer {
 
   #received(bytes: Uint8Array): void {
     if (this.#hasEnded) return
-    if (!isRtcp(bytes)) return this.#incoming.take(bytes)
     const nowMs = Date.now()
-    for (const block of readReports(bytes)) {
-      if (block.ssrc !== this.#outgoing.ssrc) continue
-      const { lost } = block
-      this.#outgoing.expectLoss(lost)
-      const { missing, received } = this.#incoming
+    for (const block of this.#audio.take(bytes)) {
+      const { missing, received } = this.#audio.incoming
       const jitterMs = (block.jitter * 1000) / rtpRateHz
       const roundTripMs = roundTripOf(block, nowMs)
-      this.#tell({
-        t: "quality",
-        id: this.#id,
-        quality: { roundTripMs, jitterMs, lost, received, missing },
-      })
+      const quality = { roundTripMs, jitterMs, lost: block.lost, received, missing }
+      this.#tell({ t: "quality", id: this.#id, quality })
     }
   }
 
@@ -165,9 +147,7 @@ export class Peer {
     const track = this.#track
     if (!this.#isConnected || track === undefined || !track.isOpen()) return
     try {
-      track.sendMessageBinary(Buffer.from(this.#outgoing.next()))
-      if (this.#packets++ % packetsPerReport === 0)
-        track.sendMessageBinary(Buffer.from(this.#outgoing.report(Date.now())))
+      for (const packet of this.#audio.next()) track.sendMessageBinary(Buffer.from(packet))
     } catch {
       // It was closed meanwhile, which the state says.
     }
@@ -178,9 +158,9 @@ export class Peer {
       case "event":
         return this.#send(message.text)
       case "speech":
-        return this.#outgoing.push(message.samples)
+        return this.#audio.outgoing.push(message.samples)
       case "flush":
-        return this.#outgoing.flush()
+        return this.#audio.outgoing.flush()
       case "taken":
         this.#unreadBytes -= message.bytes
         this.#unreadMessages -= message.messages
@@ -211,8 +191,7 @@ export class Peer {
     if (this.#hasEnded) return
     this.#hasEnded = true
     clearTimeout(this.#overdue)
-    this.#incoming.close()
-    this.#outgoing.close()
+    this.#audio.close()
     this.#onEnd()
     // Not within a callback of the library.
     setImmediate(() => {

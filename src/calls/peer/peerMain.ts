@@ -1,8 +1,8 @@
 // The process of calls: all WebRTC connections of a node over one UDP port. It parses what strangers send, in native code, so it is confined
 // and knows no credential; the library must not run in two threads of a process either. Opus, the order of packets and the pace of playing are here, so
 // that neither they disturb the gateway's event loop nor it them.
-import * as library from "node-datachannel"
 import type { FromPeers, PeerTerms, ToPeers } from "../PeerWire.ts"
+import { CallAudio } from "./CallAudio.ts"
 import { packetMs } from "./OutgoingAudio.ts"
 import { Peer } from "./Peer.ts"
 
@@ -36,22 +36,36 @@ const tick = (): void => {
 }
 tick()
 
-process.on("message", (messages: ReadonlyArray<ToPeers>) => {
-  for (const message of messages) {
-    if (message.t === "offer") {
-      const { id } = message
-      try {
-        const peer = new Peer(library, message, terms, tell, () => peers.delete(id))
-        peers.set(id, peer)
-        peer.answer(message)
-      } catch {
-        // The other calls go on.
-        tell({ t: "refused", id, problem: "cannot be answered" })
-      }
-    } else peers.get(message.id)?.handle(message)
+const open = async (offer: Extract<ToPeers, { readonly t: "offer" }>): Promise<void> => {
+  const { id, payloadType, ssrc } = offer
+  let audio: CallAudio | undefined
+  try {
+    const heard = (samples: Int16Array) => tell({ t: "heard", id, samples })
+    audio = await CallAudio.make({ payloadType, ssrc, heard })
+    const peer = new Peer(offer, audio, terms, tell, () => peers.delete(id))
+    peers.set(id, peer)
+    peer.answer(offer)
+  } catch {
+    audio?.close()
+    // The other calls go on.
+    tell({ t: "refused", id, problem: "cannot be answered" })
   }
+}
+
+/** Messages are carried out in their order, one after the other. */
+let carriedOut = Promise.resolve()
+process.on("message", (messages: ReadonlyArray<ToPeers>) => {
+  carriedOut = carriedOut.then(async () => {
+    for (const message of messages) {
+      if (message.t === "offer") await open(message)
+      else peers.get(message.id)?.handle(message)
+    }
+  })
 })
 // The gateway has ended.
 process.on("disconnect", () => process.exit(0))
 
+// Opus is compiled before the first call.
+const opus = await CallAudio.make({ payloadType: 0, ssrc: undefined, heard: () => {} })
+opus.close()
 tell({ t: "up" })

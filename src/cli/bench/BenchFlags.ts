@@ -1,6 +1,7 @@
 // The options of `edgewise bench`: those of every suite, and those of one.
 import { Flag } from "effect/cli"
 import { speechFormats } from "#harness/client/SpeechRequest.ts"
+import { transportNames } from "#harness/conversation/Transport.ts"
 import { promptSizes } from "#harness/data/Prompts.ts"
 import { liveProtocols } from "#harness/Plan.ts"
 import { jsonFlag } from "../shared/Output.ts"
@@ -190,6 +191,12 @@ const liveOwn = {
 }
 
 const conversationOwn = {
+  transport: Flag.Literals("transport", transportNames).pipe(
+    Flag.withDescription(
+      "websocket: audio in the events; webrtc: calls, as browsers make them, each in a process of its own; default: websocket",
+    ),
+    Flag.withDefault("websocket" as const),
+  ),
   turnDetection: Flag.Literals("turn-detection", ["server_vad", "semantic_vad", "none"]).pipe(
     Flag.withDescription(
       "Who ends a turn: a silence, the server's judgement, or (none) a commit of the client; default: server_vad",

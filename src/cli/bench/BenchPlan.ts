@@ -5,6 +5,7 @@ import type { Target } from "#harness/client/Exchange.ts"
 import type { SelfReport } from "#harness/client/SelfReport.ts"
 import type { ConversationPlan } from "#harness/conversation/Conversations.ts"
 import type { TurnDetection } from "#harness/conversation/Session.ts"
+import type { TransportName } from "#harness/conversation/Transport.ts"
 import { clipSet } from "#harness/data/ClipFolder.ts"
 import { type PromptSize, promptSizes, sizedPrompts, spokenSentence } from "#harness/data/Prompts.ts"
 import { shareGptPrompts } from "#harness/data/ShareGpt.ts"
@@ -243,6 +244,7 @@ export const listenPlan = (
   )
 
 interface ConversationOptions extends ListenOptions {
+  readonly transport: TransportName
   readonly turnDetection: "server_vad" | "semantic_vad" | "none"
   readonly silence: number
   readonly eagerness: "low" | "medium" | "high" | "auto"
@@ -275,6 +277,7 @@ export const conversationPlan = (
 ): Effect.Effect<ConversationPlan, WrongBench, Decoder> =>
   Effect.map(listenPlan(options, model, {}, seed), ({ clips, dataset, language }) => ({
     model,
+    transport: options.transport,
     clips,
     dataset,
     language,

@@ -1,6 +1,5 @@
 // A conversation of `edgewise talk`: files that are said one after the other, or a pipe; answers that are played and printed.
 import type { Readable } from "node:stream"
-import { bytesToS16 } from "#domain/audio/Audio.ts"
 import type { Target } from "#harness/client/Exchange.ts"
 import { RequestFailed } from "#harness/client/Failures.ts"
 import { type ConversationAsk, Session } from "#harness/conversation/Session.ts"
@@ -41,13 +40,15 @@ export const converse = async (talk: Talk, signal: AbortSignal): Promise<void> =
   const loudspeaker = file === undefined ? undefined : new Loudspeaker(file.write)
   const source = sound.from === "pipe" ? new PipeSound(sound.input, sound.rateHz, fail) : undefined
   let lastEventMs = 0
-  session = new Session({ ...ask, ...(source === undefined ? {} : { source }) }, (event, atMs) => {
-    lastEventMs = atMs
-    lines.see(event, atMs)
-    if (event.type === "input_audio_buffer.speech_started") loudspeaker?.silence()
-    if (event.type === "response.output_audio.delta" && typeof event.delta === "string")
-      loudspeaker?.play(bytesToS16(Buffer.from(event.delta, "base64")))
-  })
+  session = new Session(
+    { ...ask, ...(source === undefined ? {} : { source }) },
+    (event, atMs) => {
+      lastEventMs = atMs
+      lines.see(event, atMs)
+      if (event.type === "input_audio_buffer.speech_started") loudspeaker?.silence()
+    },
+    (samples) => loudspeaker?.play(samples),
+  )
   try {
     await session.open(target, signal)
     loudspeaker?.start()

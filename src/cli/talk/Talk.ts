@@ -9,7 +9,7 @@ import { load } from "#config/Config.ts"
 import { listenRateHz } from "#domain/audio/Audio.ts"
 import type { Target } from "#harness/client/Exchange.ts"
 import { RequestFailed } from "#harness/client/Failures.ts"
-import type { TurnDetection } from "#harness/conversation/Session.ts"
+import type { ConversationAsk, TurnDetection } from "#harness/conversation/Session.ts"
 import { makeClip } from "#harness/data/Clip.ts"
 import { nodeDecoder } from "../roles/NodeDecoder.ts"
 import { readableSize } from "../shared/FileErrors.ts"
@@ -146,6 +146,10 @@ export const talk = Command.make(
       "MS",
       "Milliseconds of an answer that are heard before the next FILE is said; default: the whole answer",
     ).pipe(Flag.optional),
+    webrtc: Flag.Boolean("webrtc").pipe(
+      Flag.withDescription("Call the node over WebRTC, as browsers do; default: over a WebSocket"),
+      Flag.withDefault(false),
+    ),
     timeout: integer("timeout", 1, 600, "SECONDS", "Longest wait for an answer, seconds; default: 30").pipe(
       Flag.withDefault(30),
     ),
@@ -186,8 +190,9 @@ export const talk = Command.make(
       })
     }
     const printed = isPiped ? process.stderr : process.stdout
-    const ask = {
+    const ask: ConversationAsk = {
       model: options.model,
+      transport: options.webrtc ? "webrtc" : "websocket",
       turns: detectionOf(options),
       voice: Option.getOrUndefined(options.voice),
       instructions: Option.getOrUndefined(options.instructions),

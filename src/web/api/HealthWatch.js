@@ -13,6 +13,8 @@ export class HealthWatch extends EventTarget {
   state = "unknown"
   /** The version that the node had first, and the one that it has now; empty while they are not known. */
   versions = { first: "", now: "" }
+  /** Whether the node takes WebRTC calls. */
+  takesCalls = false
   #client
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer
@@ -38,6 +40,7 @@ export class HealthWatch extends EventTarget {
       // An unhealthy node answers 503 with the same record.
       const record = await (await fetch(this.#client.url("/health"))).json()
       this.state = record.status
+      this.takesCalls = record.features?.webrtc_calls === true
       const [, version = ""] = /^edgewise\/(\S+)/.exec(record.runtime) ?? []
       versions.first ||= version
       versions.now = version

@@ -1,5 +1,4 @@
 // Encoders on codec threads, through the service: bytes, ends, aborts, crashes and bounds.
-import { createRequire } from "node:module"
 import { Worker } from "node:worker_threads"
 import { beforeAll, describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Scope } from "effect"
@@ -355,10 +354,4 @@ describe("CodecPool", () => {
       expect((yield* encodeWith(pool, "mp3", chirp(2400, 24_000), [2400])).length).toBeGreaterThan(0)
     }).pipe(Effect.provide(CodecPool.layer({ threads: 1 }))),
   )
-
-  it("leans on the wasm inside opusscript, so its file must be there", () => {
-    expect(createRequire(import.meta.url).resolve("opusscript/build/opusscript_native_wasm.js")).toContain(
-      "opusscript",
-    )
-  })
 })

@@ -9,16 +9,16 @@ import { decodeOggOpus, parseOggOpus } from "../../support/audio/OggPages.ts"
 
 it.each(encodedLengths)(
   "Ogg Opus of %i samples tells its rate and pre-skip, ends, and plays as long",
-  (samples) => {
-    const bytes = encodedOpus(samples)
+  async (samples) => {
+    const bytes = await encodedOpus(samples)
     expect(parseOggOpus(bytes)).toMatchObject({ preSkip: 312, inputRateHz: 24_000, ended: true })
     // It plays at 48 kHz.
     expect(decodeOggOpus(bytes).length / 2).toBe(samples)
   },
 )
 
-it("Ogg Opus that was not finished has no end", () => {
-  expect(parseOggOpus(encodedOpus(48_000, false)).ended).toBe(false)
+it("Ogg Opus that was not finished has no end", async () => {
+  expect(parseOggOpus(await encodedOpus(48_000, false)).ended).toBe(false)
 })
 
 it.each(encodedLengths)("MP3 of %i samples has constant 128 kbit/s and tells its length", async (samples) => {

@@ -33,29 +33,34 @@ const probe = (path: string) => {
 }
 
 describe("opusinfo", needs("opusinfo"), () => {
-  it.each(encodedLengths)("has no warning for %i samples of Ogg Opus", (samples) => {
-    const { text } = run("opusinfo", [file(`${samples}.opus`, encodedOpus(samples))])
+  it.each(encodedLengths)("has no warning for %i samples of Ogg Opus", async (samples) => {
+    const { text } = run("opusinfo", [file(`${samples}.opus`, await encodedOpus(samples))])
     expect(text).not.toMatch(/warning|error|not set|negative|hole/i)
     expect(text).toContain("Pre-skip: 312")
     expect(text).toContain("Original sample rate: 24000 Hz")
   })
 
-  it("sees that a stream that was not finished has no end", () => {
-    expect(run("opusinfo", [file("aborted.opus", encodedOpus(48_000, false))]).text).toMatch(/EOS not set/)
+  it("sees that a stream that was not finished has no end", async () => {
+    const path = file("aborted.opus", await encodedOpus(48_000, false))
+    expect(run("opusinfo", [path]).text).toMatch(/EOS not set/)
   })
 })
 
-it.each(encodedLengths)("oggz-validate accepts %i samples of Ogg Opus", needs("oggz-validate"), (samples) => {
-  const path = file(`${samples}.valid.opus`, encodedOpus(samples))
-  expect(run("oggz-validate", [path])).toEqual({ status: 0, text: "" })
-})
+it.each(encodedLengths)(
+  "oggz-validate accepts %i samples of Ogg Opus",
+  needs("oggz-validate"),
+  async (samples) => {
+    const path = file(`${samples}.valid.opus`, await encodedOpus(samples))
+    expect(run("oggz-validate", [path])).toEqual({ status: 0, text: "" })
+  },
+)
 
 /** A start of the program takes 0.2 s, and there are three for a length. */
 const probedLengths = encodedLengths.filter((_, at) => isLong || at % 3 === 0)
 
 describe("ffprobe", needs("ffprobe"), () => {
   it.each(probedLengths)("calls %i samples what they are, in each format", async (samples) => {
-    expect(probe(file(`${samples}.probed.opus`, encodedOpus(samples))).streams).toEqual([
+    expect(probe(file(`${samples}.probed.opus`, await encodedOpus(samples))).streams).toEqual([
       expect.objectContaining({ codec_name: "opus", sample_rate: "48000", channels: 1 }),
     ])
     expect(probe(file(`${samples}.probed.mp3`, await encodedMp3(samples))).streams).toEqual([
@@ -75,9 +80,12 @@ describe("ffprobe", needs("ffprobe"), () => {
 })
 
 it("ffmpeg plays all of them without a complaint", needs("ffmpeg"), async () => {
-  const opus = encodedLengths.map((samples) => file(`${samples}.played.opus`, encodedOpus(samples)))
+  const opus: Array<string> = []
   const mp3: Array<string> = []
-  for (const samples of encodedLengths) mp3.push(file(`${samples}.played.mp3`, await encodedMp3(samples)))
+  for (const samples of encodedLengths) {
+    opus.push(file(`${samples}.played.opus`, await encodedOpus(samples)))
+    mp3.push(file(`${samples}.played.mp3`, await encodedMp3(samples)))
+  }
   const files = [...opus, ...mp3]
   // One start for all files: it takes longer than playing them.
   const outputs = files.flatMap((path, at) => ["-map", `${at}`, "-f", "s16le", `${path}.pcm`])

@@ -10,8 +10,12 @@ import { inLong } from "../../support/groups/Runs.ts"
 const concat = (parts: ReadonlyArray<Uint8Array>) => new Uint8Array(Buffer.concat(parts))
 
 /** Encodes `samples` in pieces of the given sizes, repeated cyclically. */
-const encode = (samples: Int16Array, sizes: ReadonlyArray<number>, finish = true): Uint8Array => {
-  const encoder = makeOggOpusEncoder()
+const encode = async (
+  samples: Int16Array,
+  sizes: ReadonlyArray<number>,
+  finish = true,
+): Promise<Uint8Array> => {
+  const encoder = await makeOggOpusEncoder()
   const parts = [oggOpusHeaders()]
   for (let at = 0, i = 0; at < samples.length; i++) {
     const size = sizes[i % sizes.length]!
@@ -31,30 +35,30 @@ const length = fc.oneof(
 const chunking = fc.array(fc.integer({ min: 1, max: 3000 }), { minLength: 1, maxLength: 8 })
 
 describe("Ogg Opus", () => {
-  it("gives the same bytes however the samples are handed in", inLong, () => {
-    fc.assert(
-      fc.property(length, chunking, (n, sizes) => {
+  it("gives the same bytes however the samples are handed in", inLong, async () => {
+    await fc.assert(
+      fc.asyncProperty(length, chunking, async (n, sizes) => {
         const samples = chirp(n, 24_000)
-        expect(Buffer.compare(encode(samples, sizes), encode(samples, [1 << 20]))).toBe(0)
+        expect(Buffer.compare(await encode(samples, sizes), await encode(samples, [1 << 20]))).toBe(0)
       }),
       { numRuns: 40 },
     )
   })
 
-  it("decodes to the length of its input, within a sample", () => {
-    fc.assert(
-      fc.property(length, (n) => {
-        const decoded = decodeOggOpus(encode(chirp(n, 24_000), [777]))
+  it("decodes to the length of its input, within a sample", async () => {
+    await fc.assert(
+      fc.asyncProperty(length, async (n) => {
+        const decoded = decodeOggOpus(await encode(chirp(n, 24_000), [777]))
         expect(Math.abs(decoded.length / 2 - n)).toBeLessThanOrEqual(1)
       }),
       { numRuns: 40 },
     )
   })
 
-  it("marks the end of the stream if and only if it was finished, on its last page", () => {
-    fc.assert(
-      fc.property(length, fc.boolean(), (n, finish) => {
-        const { pages } = parseOgg(encode(chirp(n, 24_000), [500], finish))
+  it("marks the end of the stream if and only if it was finished, on its last page", async () => {
+    await fc.assert(
+      fc.asyncProperty(length, fc.boolean(), async (n, finish) => {
+        const { pages } = parseOgg(await encode(chirp(n, 24_000), [500], finish))
         expect(pages.map((page) => page.endOfStream)).toEqual(
           pages.map((_, i) => finish && i === pages.length - 1),
         )
@@ -63,8 +67,8 @@ describe("Ogg Opus", () => {
     )
   })
 
-  it("is readable up to any byte it is cut at", () => {
-    const whole = encode(chirp(12_000, 24_000), [480])
+  it("is readable up to any byte it is cut at", async () => {
+    const whole = await encode(chirp(12_000, 24_000), [480])
     const all = parseOgg(whole).pages.length
     fc.assert(
       fc.property(fc.integer({ min: 0, max: whole.length }), (cut) => {
@@ -77,8 +81,8 @@ describe("Ogg Opus", () => {
     )
   })
 
-  it("lets each of the first 20 ms leave at once, and never holds more than 60 ms", () => {
-    const encoder = makeOggOpusEncoder()
+  it("lets each of the first 20 ms leave at once, and never holds more than 60 ms", async () => {
+    const encoder = await makeOggOpusEncoder()
     const frame = new Int16Array(480)
     const emitted = Array.from({ length: 40 }, () => encoder.push(frame).length)
     encoder.close()
@@ -88,9 +92,9 @@ describe("Ogg Opus", () => {
     }
   })
 
-  it("is in time with its input: the pre-skip is the encoder's look-ahead", () => {
+  it("is in time with its input: the pre-skip is the encoder's look-ahead", async () => {
     const samples = chirp(24_000, 24_000)
-    const stream = encode(samples, [24_000])
+    const stream = await encode(samples, [24_000])
     expect(parseOggOpus(stream)).toMatchObject({ preSkip: preSkip, inputRateHz: 24_000 })
     const decoded = decodeOggOpus(stream)
     const match = (lag: number) => {
@@ -106,9 +110,9 @@ describe("Ogg Opus", () => {
     expect(match(best) / energy).toBeGreaterThan(0.9)
   })
 
-  it("writes equal bytes for equal speech, with its constant serial number", () => {
+  it("writes equal bytes for equal speech, with its constant serial number", async () => {
     const samples = chirp(5000, 24_000)
-    const [a, b] = [encode(samples, [100]), encode(samples, [100])]
+    const [a, b] = [await encode(samples, [100]), await encode(samples, [100])]
     expect(a).toEqual(b)
     expect(new DataView(a.buffer).getUint32(14, true)).toBe(oggSerial)
   })

@@ -125,10 +125,11 @@ window.connect = async (secret, base) => {
   window.session.on("error", (error) => window.errors.push(JSON.stringify(error)))
   await window.session.connect({ apiKey: secret })
 }
-window.heard = async () => {
+window.statistics = async (type) => {
   for (const report of (await window.connection.getStats()).values())
-    if (report.type === "inbound-rtp" && report.kind === "audio") return report
+    if (report.type === type && report.kind === "audio") return report
 }
+window.heard = () => window.statistics("inbound-rtp")
 `
 
 const secretOf = async (): Promise<string> => {
@@ -183,6 +184,14 @@ it("@openai/agents-realtime: a tool, an interruption by speech, muting, a reload
   await eventually(async () => (await statuses(page)).length >= 4, "the speech is answered")
   expect(await statuses(page)).toEqual(["completed", "completed", "cancelled", "completed"])
   expect(await count(page, "output_audio_buffer.cleared")).toBe(1)
+  // The node tells the browser what of its packets has arrived, from which it decides how much redundancy it sends.
+  const told = async () =>
+    (await page.evaluate(`window.statistics("remote-inbound-rtp")`)) as Frame | undefined
+  await eventually(
+    async () => Number((await told())?.roundTripTimeMeasurements) > 0,
+    "the browser knows what has arrived, and the round trip",
+  )
+  expect(Number((await told())?.fractionLost)).toBeLessThan(0.5)
 
   // Interrupted by the program: the kit cancels the response and clears what waits to be played.
   await send(page, script({ tokens: 1, text: long }))

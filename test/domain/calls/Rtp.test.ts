@@ -1,7 +1,7 @@
 // RTP and RTCP packets: what is written is read again, and no bytes make a reader fail.
 import { describe, expect, it } from "@effect/vitest"
 import fc from "fast-check"
-import { readReports, roundTripOf, shortNtp, writeSenderReport } from "#domain/calls/Rtcp.ts"
+import { readReports, roundTripOf, sentTimeOf, shortNtp, writeSenderReport } from "#domain/calls/Rtcp.ts"
 import { isRtcp, parseRtp, writeRtp } from "#domain/calls/Rtp.ts"
 
 const packet = fc.record({
@@ -53,9 +53,36 @@ describe("RTP", () => {
 })
 
 describe("RTCP", () => {
+  it("reads what it writes of the other side's audio", () => {
+    const block = fc.record({
+      ssrc: fc.integer({ min: 0, max: 0xffff_ffff }),
+      lost: fc.nat({ max: 255 }).map((units) => units / 256),
+      lostInAll: fc.nat({ max: 0xff_ffff }),
+      newest: fc.integer({ min: 0, max: 0xffff_ffff }),
+      jitter: fc.integer({ min: 0, max: 0xffff_ffff }),
+      lastReport: fc.integer({ min: 0, max: 0xffff_ffff }),
+      sinceLastReport: fc.integer({ min: 0, max: 0xffff_ffff }),
+    })
+    fc.assert(
+      fc.property(block, (received) => {
+        const sent = { ssrc: 9, unixMs: 0, timestamp: 1, packets: 2, bytes: 3 }
+        expect(readReports(writeSenderReport({ ...sent, received }))).toEqual([received])
+        expect(readReports(writeSenderReport({ ...sent, received: undefined }))).toEqual([])
+      }),
+    )
+  })
+
   it("gives the round trip of a report that repeats the time of this node's", () => {
     const sentMs = 1_795_392_000_000
-    const report = writeSenderReport({ ssrc: 9, unixMs: sentMs, timestamp: 1, packets: 2, bytes: 3 })
+    const report = writeSenderReport({
+      ssrc: 9,
+      unixMs: sentMs,
+      timestamp: 1,
+      packets: 2,
+      bytes: 3,
+      received: undefined,
+    })
+    expect(sentTimeOf(report)).toBe(shortNtp(sentMs))
     expect(isRtcp(report)).toBe(true)
     expect(report.length % 4).toBe(0)
     // A receiver report of the caller, 40 ms after it got the report, 30 ms of way in all.

@@ -8,8 +8,8 @@ import { chirp } from "./AudioFiles.ts"
 /** About a frame, a page and some seconds. */
 export const encodedLengths = [1, 323, 480, 481, 4800, 24_000 * 3 + 17]
 
-export const encodedOpus = (samples: number, finished = true): Uint8Array => {
-  const encoder = makeOggOpusEncoder()
+export const encodedOpus = async (samples: number, finished = true): Promise<Uint8Array> => {
+  const encoder = await makeOggOpusEncoder()
   const parts = [oggOpusHeaders(), ...encoder.push(chirp(samples, 24_000))]
   if (finished) parts.push(...encoder.finish())
   encoder.close()

@@ -1,6 +1,6 @@
 // A strict reader of single Ogg Opus streams, written from RFC 3533 and RFC 7845 and independent of the writer. It accepts only
 // well-formed streams; its errors name the first violation.
-import OpusScript from "opusscript"
+import { createDecoder } from "libopus-wasm"
 
 interface ParsedPage {
   readonly beginOfStream: boolean
@@ -121,15 +121,12 @@ export const parseOggOpus = (bytes: Uint8Array): ParsedOpus => {
   }
 }
 
+/** Of all streams, one after the other: the first milliseconds of one may have something of the one before. */
+const decoder = await createDecoder({ sampleRate: 48_000, channels: 1 })
+
 /** The audio that a player plays: 48 kHz mono, without the pre-skip, cut at the last granule. */
 export const decodeOggOpus = (bytes: Uint8Array): Int16Array => {
   const stream = parseOggOpus(bytes)
-  const decoder = new OpusScript(48_000, 1, OpusScript.Application.AUDIO)
-  try {
-    const pcm = Buffer.concat(stream.packets.map((packet) => decoder.decode(Buffer.from(packet))))
-    const all = new Int16Array(pcm.buffer.slice(pcm.byteOffset, pcm.byteOffset + pcm.byteLength))
-    return all.slice(stream.preSkip, Number(stream.endGranule))
-  } finally {
-    decoder.delete()
-  }
+  const samples = stream.packets.flatMap((packet) => [...decoder.decode(packet)])
+  return Int16Array.from(samples.slice(stream.preSkip, Number(stream.endGranule)))
 }

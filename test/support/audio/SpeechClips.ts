@@ -42,7 +42,7 @@ const all = (): Int16Array => {
 }
 
 /** The clips one after the other, repeated until exactly that duration. */
-const longSamples = (seconds: number): Int16Array => {
+export const longSamples = (seconds: number): Int16Array => {
   const once = all()
   const samples = new Int16Array(Math.round(seconds * rateHz))
   for (let at = 0; at < samples.length; at += once.length)

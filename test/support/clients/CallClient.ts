@@ -1,33 +1,17 @@
-// A caller of a node: WebRTC with a data channel and Opus, by another process with the same library.
-import { type ChildProcess, fork } from "node:child_process"
+// A caller of a node: WebRTC with a data channel and Opus, by the caller of the harness.
 import { existsSync } from "node:fs"
+import { type CallerProcess, startCaller, type ToCaller } from "#harness/conversation/CallerProcess.ts"
 import type { TestNode } from "../nodes/TestNode.ts"
 import { eventually } from "../nodes/TestNode.ts"
-
-export type ToCaller =
-  | { readonly t: "answer"; readonly sdp: string }
-  | { readonly t: "event"; readonly text: string }
-  /** s16 of 24 kHz, sent in real time. */
-  | { readonly t: "say"; readonly samples: Int16Array }
-  /** A packet as it is, on the audio's way. */
-  | { readonly t: "raw"; readonly bytes: Uint8Array }
-  | { readonly t: "close" }
 
 interface CallPacket {
   readonly sequence: number
   readonly timestamp: number
   readonly marker: boolean
+  readonly atMs: number
   /** The largest sample. */
-  readonly peak: number
+  peak: number
 }
-
-export type FromCaller =
-  | { readonly t: "offer"; readonly sdp: string }
-  | { readonly t: "open" }
-  | { readonly t: "closed" }
-  | { readonly t: "state"; readonly state: string }
-  | { readonly t: "event"; readonly text: string }
-  | ({ readonly t: "packet" } & CallPacket)
 
 type Frame = Readonly<Record<string, unknown>>
 
@@ -38,9 +22,9 @@ export const canCall = existsSync(new URL("node_modules/node-datachannel/package
 export const noLibrary = "the WebRTC library is not installed; npm ci without --omit=optional"
 
 export class CallClient {
-  readonly #process: ChildProcess
+  readonly #process: CallerProcess
   readonly events: Array<Frame> = []
-  readonly packets: Array<CallPacket & { readonly atMs: number }> = []
+  readonly packets: Array<CallPacket> = []
   offer = ""
   state = "new"
   isOpen = false
@@ -51,12 +35,7 @@ export class CallClient {
   answeredMs = 0
 
   private constructor() {
-    this.#process = fork(new URL("./callClientMain.ts", import.meta.url), [], {
-      execArgv: ["--disable-warning=ExperimentalWarning"],
-      serialization: "advanced",
-      stdio: ["ignore", "inherit", "inherit", "ipc"],
-    })
-    this.#process.on("message", (message: FromCaller) => {
+    this.#process = startCaller((message) => {
       switch (message.t) {
         case "offer":
           this.offer = message.sdp
@@ -74,7 +53,14 @@ export class CallClient {
           this.events.push(JSON.parse(message.text) as Frame)
           return
         case "packet":
-          this.packets.push({ ...message, atMs: performance.now() })
+          this.packets.push({ ...message, atMs: performance.now(), peak: 0 })
+          return
+        case "sound": {
+          // On the way back to this machine each packet is heard when it comes.
+          const packet = this.packets.at(-1)
+          if (packet === undefined) return
+          for (const sample of message.samples) packet.peak = Math.max(packet.peak, Math.abs(sample))
+        }
       }
     })
   }
@@ -139,7 +125,7 @@ export class CallClient {
 
   /** Ends it without a word to the node. */
   kill(): void {
-    this.#process.kill("SIGKILL")
+    this.#process.kill()
   }
 
   close(): void {

@@ -52,6 +52,12 @@ const loadModule = (name: string): Effect.Effect<Surrounding> =>
 
 const modules = ["uWebSockets.js", "node-llama-cpp", "onnxruntime-node"] as const
 
+/** The process of calls has one thread, so what a call takes of it says how many there can be. */
+const calls = ({ webrtcPort }: Config): Effect.Effect<Surrounding> =>
+  webrtcPort === 0
+    ? Effect.succeed(Verdicts.ok("calls", "none are taken: EDGEWISE_WEBRTC_PORT is not set"))
+    : Effect.map(loadModule("node-datachannel"), (found) => ({ ...found, name: "calls" }))
+
 const nearestExisting = (path: string): string =>
   existsSync(path) || dirname(path) === path ? path : nearestExisting(dirname(path))
 
@@ -140,6 +146,7 @@ export const surroundings = (
       Verdicts.nodeVerdict(process.version),
       Verdicts.transportVerdict(listenerFacts(config), uws),
       ...native,
+      yield* calls(config),
       Verdicts.decoderVerdict(yield* Effect.result(nodeDecoder(config))),
       Verdicts.gpuLibrariesVerdict(gpuKinds.filter(hasLibraries), existsSync(nvidiaDriver)),
       Verdicts.confinementVerdict(confinementLine(), config.confine),

@@ -24,6 +24,13 @@ const describe = async (name: string): Promise<string> => {
       const variant = librariesOf(undefined).find((library) => library.name === "llama.cpp")?.variant
       return `${versionOf(name)}${variant == null ? "" : `; processor build ${variant}`}`
     }
+    case "node-datachannel": {
+      await import("#calls/peer/Library.ts")
+      const { callShare } = await import("#calls/peer/CallCost.ts")
+      const share = await callShare()
+      const most = Math.floor(1 / share)
+      return `${versionOf(name)}; a call takes ${(100 * share).toFixed(1)} % of a thread: about ${most} at a time, and as many conversations as the models carry`
+    }
     default:
       throw new Error(`${name} is not a native module of edgewise`)
   }

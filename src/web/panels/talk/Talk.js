@@ -8,6 +8,7 @@ import { keepFields } from "../../state/Fields.js"
 import { canRecord, Microphone } from "../../voice/audio/Microphone.js"
 import { pcmOf } from "../../voice/audio/Pcm.js"
 import { Playback, PlaybackBlocked } from "../../voice/audio/Playback.js"
+import { Call } from "../../voice/talk/Call.js"
 import { Conversation, conversationRate, TalkFailure } from "../../voice/talk/Conversation.js"
 import { makeTurns } from "./TurnsView.js"
 
@@ -26,7 +27,7 @@ const floors = {
 
 /** @param {import("../../page/Page.js").Page} page */
 export const makeTalk = (page) => {
-  const { client, node } = page
+  const { client, health, node } = page
   const start = byId("talk-start", HTMLButtonElement)
   const hold = byId("talk-hold", HTMLButtonElement)
   const interrupt = byId("talk-interrupt", HTMLButtonElement)
@@ -62,7 +63,8 @@ export const makeTalk = (page) => {
     problem.textContent = sentence
     problem.hidden = sentence === ""
   }
-  const path = () => `/v1/realtime?model=${encodeURIComponent(model.value)}`
+  const query = () => `model=${encodeURIComponent(model.value)}`
+  const path = () => `/v1/realtime?${query()}`
   const session = () => ({
     ...(instructions.value.trim() === "" ? {} : { instructions: instructions.value.trim() }),
     include: ["response.latency"],
@@ -118,10 +120,44 @@ export const makeTalk = (page) => {
     return new Problem(`The conversation ended (${failure.message}): start again.`)
   }
 
+  /** Shows what the conversation is with, and how it travels. @param {string} way */
+  const showAbout = (way) => {
+    byId("talk-about", HTMLElement).textContent = [node.about(model.value), way]
+      .filter((words) => words !== "")
+      .join(", ")
+  }
+
+  /**
+   * A call where the node takes calls and is reached by UDP; elsewhere a WebSocket. A call never pauses, so a turn that is held
+   * by hand goes over the WebSocket, too.
+   * @param {Microphone} microphone
+   * @returns {Promise<{ call?: Call, address?: { url: string, protocols: Array<string> } }>}
+   */
+  const wayOf = async (microphone) => {
+    let why = ""
+    if (health.takesCalls && !isManual()) {
+      const call = new Call(microphone.stream)
+      try {
+        await call.connect(async (offer) => {
+          const form = new FormData()
+          form.set("sdp", offer)
+          return (await client.fetch(`/v1/realtime/calls?${query()}`, { body: form })).text()
+        })
+        showAbout("over WebRTC")
+        return { call }
+      } catch {
+        // What else is wrong, the WebSocket says.
+        why = ": the call could not be connected"
+      }
+    }
+    showAbout(`over the WebSocket${why}`)
+    return { address: client.socket(path()) }
+  }
+
   const converse = async () => {
     turns.clear()
     isBroken = false
-    byId("talk-about", HTMLElement).textContent = node.about(model.value)
+    showAbout("")
     const context = new AudioContext({ sampleRate: conversationRate })
     let isOver = false
     /** @type {(() => void) | undefined} */
@@ -150,8 +186,10 @@ export const makeTalk = (page) => {
       })
       if (isOver) return
       level.hidden = false
+      const way = await wayOf(microphone)
+      if (isOver) return way.call?.close()
       const conversation = new Conversation({
-        address: client.socket(path()),
+        ...way,
         session: session(),
         makePlayer: () => new Playback({ sampleRate: conversationRate, context }),
         onProblem: (message) => say(`The node said: ${message.replace(/\.$/, "")}; speak again.`),

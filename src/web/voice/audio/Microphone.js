@@ -70,6 +70,11 @@ export class Microphone {
     return new Microphone(context, stream)
   }
 
+  /** What the browser gives, for a call. */
+  get stream() {
+    return this.#stream
+  }
+
   /** Ends the recording and gives the microphone back. */
   stop() {
     for (const track of this.#stream.getTracks()) track.stop()

@@ -1,5 +1,5 @@
-// One conversation over the node's realtime WebSocket: who said what, which of the node's words have been played, what is cut by an
-// interruption, and how long each answer took. Knows the socket and a player, no page.
+// One conversation over the node's realtime WebSocket, or over a call: who said what, which of the node's words have been played, what is cut by
+// an interruption, and how long each answer took. Knows the socket and a player, no page.
 import { base64Of, bytesOf } from "./Base64.js"
 import { Ledger } from "./Ledger.js"
 
@@ -48,8 +48,42 @@ export class TalkFailure extends Error {
   }
 }
 
+/** An answer of a call, which the browser plays: what is known is when it began. @implements {AnswerPlayer} */
+class CallPlayer {
+  #now
+  #beganMs
+  /** @type {number | undefined} */
+  #stoppedMs
+  #finish = () => {}
+
+  /** @param {() => number} now milliseconds */
+  constructor(now) {
+    this.#now = now
+    this.#beganMs = now()
+    /** @type {Promise<void>} */
+    this.finished = new Promise((resolve) => {
+      this.#finish = resolve
+    })
+  }
+
+  get playedSeconds() {
+    return ((this.#stoppedMs ?? this.#now()) - this.#beganMs) / 1000
+  }
+
+  push() {}
+
+  /** All of it was made, which says nothing of what was played. */
+  end() {}
+
+  stop() {
+    this.#stoppedMs ??= this.#now()
+    this.#finish()
+  }
+}
+
 export class Conversation {
   #socket
+  #isCall
   #makePlayer
   #onProblem
   #now
@@ -67,6 +101,8 @@ export class Conversation {
   #turns = []
   /** @type {Map<string, Answer>} */
   #answers = new Map()
+  /** Of a call: the item of each response. @type {Map<string, string>} */
+  #items = new Map()
   /** @type {(value: void) => void} */
   #resolve = () => {}
   /** @type {(failure: TalkFailure) => void} */
@@ -74,13 +110,14 @@ export class Conversation {
 
   /**
    * @param {object} options
-   * @param {{ url: string, protocols?: Array<string> }} options.address
+   * @param {{ url: string, protocols?: Array<string> }} [options.address] of a WebSocket
+   * @param {import("./Call.js").Call} [options.call] a call that is connected, in place of an address
    * @param {Record<string, unknown>} options.session what `session.update` sets, without its type
    * @param {() => AnswerPlayer} options.makePlayer
    * @param {(message: string) => void} options.onProblem an event that could not be carried out, an answer that failed
    * @param {() => number} [options.now] milliseconds
    */
-  constructor({ address, session, makePlayer, onProblem, now = () => performance.now() }) {
+  constructor({ address, call, session, makePlayer, onProblem, now = () => performance.now() }) {
     this.#makePlayer = makePlayer
     this.#onProblem = onProblem
     this.#now = now
@@ -92,18 +129,20 @@ export class Conversation {
       this.#resolve = resolve
       this.#reject = reject
     })
-    const socket = new WebSocket(address.url, address.protocols)
+    const socket = call ?? new WebSocket(address?.url ?? "", address?.protocols)
     this.#socket = socket
+    this.#isCall = call !== undefined
     socket.onopen = () => {
       this.#wasOpen = true
       this.#send({ type: "session.update", session: { type: "realtime", ...session } })
     }
-    socket.onmessage = ({ data }) => this.#received(JSON.parse(data))
-    socket.onclose = ({ code, reason }) => {
+    socket.onmessage = (/** @type {{ data: any }} */ { data }) => this.#received(JSON.parse(data))
+    socket.onclose = (/** @type {{ code: number, reason: string }} */ { code, reason }) => {
       for (const { player } of this.#answers.values()) player?.stop()
       if (this.#isClosed) this.#resolve()
       else this.#reject(new TalkFailure(code, reason, this.#wasOpen))
     }
+    if (call !== undefined) call.onopen()
   }
 
   /** @returns {Floor} */
@@ -122,9 +161,9 @@ export class Conversation {
     return this.#turns.filter(({ isCut, text }) => !isCut || text !== "")
   }
 
-  /** @param {Uint8Array} pcm samples of 24 kHz, 16 bit, little-endian */
+  /** @param {Uint8Array} pcm samples of 24 kHz, 16 bit, little-endian; a call takes the microphone's itself */
   hear(pcm) {
-    if (this.#socket.readyState === WebSocket.OPEN)
+    if (!this.#isCall && this.#socket.readyState === WebSocket.OPEN)
       this.#send({ type: "input_audio_buffer.append", audio: base64Of(pcm) })
   }
 
@@ -147,6 +186,7 @@ export class Conversation {
   /** Ends the node's answer at what has been played. */
   interrupt() {
     if (this.#response !== undefined) this.#send({ type: "response.cancel", response_id: this.#response })
+    if (this.#isCall) this.#send({ type: "output_audio_buffer.clear" })
     this.#cut()
   }
 
@@ -165,7 +205,7 @@ export class Conversation {
     return [...this.#answers.values()].find(({ isPlayed, player }) => player !== undefined && !isPlayed)
   }
 
-  /** Stops the sound at once, and tells the node how much of it was heard. */
+  /** Stops the sound at once, and tells the node how much of it was heard; of a call it knows that. */
   #cut() {
     const answer = this.#playing
     if (answer === undefined) return
@@ -178,6 +218,7 @@ export class Conversation {
       turn.isCut = true
       turn.isOpen = false
     }
+    if (this.#isCall) return
     this.#send({
       type: "conversation.item.truncate",
       item_id: answer.id,
@@ -213,15 +254,26 @@ export class Conversation {
   /** @param {Answer} answer @param {string} delta */
   #play(answer, delta) {
     if (answer.cutSeconds !== undefined) return
-    if (answer.player === undefined) {
-      answer.player = this.#makePlayer()
-      answer.player.finished.then(() => {
-        answer.isPlayed = true
-        const turn = this.#turns.find(({ id }) => id === answer.id)
-        if (turn !== undefined) turn.isOpen = false
-      })
-    }
-    answer.player.push(bytesOf(delta))
+    this.#playerOf(answer).push(bytesOf(delta))
+  }
+
+  /** @param {Answer} answer */
+  #playerOf(answer) {
+    if (answer.player !== undefined) return answer.player
+    const player = this.#isCall ? new CallPlayer(this.#now) : this.#makePlayer()
+    answer.player = player
+    player.finished.then(() => {
+      answer.isPlayed = true
+      const turn = this.#turns.find(({ id }) => id === answer.id)
+      if (turn !== undefined) turn.isOpen = false
+    })
+    return player
+  }
+
+  /** @param {string} response of a call @returns {Answer | undefined} */
+  #answerTo(response) {
+    const item = this.#items.get(response)
+    return item === undefined ? undefined : this.#answer(item)
   }
 
   /** @param {Record<string, any>} event */
@@ -270,6 +322,25 @@ export class Conversation {
       case "response.output_audio.delta":
         this.#ledger?.reached("sound", nowMs)
         return this.#play(this.#answer(event.item_id), event.delta)
+      case "response.output_item.added":
+        if (event.item.type === "message") this.#items.set(event.response_id, event.item.id)
+        return
+      case "output_audio_buffer.started": {
+        this.#ledger?.reached("sound", nowMs)
+        const answer = this.#answerTo(event.response_id)
+        if (answer !== undefined && answer.cutSeconds === undefined) this.#playerOf(answer)
+        return
+      }
+      case "output_audio_buffer.stopped":
+        return this.#answerTo(event.response_id)?.player?.stop()
+      case "output_audio_buffer.cleared":
+        return this.#cut()
+      case "conversation.item.truncated": {
+        // The node knows better than this side what of a call was heard.
+        const answer = this.#answers.get(event.item_id)
+        if (this.#isCall && answer !== undefined) answer.cutSeconds = event.audio_end_ms / 1000
+        return
+      }
       case "response.latency":
         this.#ledger?.told(event)
         return

@@ -1,6 +1,7 @@
 // The client of a conversation, against a socket that says what the node says: whose words are shown when, and what an interruption
 // sends.
 import { afterEach, beforeEach, expect, it, vi } from "vitest"
+import type { Call } from "../../talk/Call.js"
 import { Conversation, TalkFailure } from "../../talk/Conversation.js"
 
 class FakeSocket {
@@ -179,4 +180,59 @@ it("fails where the node closes, and not where the page does", async () => {
   const second = begin()
   second.talk.close()
   await second.talk.finished
+})
+
+it("over a call: the node plays and cuts, and this side only shows it", async () => {
+  let nowMs = 0
+  const call = new FakeSocket()
+  // A call is connected before the conversation begins.
+  call.readyState = FakeSocket.OPEN
+  const talk = new Conversation({
+    call: call as unknown as Call,
+    session: {},
+    makePlayer: () => new FakePlayer(),
+    onProblem: (message) => problems.push(message),
+    now: () => nowMs,
+  })
+  const texts = () => talk.turns.map(({ text, who }) => `${who}: ${text}`)
+  const [created, ...words] = answer.slice(0, 4)
+  const item = { type: "response.output_item.added", response_id: "r", item: { id: "a", type: "message" } }
+  call.says(...question, created!, item, ...words)
+  talk.hear(new Uint8Array(960))
+  expect(talk.floor).toBe("thinking")
+  call.says({ type: "output_audio_buffer.started", response_id: "r" })
+  expect(talk.floor).toBe("node")
+  nowMs = 600
+  expect(texts()).toEqual(["user: Hello?", "node: One two"])
+  call.says(done)
+  expect(talk.floor).toBe("node")
+  call.says({ type: "output_audio_buffer.stopped", response_id: "r" })
+  await Promise.resolve()
+  expect(texts()).toEqual(["user: Hello?", "node: One two three."])
+  expect(talk.floor).toBe("listening")
+  expect(call.types).toEqual(["session.update"])
+})
+
+it("over a call: an interruption clears what the node plays, and shows what it says was heard", () => {
+  let nowMs = 0
+  const call = new FakeSocket()
+  call.readyState = FakeSocket.OPEN
+  const talk = new Conversation({
+    call: call as unknown as Call,
+    session: {},
+    makePlayer: () => new FakePlayer(),
+    onProblem: (message) => problems.push(message),
+    now: () => nowMs,
+  })
+  const item = { type: "response.output_item.added", response_id: "r", item: { id: "a", type: "message" } }
+  call.says(...question, answer[0]!, item, ...answer.slice(1, 4))
+  call.says({ type: "output_audio_buffer.started", response_id: "r" })
+  nowMs = 1_000
+  talk.interrupt()
+  expect(call.types).toEqual(["session.update", "response.cancel", "output_audio_buffer.clear"])
+  call.says(
+    { type: "output_audio_buffer.cleared", response_id: "r" },
+    { type: "conversation.item.truncated", item_id: "a", content_index: 0, audio_end_ms: 700 },
+  )
+  expect(talk.turns.at(-1)).toMatchObject({ text: "One two", isCut: true, isOpen: false })
 })
