@@ -1,5 +1,5 @@
-// Whether the npm packages are installed with which a speech model reads text. An operator may leave them out, because they
-// contain GPL code; the languages that need them are refused then.
+// Whether the npm packages are installed with which a speech model reads text. An operator may leave some out, because they contain
+// GPL code, and adds others (`edgewise setup`); a language whose package is absent is refused.
 import { findPackageJSON } from "node:module"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { adapterFacts } from "#engines/AdapterFacts.ts"
@@ -36,7 +36,7 @@ export const missingFrontEnd = (
   has: (name: string) => boolean = isInstalledHere,
 ): string | undefined => {
   const { frontEnd } = adapterFacts[adapter] ?? {}
-  const name = language === "en" ? frontEnd?.english : frontEnd?.others
+  const name = frontEnd?.[language] ?? frontEnd?.others
   return name === undefined || has(name) ? undefined : name
 }
 

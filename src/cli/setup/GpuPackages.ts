@@ -1,24 +1,13 @@
 // The packages of the registry that hold llama.cpp's libraries for GPUs. An installation leaves them out, because they are
 // larger than everything else together (docs/install.md), and `edgewise setup` installs them.
-import { existsSync, readFileSync } from "node:fs"
-import { createRequire } from "node:module"
-import { join } from "node:path"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
+import { isInstalled, type RegistryPackage } from "./RegistryPackages.ts"
 
 export const gpuKinds = ["cuda", "vulkan"] as const
 export type GpuKind = (typeof gpuKinds)[number]
 
-export interface GpuPackage {
-  readonly name: string
-  readonly version: string
-  /** Of the registry's tarball, as in a lock file. */
-  readonly integrity: string
-  readonly downloadBytes: number
-  readonly installedBytes: number
-}
-
 /** By system and processor. Those of node-llama-cpp 3.21.1; hashes and sizes from the registry on 2026-11-23. */
-const packages: Readonly<Record<string, Readonly<Record<GpuKind, ReadonlyArray<GpuPackage>>>>> = {
+const packages: Readonly<Record<string, Readonly<Record<GpuKind, ReadonlyArray<RegistryPackage>>>>> = {
   "linux-x64": {
     cuda: [
       {
@@ -56,29 +45,12 @@ const packages: Readonly<Record<string, Readonly<Record<GpuKind, ReadonlyArray<G
 export const gpuPackages = (
   kind: GpuKind,
   platform = `${process.platform}-${process.arch}`,
-): ReadonlyArray<GpuPackage> => packages[platform]?.[kind] ?? []
-
-/** Whether a package is installed with this version, where the text engine looks for it. */
-const isInstalled = ({ name, version }: Pick<GpuPackage, "name" | "version">): boolean =>
-  (createRequire(import.meta.url).resolve.paths(name) ?? []).some((folder) => {
-    const path = join(folder, name, "package.json")
-    return (
-      existsSync(path) && (JSON.parse(readFileSync(path, "utf8")) as { version?: string }).version === version
-    )
-  })
+): ReadonlyArray<RegistryPackage> => packages[platform]?.[kind] ?? []
 
 /** Whether all packages of a kind are installed. */
 export const hasGpuLibraries = (kind: GpuKind): boolean => {
   const wanted = gpuPackages(kind)
   return wanted.length > 0 && wanted.every(isInstalled)
-}
-
-const megabytes = (bytes: number): string => `${Math.round(bytes / 1e6)} MB`
-
-/** What the download of a kind costs, e.g. `320 MB to download, 563 MB on disk`. */
-export const costOf = (wanted: ReadonlyArray<GpuPackage>): string => {
-  const sum = (key: "downloadBytes" | "installedBytes") => wanted.reduce((total, one) => total + one[key], 0)
-  return `${megabytes(sum("downloadBytes"))} to download, ${megabytes(sum("installedBytes"))} on disk`
 }
 
 /** What is wrong with the GPU that a catalog entry asks for, if its libraries are not installed. */

@@ -1,21 +1,32 @@
-// `edgewise setup cuda|vulkan`: installs llama.cpp's libraries for GPUs, which an installation leaves out.
+// `edgewise setup cuda|vulkan|chinese|japanese`: installs packages that an installation leaves out.
 import { fileURLToPath } from "node:url"
 import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { costOf, type GpuKind, gpuKinds, gpuPackages, hasGpuLibraries } from "./GpuPackages.ts"
+import { type GpuKind, gpuKinds, gpuPackages } from "./GpuPackages.ts"
 import { installPackages, SetupFailed, tarballName } from "./InstallPackages.ts"
+import { type ReadingKind, readingKinds, readingPackages } from "./ReadingPackages.ts"
+import { costOf, isInstalled, type RegistryPackage } from "./RegistryPackages.ts"
 
 /** Where this program's packages are: in the repository, or in the folder `app` of a package. */
 const modules = fileURLToPath(new URL("../../../node_modules", import.meta.url))
 
-const install = (kind: GpuKind, from: string | undefined) =>
+const kinds = [...gpuKinds, ...readingKinds] as const
+type Kind = GpuKind | ReadingKind
+
+const isReading = (kind: Kind): kind is ReadingKind => kind in readingPackages
+
+/** Empty if there are none for this machine. */
+const packagesOf = (kind: Kind): ReadonlyArray<RegistryPackage> =>
+  isReading(kind) ? readingPackages[kind] : gpuPackages(kind)
+
+const install = (kind: Kind, from: string | undefined) =>
   Effect.gen(function* () {
-    const packages = gpuPackages(kind)
+    const packages = packagesOf(kind)
     if (packages.length === 0)
       return yield* new SetupFailed({
         message: `llama.cpp has no ${kind} libraries for ${process.platform} ${process.arch}`,
       })
-    if (hasGpuLibraries(kind)) return yield* Console.log(`${kind}: installed`)
+    if (packages.every(isInstalled)) return yield* Console.log(`${kind}: installed`)
     yield* Console.log(`${kind}: ${costOf(packages)}, into ${modules}`)
     yield* installPackages(packages, modules, from).pipe(
       Effect.mapError(({ message }) => {
@@ -26,14 +37,17 @@ const install = (kind: GpuKind, from: string | undefined) =>
         })
       }),
     )
-    yield* Console.log(`${kind}: installed; models with "gpu": "${kind}" use it from their next load on`)
+    const use = isReading(kind)
+      ? "a running node has to be started again to read the language"
+      : `models with "gpu": "${kind}" use it from their next load on`
+    yield* Console.log(`${kind}: installed; ${use}`)
   })
 
 const report = Effect.forEach(
-  gpuKinds,
+  kinds,
   (kind) => {
-    const packages = gpuPackages(kind)
-    const state = hasGpuLibraries(kind) ? "installed" : `not installed (${costOf(packages)})`
+    const packages = packagesOf(kind)
+    const state = packages.every(isInstalled) ? "installed" : `not installed (${costOf(packages)})`
     return Console.log(`${kind}: ${packages.length === 0 ? "not available for this machine" : state}`)
   },
   { discard: true },
@@ -42,8 +56,8 @@ const report = Effect.forEach(
 export const setup = Command.make(
   "setup",
   {
-    kind: Argument.Literals("kind", gpuKinds).pipe(
-      Argument.withDescription("which libraries to install; without it, prints which are installed"),
+    kind: Argument.Literals("kind", kinds).pipe(
+      Argument.withDescription("what to install; without it, prints what is installed"),
       Argument.optional,
     ),
     from: Flag.String("from").pipe(
@@ -58,4 +72,8 @@ export const setup = Command.make(
     if (Option.isNone(kind)) return yield* report
     yield* install(kind.value, Option.getOrUndefined(from))
   }),
-).pipe(Command.withDescription("Install llama.cpp's libraries for GPUs"))
+).pipe(
+  Command.withDescription(
+    "Install llama.cpp's libraries for GPUs, or what reads the texts of Chinese or Japanese voices",
+  ),
+)
