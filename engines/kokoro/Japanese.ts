@@ -1,11 +1,12 @@
-// Japanese: a text → words with their pronunciation in kana → symbols of the voices (Kana.ts).
+// Japanese: a text → words with their pronunciation in kana, by the analyser Lindera and its dictionary IPADIC, which are one package →
+// symbols of the voices (Kana.ts).
 import { ifInstalled } from "../shared/files/OptionalPackage.ts"
 import { kanaSymbols } from "./Kana.ts"
 
 export const japanesePackage = "lindera-wasm-nodejs-ipadic"
 
 /** Symbols of kana and kanji, a space between words. What has no reading is left out. */
-export type JapaneseSymbols = (text: string) => string
+type JapaneseSymbols = (text: string) => string
 
 /** Words in kana → symbols. "っ" at the end of a word belongs to the next one. */
 const wordSymbols = (words: ReadonlyArray<string>): string =>
@@ -18,8 +19,20 @@ const wordSymbols = (words: ReadonlyArray<string>): string =>
 /** A word as the analyser gives it, of what is read here. */
 interface Token {
   readonly surface: string
-  /** In katakana, "ー" for long vowels; "*" or absent for an unknown word. */
+  readonly partOfSpeech?: string
+  /** In katakana, "ー" for most long vowels; "*" or absent for an unknown word. */
   readonly pronunciation?: string
+}
+
+/**
+ * The published front end has a long vowel in "センセー", from a dictionary that knows it; this one writes "センセイ". Verbs say the "イ", as
+ * in "カセイダ", and so do words with kana of their own, as "テイレ".
+ */
+const pronounced = ({ partOfSpeech, pronunciation = "*", surface }: Token): string => {
+  if (pronunciation === "*") return surface
+  return partOfSpeech === "名詞" && /^\p{Script=Han}+$/u.test(surface)
+    ? pronunciation.replace(/(?<=[エケゲセゼテデネヘベペメレ])イ/g, "ー")
+    : pronunciation
 }
 
 /** Undefined where the package is not installed. */
@@ -29,10 +42,5 @@ export const loadJapanese = ifInstalled(japanesePackage, async (): Promise<Japan
   builder.setDictionary("embedded://ipadic")
   builder.setMode("normal")
   const analyser = builder.build()
-  return (text) =>
-    wordSymbols(
-      (analyser.tokenize(text) as ReadonlyArray<Token>).map(({ pronunciation = "*", surface }) =>
-        pronunciation === "*" ? surface : pronunciation,
-      ),
-    )
+  return (text) => wordSymbols((analyser.tokenize(text) as ReadonlyArray<Token>).map(pronounced))
 })

@@ -44,7 +44,7 @@ export const syllableSymbols = (syllable: string): string | undefined => {
 const segmenter = new Intl.Segmenter("zh", { granularity: "word" })
 
 /** Symbols of Chinese characters and kana, a space between words. What has no reading is left out. */
-export type MandarinSymbols = (text: string) => string
+type MandarinSymbols = (text: string) => string
 
 /** Undefined where the package is not installed. */
 export const loadMandarin = ifInstalled(mandarinPackage, async (): Promise<MandarinSymbols> => {

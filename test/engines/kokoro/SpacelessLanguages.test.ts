@@ -49,6 +49,11 @@ describe("a text", () => {
     ["zh", "我用iPhone。", "wo↓ jʊ↘ŋ ˈaɪ fˈoʊn."],
     ["ja", "こんにちは、世界！", "koɲɲiʨiβa, sekai!"],
     ["ja", "25歳です。", "ɲiʥɨːɡosai desɨ."],
+    // Particles as they are spoken, long vowels, a stop at the end of a word.
+    ["ja", "私は東京へ行って本を読む。", "βataɕi βa toːkʲoː e iʔte hoɴ o jomɯ."],
+    ["ja", "先生が映画の手入れで稼いだ。", "seɴseː ɡa eːɡa no teiɾe de kasei da."],
+    ["ja", "Tシャツとコーヒー", "tˈiː ɕaʦɨ to koːçiː"],
+    ["ja", "ｶﾞｯｺｳは「3階」です", "ɡaʔkoɯ βa “saŋɡai” desɨ"],
   ] as const)("in %s: %s", async (language, text, expected) => {
     expect(await symbolsOf(text, language, english)).toBe(expected)
   })

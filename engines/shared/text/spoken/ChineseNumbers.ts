@@ -22,7 +22,7 @@ const group = (number: string): string => {
 }
 
 /** "120305" → "十二万零三百零五". Over sixteen digits, or with zeros before it, digit by digit. */
-export const chineseCardinal = (number: string): string => {
+const chineseCardinal = (number: string): string => {
   if (number === "0") return "零"
   if (number.length > 16 || number.startsWith("0")) return digitByDigit(number)
   let said = ""

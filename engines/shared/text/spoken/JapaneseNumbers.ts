@@ -34,7 +34,7 @@ const group = (number: string, isScaled: boolean): string => {
 }
 
 /** "1300" → "センサンビャク". Over sixteen digits, or with zeros before it, digit by digit. */
-export const japaneseCardinal = (number: string): string => {
+const japaneseCardinal = (number: string): string => {
   if (number === "0") return digits[0]!
   if (number.length > 16 || number.startsWith("0")) return digitByDigit(number)
   let said = ""
