@@ -9,6 +9,12 @@ type Spoken = Pick<ModelEntry, "adapter" | "speech">
 /** Of a speech model whose catalog entry names no languages. */
 const defaultLanguages = ["en"]
 
+/** Packages that `edgewise setup` installs, and what it calls them. */
+const setups: Readonly<Record<string, string>> = {
+  "lindera-wasm-nodejs-ipadic": "japanese",
+  "pinyin-pro": "chinese",
+}
+
 const known = new Map<string, boolean>()
 
 /**
@@ -55,8 +61,10 @@ export const frontEndLack = (
   const spoken = lacks.map(({ language }) => language).join(", ")
   const packages =
     names.length === 1 ? `npm package ${names[0]} is` : `npm packages ${names.join(" and ")} are`
+  const commands = names.flatMap((name) => (name in setups ? [`edgewise setup ${setups[name]}`] : []))
+  const hint = commands.length === 0 ? "" : `; run ${commands.join(" and ")}`
   return {
     all: lacks.length === languages.length,
-    problem: `it cannot speak ${spoken}: the ${packages} not installed`,
+    problem: `it cannot speak ${spoken}: the ${packages} not installed${hint}`,
   }
 }

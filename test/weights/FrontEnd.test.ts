@@ -37,6 +37,10 @@ it("tells a model that can speak nothing from one that lacks some languages", ()
     all: false,
     problem: `it cannot speak de, fr: the npm package ${others} is not installed`,
   })
+  expect(frontEndLack(entry("kokoro-onnx", "en", "zh"), has(english))).toEqual({
+    all: false,
+    problem: "it cannot speak zh: the npm package pinyin-pro is not installed; run edgewise setup chinese",
+  })
   expect(frontEndLack(entry("style-clone-onnx", "en", "de"), has(english, others))).toBeUndefined()
   expect(frontEndLack(entry("whisper-hf-onnx"), has())).toBeUndefined()
 })

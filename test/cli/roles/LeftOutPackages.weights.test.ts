@@ -107,7 +107,7 @@ describe("without decoder and text front end", () => {
       `${kokoro.id} cannot be loaded: it cannot speak en: the npm package phonemizer is not installed`,
     )
     expect(lines).toContain(
-      "asian cannot be loaded: it cannot speak zh, ja: the npm packages pinyin-pro and lindera-wasm-nodejs-ipadic are not installed",
+      "asian cannot be loaded: it cannot speak zh, ja: the npm packages pinyin-pro and lindera-wasm-nodejs-ipadic are not installed; run edgewise setup chinese and edgewise setup japanese",
     )
     expect(lines.find((line) => line.startsWith(`${clone.id} cannot be loaded`))).toMatch(
       /: it cannot speak en, .+: the npm packages phonemizer and @echogarden\/espeak-ng-emscripten are not installed$/,

@@ -2,9 +2,11 @@
 import { expect, it } from "vitest"
 import { readingPackages } from "#cli/setup/ReadingPackages.ts"
 import { adapterFacts } from "#engines/AdapterFacts.ts"
+import { frontEndLack } from "#weights/FrontEnd.ts"
 import packageJson from "../../../package.json" with { type: "json" }
 import lock from "../../../package-lock.json" with { type: "json" }
 
+const speech = { maxCharacters: 100, voices: [], cloning: false, aliases: {} }
 const frontEnd = adapterFacts["kokoro-onnx"]?.frontEnd ?? {}
 
 it.each([
@@ -19,4 +21,6 @@ it.each([
   const entry = entries[`node_modules/${one?.name}`]
   expect(entry).toMatchObject({ version: one?.version, integrity: one?.integrity, dev: true })
   expect(entry).not.toHaveProperty("dependencies")
+  const model = { adapter: "kokoro-onnx", speech: { ...speech, languages: [language] } }
+  expect(frontEndLack(model, () => false)?.problem).toContain(`run edgewise setup ${kind}`)
 })

@@ -49,11 +49,18 @@ const decimal = (number: string): string => {
 const measures =
   "个|位|只|条|张|本|次|天|年(?!级)|小时|分钟|点|块|件|名|人|家|种|台|辆|岁|公斤|千克|克|吨|米|公里|千米|厘米|毫米|升|毫升|倍|周|杯|瓶|层|座|场|项|双|对|套|段|步|把|部|间|颗|句|首|元|美元|欧元|英镑|日元"
 
-type Rule = readonly [pattern: RegExp, say: (all: string, first: string) => string]
+type Rule = readonly [pattern: RegExp, say: (all: string, a: string, b: string, c: string) => string]
 
 const amount = String.raw`\d+(?:\.\d+)?`
 
 const rules: ReadonlyArray<Rule> = [
+  [
+    /(?<![\d:])(\d{1,2}):(\d{2}):(\d{2})(?![\d:])/g,
+    (_, hours, minutes, seconds) => `${hours}点${minutes}分${seconds}秒`,
+  ],
+  [/(?<=\d):(?=\d)/g, () => "比"],
+  // Names of things: "CA1234".
+  [/(?<=\p{Script=Latin})\d{3,}/gu, digitByDigit],
   // Telephone numbers: several groups of digits, or the eleven of a mobile.
   [
     /(?<!\d)\d{2,5}(?:-\d{2,8}){1,3}(?!\d)|(?<![\d.])1[3-9]\d{9}(?!\d)/g,

@@ -85,7 +85,7 @@ const counters = new Map<string, Counter>([
     "k",
   ),
   ...counterRows(
-    "歳|才=サイ 冊=サツ 週=シュー 週間=シューカン 周=シュー 周年=シューネン 世紀=セーキ 頭=トー 着=チャク 点=テン 通=ツー 足=ソク:ソク:ゾク 章=ショー 丁目=チョーメ 等=トー トン=トン センチ=センチ 兆=チョー 千=セン:セン:ゼン %|パーセント=パーセント ページ=ページ",
+    "歳|才=サイ 冊=サツ 週=シュー 週間=シューカン 周=シュー 周年=シューネン 世紀=セーキ 頭=トー 着=チャク 点=テン 通=ツー 足=ソク:ソク:ゾク 章=ショー 節=セツ 丁目=チョーメ 等=トー トン=トン センチ=センチ 兆=チョー 千=セン:セン:ゼン %|パーセント=パーセント ページ=ページ",
     "s",
   ),
 ])
@@ -103,6 +103,7 @@ const endings: Readonly<
   年度: ["ネンド", [/ヨン$/, "ヨ"]],
   円: ["エン", [/ヨン$/, "ヨ"]],
   人: ["ニン", [/ヨン$/, "ヨ"]],
+  人前: ["ニンマエ", [/ヨン$/, "ヨ"]],
   人目: ["ニンメ", [/ヨン$/, "ヨ"]],
   時: ["ジ", [/^ゼロ$/, "レー"], [/ヨン$/, "ヨ"], [/ナナ$/, "シチ"], [/キュー$/, "ク"]],
   時間: ["ジカン", [/ヨン$/, "ヨ"], [/ナナ$/, "シチ"], [/キュー$/, "ク"]],
@@ -159,16 +160,50 @@ const written = [...counters.keys(), ...Object.keys(endings), ...Object.keys(who
   .sort((a, b) => b.length - a.length)
   .join("|")
 
-type Rule = readonly [pattern: RegExp, say: (all: string, first: string, second: string) => string]
+const numerals = "〇一二三四五六七八九"
+const kanji = String.raw`[一二三四五六七八九十百千][${numerals}十百千万億兆]{0,15}`
+const powers: Readonly<Record<string, number>> = { 十: 10, 百: 100, 千: 1000, 万: 1e4, 億: 1e8, 兆: 1e12 }
+
+/** "二〇二四" and "二千二十四" → "2024". */
+const kanjiNumber = (text: string): string => {
+  if (!/[十百千万億兆]/.test(text)) return [...text].map((one) => numerals.indexOf(one)).join("")
+  let sum = 0
+  let part = 0
+  let digit = 0
+  for (const one of text) {
+    const power = powers[one]
+    if (power === undefined) digit = numerals.indexOf(one)
+    else {
+      if (power < 1e4) part += Math.max(digit, 1) * power
+      else {
+        sum += Math.max(part + digit, 1) * power
+        part = 0
+      }
+      digit = 0
+    }
+  }
+  return String(sum + part + digit)
+}
+
+type Rule = readonly [pattern: RegExp, say: (all: string, a: string, b: string, c: string) => string]
 
 const rules: ReadonlyArray<Rule> = [
+  // Numbers in kanji, whose readings the dictionary does not fit to each other, but no names of places. "十分" alone is "enough".
+  [new RegExp(`(?!千歳|(?<!時)十分(?![間後前ほ以く]))${kanji}(?=(?:${written})(?![り称月木市島橋]|三脚))`, "g"), kanjiNumber],
+  [
+    /(?<![\d:])(\d{1,2}):(\d{2}):(\d{2})(?![\d:])/g,
+    (_, hours, minutes, seconds) => `${hours}時${minutes}分${seconds}秒`,
+  ],
+  [/(?<=\d):(?=\d)/g, () => "タイ"],
+  // Names of things: "CA1234".
+  [/(?<=\p{Script=Latin})\d{3,}/gu, digitByDigit],
   // Telephone numbers.
   [/(?<!\d)\d{2,5}(?:-\d{2,5}){1,3}(?!\d)/g, (all) => all.split("-").map(digitByDigit).join("ノ ")],
   [/(\d+)\s?分の\s?(\d+)/g, (_, bottom, top) => `${japaneseCardinal(bottom)}ブンノ${japaneseCardinal(top)}`],
   [/(?<=月\s?)0?1\s?日/g, () => "ツイタチ"],
   [
-    new RegExp(String.raw`(${amount})\s?(${written})`, "g"),
-    (_, number, counter) => withCounter(number, counter),
+    new RegExp(String.raw`(${amount})\s?(${written})(?![り称])`, "g"),
+    (_, number, counter) => withCounter(number.replace(/^0(?=[1-9])/, ""), counter),
   ],
   [new RegExp(amount, "g"), (number) => decimal(number)],
 ]

@@ -33,18 +33,19 @@ const withoutZeros = (digits: string): string => digits.replace(/^0+(?=\d)/, "")
 const amount = String.raw`\d+(?:[.,]\d+)?`
 
 /** "1.234.567" and "1 234 567" → "1234567". Three groups of three digits with spaces are a telephone number. */
-const ungrouped = (sentence: string, decimal: "," | "."): string => {
+const ungrouped = (sentence: string, { decimal, spaceless }: SpokenForms): string => {
   const mark = decimal === "," ? String.raw`\.` : ","
   // In India the groups before the last have two digits.
   const marked = new RegExp(
     String.raw`(?<![\d.,])\d{1,3}(?:${mark}\d{2,3})*${mark}\d{3}(?!\d|[.,]\d{3})`,
     "g",
   )
-  return sentence
-    .replace(marked, (number) => number.replace(/[.,]/g, ""))
-    .replace(/(?<![\d.,]|\d )\d{1,3}(?: \d{3})+(?![\d.]| \d)/g, (number) =>
-      /^\d{3} \d{3} \d{3}$/.test(number) ? number : number.replaceAll(" ", ""),
-    )
+  const joined = sentence.replace(marked, (number) => number.replace(/[.,]/g, ""))
+  return spaceless
+    ? joined
+    : joined.replace(/(?<![\d.,]|\d )\d{1,3}(?: \d{3})+(?![\d.]| \d)/g, (number) =>
+        /^\d{3} \d{3} \d{3}$/.test(number) ? number : number.replaceAll(" ", ""),
+      )
 }
 
 const spokenMoney = (
@@ -124,6 +125,7 @@ const rulesOf = (forms: SpokenForms): ReadonlyArray<Rule> => {
       const unit = units[symbol!]!
       return number === "1" ? ` ${unit.one} ` : ` ${number} ${unit.many} `
     }),
+    ...(spaceless ? [rule(String.raw`(?<=\S\s?)[〜~]\s?(?=\d)`, () => forms.to)] : []),
     rule(String.raw`(?:${before}[nN](?:[°º]|\.[°º]|r?\.)\s?|№\s?|#)(?=\d)`, () => ` ${forms.number} `),
     rule(String.raw`${before}(\d)[/⁄](\d)(?![\d/⁄])`, (all, top, bottom) => {
       const said = fractions[`${top}/${bottom}`]
@@ -169,7 +171,7 @@ export const readerOf = (forms: SpokenForms): TextReader => {
       return out
     },
     sentence: (sentence) => {
-      let out = ungrouped(plainDigits(sentence), forms.decimal)
+      let out = ungrouped(plainDigits(sentence), forms)
       for (const [pattern, say] of rules)
         out = out.replace(pattern, (...found: ReadonlyArray<unknown>) => {
           const groups = found.slice(
