@@ -50,10 +50,10 @@ export interface AdapterFacts {
   /** Types of towers that it computes (`clip.projector_type` of its `mmproj` file). Absent: it takes no tower. */
   readonly projectors?: ReadonlyArray<string>
   /**
-   * npm packages of its text front end, which an operator may leave out: that for English, and that for its other
-   * languages. Absent: it needs none.
+   * npm packages of its text front end, which may be absent from a node, by ISO-639-1 language; `others` reads the
+   * languages that are not named. Absent: it needs none.
    */
-  readonly frontEnd?: { readonly english: string; readonly others?: string }
+  readonly frontEnd?: Readonly<Record<string, string>>
 }
 
 /** Packages whose kernels do the work; another version may do it at another speed. */
@@ -114,7 +114,12 @@ const table = {
     threads: onnx,
     options: SpeechOptions,
     files: { model: "file", tokenizer: "file", voices: "folder" },
-    frontEnd: { english: "phonemizer", others: "@echogarden/espeak-ng-emscripten" },
+    frontEnd: {
+      en: "phonemizer",
+      ja: "lindera-wasm-nodejs-ipadic",
+      zh: "pinyin-pro",
+      others: "@echogarden/espeak-ng-emscripten",
+    },
   },
   "llama-embedding": {
     kind: "embedding",
@@ -156,7 +161,7 @@ const table = {
     threads: onnx,
     options: CloneOptions,
     files: { model: "file", tokenizer: "file", styleEncoder: "file", defaultVoice: "file" },
-    frontEnd: { english: "phonemizer", others: "@echogarden/espeak-ng-emscripten" },
+    frontEnd: { en: "phonemizer", others: "@echogarden/espeak-ng-emscripten" },
   },
   "transducer-onnx": {
     kind: "transcription",

@@ -26,9 +26,11 @@ import { englishText } from "../shared/text/EnglishText.ts"
 import { sentences } from "../shared/text/Sentences.ts"
 import { type EnglishPhonemes, englishPackage, loadEnglish } from "./Espeak.ts"
 import { languagesPackage, loadEspeak } from "./EspeakLanguages.ts"
+import { japanesePackage, loadJapanese } from "./Japanese.ts"
 import { phonemeFragments, rewriteEnglish } from "./KokoroPhonemes.ts"
+import { loadMandarin, mandarinPackage } from "./Mandarin.ts"
 import { SpeechOptions } from "./Options.ts"
-import { espeakFragments, espeakVoices } from "./OtherLanguages.ts"
+import { espeakFragments, espeakVoices, spacelessFragments } from "./OtherLanguages.ts"
 
 /** English front end: text → phoneme fragments, sentence by sentence. */
 export async function* englishFragments(
@@ -85,29 +87,36 @@ const languageOf = (voice: string): string | undefined =>
 
 const exampleVoices = "af_bella (American), bf_emma (British) or ef_dora (Spanish)"
 
+/** What reads each language. */
+const packages: Readonly<Record<string, string>> = {
+  en: englishPackage,
+  ja: japanesePackage,
+  zh: mandarinPackage,
+  ...Object.fromEntries(Object.keys(espeakVoices).map((language) => [language, languagesPackage])),
+}
+
 /** Loads what reads the languages of these voices, and nothing else. */
 const frontEndsFor = (ids: ReadonlyArray<string>): Effect.Effect<FrontEnds, EngineError> =>
   Effect.gen(function* () {
-    const languages = ids.map(languageOf)
-    const needsEspeak = languages.some((language) => espeakVoices[language ?? ""] !== undefined)
-    const needsEnglish = languages.includes("en")
-    const english = needsEnglish ? yield* loadEnglish : undefined
-    const espeak = needsEspeak ? yield* loadEspeak : undefined
-    const lacks = [
-      ...(needsEnglish && english === undefined ? [englishPackage] : []),
-      ...(needsEspeak && espeak === undefined ? [languagesPackage] : []),
-    ]
-    return {
-      fragmentsOf: (voice) => {
-        const language = languageOf(voice)
-        if (language === "en") {
-          return english && ((text) => englishFragments(text, voice.startsWith("b"), english))
-        }
-        if (language === undefined || espeakVoices[language] === undefined) return undefined
-        return espeak && ((text) => espeakFragments(text, language, espeak))
-      },
-      missing: lacks[0],
+    const languages = new Set(ids.map(languageOf))
+    const needs = (...some: ReadonlyArray<string>) => some.some((language) => languages.has(language))
+    const none = Effect.succeed(undefined)
+    // Chinese and Japanese texts have English words in them.
+    const english = yield* needs("en", "ja", "zh") ? loadEnglish : none
+    const espeak = yield* needs(...Object.keys(espeakVoices)) ? loadEspeak : none
+    const japanese = yield* needs("ja") ? loadJapanese : none
+    const mandarin = yield* needs("zh") ? loadMandarin : none
+    const fragmentsOf = (voice: string): Reader | undefined => {
+      const language = languageOf(voice)
+      if (language === undefined) return undefined
+      if (language === "en")
+        return english && ((text) => englishFragments(text, voice.startsWith("b"), english))
+      if (language === "ja") return japanese && ((text) => spacelessFragments(text, "ja", japanese, english))
+      if (language === "zh") return mandarin && ((text) => spacelessFragments(text, "zh", mandarin, english))
+      return espeak && ((text) => espeakFragments(text, language, espeak))
     }
+    const unread = ids.find((id) => languageOf(id) !== undefined && fragmentsOf(id) === undefined)
+    return { fragmentsOf, missing: unread && packages[languageOf(unread)!] }
   })
 
 const acquire = (spec: EngineSpec) =>

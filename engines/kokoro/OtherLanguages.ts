@@ -3,8 +3,10 @@ import type { Fragment } from "../shared/speech/WordSymbols.ts"
 import { cleanText } from "../shared/text/CleanText.ts"
 import { sentences } from "../shared/text/Sentences.ts"
 import { textReader } from "../shared/text/spoken/Languages.ts"
+import type { EnglishPhonemes } from "./Espeak.ts"
 import type { EspeakLanguages } from "./EspeakLanguages.ts"
 import { phonemeFragments } from "./KokoroPhonemes.ts"
+import { mixedSymbols } from "./MixedScripts.ts"
 
 /** eSpeak's voice for each language of the published voices that it reads. */
 export const espeakVoices: Readonly<Record<string, string>> = {
@@ -43,7 +45,7 @@ export const rewriteSounds = (sounds: string): string =>
 export async function* languageFragments(
   text: string,
   language: string,
-  toPhonemes: (clause: string) => string,
+  toPhonemes: (clause: string) => string | Promise<string>,
 ): AsyncGenerator<Fragment> {
   const reader = textReader(language)
   for (const sentence of sentences(reader.whole(cleanText(text, language)))) {
@@ -59,3 +61,16 @@ export const espeakFragments = (
   const voice = espeakVoices[language]!
   return languageFragments(text, language, (clause) => rewriteSounds(espeak.sounds(clause, voice)))
 }
+
+/**
+ * Chinese or Japanese.
+ * @param symbols of the language's own characters
+ * @param english reads English words among them; undefined if its package is not installed
+ */
+export const spacelessFragments = (
+  text: string,
+  language: "ja" | "zh",
+  symbols: (part: string) => string,
+  english: EnglishPhonemes | undefined,
+): AsyncGenerator<Fragment> =>
+  languageFragments(text, language, (clause) => mixedSymbols(clause, symbols, english))

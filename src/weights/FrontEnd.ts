@@ -1,5 +1,5 @@
-// Whether the npm packages are installed with which a speech model reads text. An operator may leave them out, because they
-// contain GPL code; the languages that need them are refused then.
+// Whether the npm packages are installed with which a speech model reads text. An operator may leave some out, because they contain
+// GPL code, and adds others (`edgewise setup`); a language whose package is absent is refused.
 import { findPackageJSON } from "node:module"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { adapterFacts } from "#engines/AdapterFacts.ts"
@@ -8,6 +8,12 @@ type Spoken = Pick<ModelEntry, "adapter" | "speech">
 
 /** Of a speech model whose catalog entry names no languages. */
 const defaultLanguages = ["en"]
+
+/** Packages that `edgewise setup` installs, and what it calls them. */
+const setups: Readonly<Record<string, string>> = {
+  "lindera-wasm-nodejs-ipadic": "japanese",
+  "pinyin-pro": "chinese",
+}
 
 const known = new Map<string, boolean>()
 
@@ -36,7 +42,7 @@ export const missingFrontEnd = (
   has: (name: string) => boolean = isInstalledHere,
 ): string | undefined => {
   const { frontEnd } = adapterFacts[adapter] ?? {}
-  const name = language === "en" ? frontEnd?.english : frontEnd?.others
+  const name = frontEnd?.[language] ?? frontEnd?.others
   return name === undefined || has(name) ? undefined : name
 }
 
@@ -55,8 +61,10 @@ export const frontEndLack = (
   const spoken = lacks.map(({ language }) => language).join(", ")
   const packages =
     names.length === 1 ? `npm package ${names[0]} is` : `npm packages ${names.join(" and ")} are`
+  const commands = names.flatMap((name) => (name in setups ? [`edgewise setup ${setups[name]}`] : []))
+  const hint = commands.length === 0 ? "" : `; run ${commands.join(" and ")}`
   return {
     all: lacks.length === languages.length,
-    problem: `it cannot speak ${spoken}: the ${packages} not installed`,
+    problem: `it cannot speak ${spoken}: the ${packages} not installed${hint}`,
   }
 }

@@ -20,7 +20,12 @@ it("names the package that a language needs, where it is not installed", () => {
   expect(missingFrontEnd(clone, "en", has(english))).toBeUndefined()
   expect(missingFrontEnd(clone, "de", has(english))).toBe(others)
   expect(missingFrontEnd(entry("chatterbox-onnx"), "de", has())).toBeUndefined()
-  expect(missingFrontEnd(entry("kokoro-onnx"), "en", has())).toBe(english)
+  const kokoro = entry("kokoro-onnx")
+  expect(missingFrontEnd(kokoro, "en", has())).toBe(english)
+  expect(missingFrontEnd(kokoro, "fr", has())).toBe(others)
+  expect(missingFrontEnd(kokoro, "zh", has(english, others))).toBe("pinyin-pro")
+  expect(missingFrontEnd(kokoro, "ja", has(english, others))).toBe("lindera-wasm-nodejs-ipadic")
+  expect(missingFrontEnd(clone, "zh", has(others))).toBeUndefined()
 })
 
 it("tells a model that can speak nothing from one that lacks some languages", () => {
@@ -31,6 +36,10 @@ it("tells a model that can speak nothing from one that lacks some languages", ()
   expect(frontEndLack(entry("style-clone-onnx", "en", "de", "fr"), has(english))).toEqual({
     all: false,
     problem: `it cannot speak de, fr: the npm package ${others} is not installed`,
+  })
+  expect(frontEndLack(entry("kokoro-onnx", "en", "zh"), has(english))).toEqual({
+    all: false,
+    problem: "it cannot speak zh: the npm package pinyin-pro is not installed; run edgewise setup chinese",
   })
   expect(frontEndLack(entry("style-clone-onnx", "en", "de"), has(english, others))).toBeUndefined()
   expect(frontEndLack(entry("whisper-hf-onnx"), has())).toBeUndefined()

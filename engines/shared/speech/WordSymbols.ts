@@ -103,6 +103,7 @@ export const wordOfSymbols = ({ phonemes, words: text }: Fragment): Int32Array =
   const of = new Int32Array(symbols.length).fill(-1)
   if (words.length === 0) return of
   const groups = phonemes.split(/\s+/).filter((group) => group !== "").length
+  if (words.length === 1) return of.map((_, at) => (/\s/.test(symbols[at]!) ? -1 : 0))
   if (groups === words.length) {
     let word = -1
     let inside = false

@@ -9,6 +9,9 @@ const quoteMarks: ReadonlyArray<readonly [RegExp, string]> = [
   [/''/g, '"'],
 ]
 
+/** A character of Chinese or Japanese, which have no spaces around their marks. */
+const spaceless = String.raw`[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ー]`
+
 /** Punctuation of other scripts → the model's own, with the space that those scripts omit. */
 const punctuation: ReadonlyArray<readonly [RegExp, string]> = [
   [/[、，،﹐]/g, ", "],
@@ -20,14 +23,18 @@ const punctuation: ReadonlyArray<readonly [RegExp, string]> = [
   [/[¿¡]/g, " "],
   [/[‐‑]/g, "-"],
   [/[―⸺⸻]|-{2,}/g, "—"],
+  [new RegExp(`(?<=${spaceless}[,.!?;:…]) (?=[”)])`, "gu"), ""],
+  [new RegExp(`(?<=[,.!?;:…”)])(?=${spaceless})|(?<=${spaceless}[,.!?;:…”)]?)(?=[“(])`, "gu"), " "],
 ]
 
-/** Signs whose compatibility form would be joined to the word or number before them. */
+/** Signs whose compatibility form would be joined to the word or number beside them. */
 const beforeNfkc: ReadonlyArray<readonly [RegExp, string]> = [
   [/[™℠®©]/g, " "],
   [/(\d)([¼-¾⅐-⅞])/g, "$1 $2"],
   [/(?<=\d)(?=[⁰¹²³⁴-⁹])/g, "^"],
   [/…/g, "..."],
+  // Of full width, without a space behind them. Between digits they may belong to a number or a time of day.
+  [/[！？；]|，(?![０-９])|(?<![０-９])，|：(?!\p{Nd})|(?<!\p{Nd})：/gu, "$& "],
 ]
 
 const englishPowers: ReadonlyArray<readonly [RegExp, string]> = [

@@ -85,7 +85,7 @@ const presetVoice = Effect.fnUntraced(function* (
   asked: string,
   aliases: ReadonlyMap<string, string>,
 ) {
-  const { id, speech: limits } = model.entry
+  const { id } = model.entry
   const voices = voicesOf(model)
   const isLoaded = model.facts() !== undefined
   const known = (name: string): string | undefined => {
@@ -101,11 +101,6 @@ const presetVoice = Effect.fnUntraced(function* (
   }
   const preset = isName ? known(asked) : undefined
   if (preset !== undefined) return { preset }
-  const language = languageOfVoice(asked)
-  if (language !== undefined && limits?.voices.includes(asked) === true) {
-    const problem = `${asked} speaks ${language}, which ${id} cannot read`
-    return yield* new InvalidRequest({ field: "voice", problem })
-  }
   return yield* new SynthesisFailed({ model: id, detail: "unknown voice", voices })
 })
 

@@ -5,20 +5,20 @@ import { spawn } from "node:child_process"
 import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises"
 import { dirname, join, resolve } from "node:path"
 import { Data, Effect } from "effect"
-import type { SetupPackage } from "./SetupPackages.ts"
+import type { RegistryPackage } from "./RegistryPackages.ts"
 
 export class SetupFailed extends Data.TaggedError("SetupFailed")<{ readonly message: string }> {}
 
 /** The registry's file name of a package, as `npm pack` writes it. */
-export const tarballName = ({ name, version }: SetupPackage): string =>
+export const tarballName = ({ name, version }: RegistryPackage): string =>
   `${name.replace("@", "").replace("/", "-")}-${version}.tgz`
 
 /**
  * A manifest and a lock file for `npm ci`, which refuses a package whose hash differs.
  * @param from folder with the packages' tarballs; undefined for the registry
  */
-export const projectOf = (packages: ReadonlyArray<SetupPackage>, from: string | undefined) => {
-  const tarball = (one: SetupPackage) =>
+export const projectOf = (packages: ReadonlyArray<RegistryPackage>, from: string | undefined) => {
+  const tarball = (one: RegistryPackage) =>
     from === undefined ? undefined : `file:${resolve(from, tarballName(one))}`
   const dependencies = Object.fromEntries(packages.map((one) => [one.name, tarball(one) ?? one.version]))
   const project = { name: "edgewise-setup", version: "0.0.0", dependencies }
@@ -69,7 +69,7 @@ const attempt = <A>(act: () => Promise<A>): Effect.Effect<A, SetupFailed> =>
 
 /** @param modules the node_modules folder that gets the packages */
 export const installPackages = (
-  packages: ReadonlyArray<SetupPackage>,
+  packages: ReadonlyArray<RegistryPackage>,
   modules: string,
   from: string | undefined,
 ): Effect.Effect<void, SetupFailed> =>

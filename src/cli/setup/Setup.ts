@@ -1,22 +1,41 @@
-// `edgewise setup cuda|vulkan|webrtc`: installs libraries that an installation leaves out.
+// `edgewise setup cuda|vulkan|webrtc|chinese|japanese`: installs packages that an installation leaves out.
 import { fileURLToPath } from "node:url"
 import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { settings } from "#config/Settings.ts"
+import { callPackages } from "./CallPackages.ts"
+import { type GpuKind, gpuKinds, gpuPackages } from "./GpuPackages.ts"
 import { installPackages, SetupFailed, tarballName } from "./InstallPackages.ts"
-import { costOf, hasLibraries, type SetupKind, setupKinds, setupPackages } from "./SetupPackages.ts"
+import { type ReadingKind, readingKinds, readingPackages } from "./ReadingPackages.ts"
+import { costOf, isInstalled, type RegistryPackage } from "./RegistryPackages.ts"
 
 /** Where this program's packages are: in the repository, or in the folder `app` of a package. */
 const modules = fileURLToPath(new URL("../../../node_modules", import.meta.url))
 
-const install = (kind: SetupKind, from: string | undefined) =>
+const kinds = [...gpuKinds, "webrtc", ...readingKinds] as const
+type Kind = GpuKind | "webrtc" | ReadingKind
+
+const isReading = (kind: Kind): kind is ReadingKind => kind in readingPackages
+
+/** Empty if there are none for this machine. */
+const packagesOf = (kind: Kind): ReadonlyArray<RegistryPackage> =>
+  isReading(kind) ? readingPackages[kind] : kind === "webrtc" ? callPackages() : gpuPackages(kind)
+
+/** When what was installed is used. */
+const useOf = (kind: Kind): string => {
+  if (isReading(kind)) return "a running node has to be started again to read the language"
+  if (kind === "webrtc") return `a node with ${settings.webrtcPort.variable} uses it from its next start on`
+  return `models with "gpu": "${kind}" use it from their next load on`
+}
+
+const install = (kind: Kind, from: string | undefined) =>
   Effect.gen(function* () {
-    const packages = setupPackages(kind)
+    const packages = packagesOf(kind)
     if (packages.length === 0)
       return yield* new SetupFailed({
         message: `there are no ${kind} libraries for ${process.platform} ${process.arch}`,
       })
-    if (hasLibraries(kind)) return yield* Console.log(`${kind}: installed`)
+    if (packages.every(isInstalled)) return yield* Console.log(`${kind}: installed`)
     yield* Console.log(`${kind}: ${costOf(packages)}, into ${modules}`)
     yield* installPackages(packages, modules, from).pipe(
       Effect.mapError(({ message }) => {
@@ -27,18 +46,14 @@ const install = (kind: SetupKind, from: string | undefined) =>
         })
       }),
     )
-    yield* Console.log(
-      kind === "webrtc"
-        ? `webrtc: installed; a node with ${settings.webrtcPort.variable} uses it from its next start on`
-        : `${kind}: installed; models with "gpu": "${kind}" use it from their next load on`,
-    )
+    yield* Console.log(`${kind}: installed; ${useOf(kind)}`)
   })
 
 const report = Effect.forEach(
-  setupKinds,
+  kinds,
   (kind) => {
-    const packages = setupPackages(kind)
-    const state = hasLibraries(kind) ? "installed" : `not installed (${costOf(packages)})`
+    const packages = packagesOf(kind)
+    const state = packages.every(isInstalled) ? "installed" : `not installed (${costOf(packages)})`
     return Console.log(`${kind}: ${packages.length === 0 ? "not available for this machine" : state}`)
   },
   { discard: true },
@@ -47,8 +62,8 @@ const report = Effect.forEach(
 export const setup = Command.make(
   "setup",
   {
-    kind: Argument.Literals("kind", setupKinds).pipe(
-      Argument.withDescription("which libraries to install; without it, prints which are installed"),
+    kind: Argument.Literals("kind", kinds).pipe(
+      Argument.withDescription("what to install; without it, prints what is installed"),
       Argument.optional,
     ),
     from: Flag.String("from").pipe(
@@ -63,4 +78,8 @@ export const setup = Command.make(
     if (Option.isNone(kind)) return yield* report
     yield* install(kind.value, Option.getOrUndefined(from))
   }),
-).pipe(Command.withDescription("Install llama.cpp's libraries for GPUs, or the library of WebRTC calls"))
+).pipe(
+  Command.withDescription(
+    "Install llama.cpp's libraries for GPUs, the library of WebRTC calls, or what reads the texts of Chinese or Japanese voices",
+  ),
+)

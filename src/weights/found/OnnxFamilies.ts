@@ -41,9 +41,9 @@ export interface Family {
 
 export const nameOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1)
 
-/** Voices of the languages that the front end reads: American (a) and British (b), Spanish, French, Hindi, Italian, Portuguese. */
+/** Voices whose language is known by the first letter of their names. */
 export const voiceFiles = ({ files }: Repository): ReadonlyArray<ListedFile> =>
-  files.filter(({ path }) => /^voices\/[abefhip][fm]_[a-z]+\.bin$/.test(path))
+  files.filter(({ path }) => /^voices\/[abefhijpz][fm]_[a-z]+\.bin$/.test(path))
 
 const voicesOf = (repository: Repository) => {
   const found = voiceFiles(repository)
@@ -255,7 +255,10 @@ export const families: ReadonlyArray<Family> = [
         options: {},
         files: { voices: file },
         speech: { maxCharacters: 4_096, voices: names, languages: languagesOfVoices(names) },
-        comments: { "speech.voices": "The voices of the repository whose languages can be read." },
+        comments: {
+          "speech.voices":
+            "The voices of the repository. `edgewise setup chinese` and `edgewise setup japanese` install what reads `z` and `j`.",
+        },
       }
     },
   },

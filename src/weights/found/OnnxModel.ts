@@ -167,7 +167,7 @@ export const onnxModel = (
     const { files, graphs } = yield* filesOf(repository, family, precisions)
     const { files: more = {}, ...entry } = family.entry(repository)
     if (family.adapter === "kokoro-onnx" && voiceFiles(repository).length === 0)
-      return yield* missing(repository, family, "English voices (voices/af_….bin)")
+      return yield* missing(repository, family, "voices (voices/af_….bin)")
     return {
       kind: family.kind,
       adapter: family.adapter,

@@ -17,7 +17,14 @@ const root = fileURLToPath(new URL("../../..", import.meta.url))
 const copy = mkdtempSync(join(tmpdir(), "edgewise-left-out-"))
 afterAll(() => rmSync(copy, { recursive: true, force: true }))
 // And those that only a setting loads, which is not set here.
-const leftOut = ["node-av", "phonemizer", "@echogarden/espeak-ng-emscripten", "aws4fetch"]
+const leftOut = [
+  "node-av",
+  "phonemizer",
+  "@echogarden/espeak-ng-emscripten",
+  "pinyin-pro",
+  "lindera-wasm-nodejs-ipadic",
+  "aws4fetch",
+]
 
 /** Links every package but these. */
 const linkPackages = (scope = ""): void => {
@@ -37,13 +44,18 @@ beforeAll(() => {
 
 const kokoro = builtInModel("tts-82m")
 const clone = builtInModel("tts-3b-ml")
+const asian = {
+  ...kokoro,
+  id: "asian",
+  speech: { maxCharacters: 100, voices: ["zf_xiaoxiao", "jf_alpha"], languages: ["zh", "ja"] },
+}
 const seeing = { ...fakeModel, id: "seeing", options: { pictures: { maxPixels: 10_000 } } }
 const listens = { id: "listens", kind: "transcription", adapter: "fake-transcription" }
 
 const start = (env: Readonly<Record<string, string>>) =>
   startProcess({
     main: join(copy, "src", "main.ts"),
-    models: [fakeModel, kokoro, clone, listens, seeing],
+    models: [fakeModel, kokoro, asian, clone, listens, seeing],
     // The packages of the copy are links, and a confined process may not follow them.
     env: { EDGEWISE_CONFINE: "false", EDGEWISE_LOG_LEVEL: "none", ...env },
   })
@@ -94,6 +106,9 @@ describe("without decoder and text front end", () => {
     expect(lines).toContain(
       `${kokoro.id} cannot be loaded: it cannot speak en: the npm package phonemizer is not installed`,
     )
+    expect(lines).toContain(
+      "asian cannot be loaded: it cannot speak zh, ja: the npm packages pinyin-pro and lindera-wasm-nodejs-ipadic are not installed; run edgewise setup chinese and edgewise setup japanese",
+    )
     expect(lines.find((line) => line.startsWith(`${clone.id} cannot be loaded`))).toMatch(
       /: it cannot speak en, .+: the npm packages phonemizer and @echogarden\/espeak-ng-emscripten are not installed$/,
     )
@@ -112,6 +127,18 @@ describe("without decoder and text front end", () => {
         501,
         {
           detail: `${model} needs the text front end for en (npm package phonemizer), which is not installed on this node`,
+        },
+      ])
+    for (const [voice, language, name] of [
+      ["zf_xiaoxiao", "zh", "pinyin-pro"],
+      ["jf_alpha", "ja", "lindera-wasm-nodejs-ipadic"],
+    ])
+      expect(
+        await answer(await post(node, "/v1/audio/speech", { model: "asian", input: "一", voice })),
+      ).toEqual([
+        501,
+        {
+          detail: `asian needs the text front end for ${language} (npm package ${name}), which is not installed on this node`,
         },
       ])
     const chat = { model: "fake", messages: [{ role: "user", content: "hello" }] }

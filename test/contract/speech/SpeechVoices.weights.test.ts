@@ -8,6 +8,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { costOf } from "#domain/models/Money.ts"
 import { audioUsage } from "#domain/models/Usage.ts"
 import { loadEspeak } from "#engines/kokoro/EspeakLanguages.ts"
+import { loadJapanese } from "#engines/kokoro/Japanese.ts"
+import { loadMandarin } from "#engines/kokoro/Mandarin.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import {
@@ -27,6 +29,12 @@ const withEspeak = onlyWhere(
   "no eSpeak NG found; npm package @echogarden/espeak-ng-emscripten",
 )
 
+const asian = await Effect.runPromise(Effect.all([loadJapanese, loadMandarin]))
+const withAsian = onlyWhere(
+  !asian.includes(undefined),
+  "no readings of Chinese and Japanese found; npm packages pinyin-pro and lindera-wasm-nodejs-ipadic",
+)
+
 const builtIn = (voice: string) =>
   fileURLToPath(new URL(`../../../models/kokoro-demo/voices/${voice}.bin`, import.meta.url))
 
@@ -41,7 +49,10 @@ const files = {
   hf_alpha: "bf_emma",
   if_sara: "bf_isabella",
   jf_alpha: "af_sarah",
+  jm_kumo: "am_adam",
   pf_dora: "af_bella",
+  zf_xiaobei: "af_sarah",
+  zm_yunxi: "am_adam",
 }
 const voices = Object.keys(files)
 const folder = mkdtempSync(join(tmpdir(), "voices-"))
@@ -56,7 +67,7 @@ beforeAll(async () => {
     speech: {
       maxCharacters: 4096,
       voices,
-      languages: ["en", "es", "fr", "hi", "it", "pt"],
+      languages: ["en", "es", "fr", "hi", "it", "ja", "pt", "zh"],
       aliases: { amiga: "ef_dora" },
     },
   }
@@ -103,14 +114,6 @@ describe("a voice of another language", withEspeak, () => {
     expect((await say({ model: "tts-82m", language: "de" })).status).toBe(200)
   })
 
-  it("that cannot be read is refused by name", async () => {
-    const reply = await say({ voice: "jf_alpha", input: "こんにちは" })
-    expect([reply.status, detailOf(reply)]).toEqual([
-      400,
-      "voice: jf_alpha speaks ja, which many cannot read",
-    ])
-  })
-
   it("speaks digits, signs and pictures of other scripts, or says that there is nothing to speak", async () => {
     for (const input of ["٣٤", "२५", "😀 hola", "\u202eabc\u202c", "a".repeat(4096).slice(0, 300)]) {
       for (const voice of ["ef_dora", "ff_siwis", "hf_alpha", "if_sara", "pf_dora"]) {
@@ -120,6 +123,64 @@ describe("a voice of another language", withEspeak, () => {
       }
     }
     expect((await say({ voice: "ef_dora", input: "😀🎉" })).status).toBe(502)
+  })
+})
+
+describe("a Chinese or Japanese voice", withAsian, () => {
+  const own = { zf_xiaobei: "你好，世界。", jf_alpha: "こんにちは、世界。" }
+
+  it("is spoken by its own rules, with its language or without, whole and as a stream", async () => {
+    for (const [voice, input] of Object.entries(own)) {
+      const one = await say({ voice, input })
+      const other = await say({ voice, input, language: voice.startsWith("z") ? "zh" : "ja" })
+      const stream = await say({ voice, input, stream: true })
+      expect([one.status, other.status, stream.status]).toEqual([200, 200, 200])
+      expect(one.body.length).toBeGreaterThan(24_000)
+      expect(one.body.equals(other.body) && one.body.equals(stream.body)).toBe(true)
+    }
+    // The same style and characters in two languages.
+    const [chinese, japanese] = await Promise.all(
+      Object.keys(own).map((voice) => say({ voice, input: "世界" })),
+    )
+    expect(chinese!.body.equals(japanese!.body)).toBe(false)
+  })
+
+  it("is refused with a language that is not its own, and mixed with one of another", async () => {
+    const reply = await say({ voice: "zf_xiaobei", language: "ja", input: "你好" })
+    expect([reply.status, detailOf(reply)]).toEqual([400, "language: must be zh, the language of zf_xiaobei"])
+    const mixture = await say({ voice: "zf_xiaobei+jf_alpha", input: "世界" })
+    expect([mixture.status, detailOf(mixture)]).toEqual([
+      400,
+      "voice: zf_xiaobei and jf_alpha speak different languages and cannot be mixed",
+    ])
+    expect((await say({ voice: "zf_xiaobei+zm_yunxi(2)", input: "世界" })).status).toBe(200)
+    expect((await say({ voice: "jf_alpha+jm_kumo", input: "世界" })).status).toBe(200)
+  })
+
+  it("speaks numbers, English words, digits of other scripts and text with marks of direction", async () => {
+    for (const input of [
+      "2024-12-25",
+      "hello",
+      "GPT-4",
+      "٣٤",
+      "😀好",
+      "\u202e世界\u202c",
+      "世".repeat(300),
+    ]) {
+      for (const voice of Object.keys(own)) {
+        const { body, status } = await say({ voice, input })
+        expect([input.slice(0, 20), voice, status]).toEqual([input.slice(0, 20), voice, 200])
+        expect(body.length).toBeGreaterThan(4_800)
+      }
+    }
+  })
+
+  it("refuses pictures and scripts that it cannot read", async () => {
+    for (const voice of Object.keys(own))
+      for (const input of ["😀🎉", "한국어", "привет"]) {
+        const reply = await say({ voice, input })
+        expect([input, reply.status, detailOf(reply)]).toEqual([input, 502, "TTS backend error"])
+      }
   })
 })
 
@@ -176,6 +237,9 @@ describe("a mixture", () => {
       node.port,
       requestBytes("GET", "/v1/audio/voices?model=many", { authorization: `Bearer ${node.keys.credit}` }),
     )
-    expect(jsonOf(list)).toMatchObject({ voices, languages: ["en", "es", "fr", "hi", "it", "pt"] })
+    expect(jsonOf(list)).toMatchObject({
+      voices,
+      languages: ["en", "es", "fr", "hi", "it", "ja", "pt", "zh"],
+    })
   })
 })

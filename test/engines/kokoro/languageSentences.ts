@@ -1,4 +1,4 @@
-// Two hundred sentences in each of Kokoro's languages that eSpeak reads: each of twenty beginnings with ten of twenty endings.
+// Two hundred sentences in each of Kokoro's languages but English: each of twenty beginnings with ten of twenty endings.
 
 interface Parts {
   readonly begins: ReadonlyArray<string>
@@ -51,12 +51,31 @@ const parts: Readonly<Record<string, Parts>> = {
       "|",
     ),
   },
+  ja: {
+    begins:
+      "小さな男の子が|私の姉は|隣の人が|年を取った先生は|若い医者が|昨日郵便屋さんが|毎朝母は|白い鳥が|学生たちは|その歌手は|田中さんの犬が|家族みんなが|不思議な光が|イギリスの技師は|高い木が|たぶん裁判官は|叔父は|一月の雪が|銀行の店長は|東京の友達が".split(
+        "|",
+      ),
+    ends: "駅に遅く着いた|パンとチーズを買った|いつも鍵を忘れる|長い手紙を書いた|川の近くに住んでいる|雨の中で歌った|丁寧に練習を説明した|みかんを五つ持ってきた|はっきりした返事を待っている|道を見ないで渡った|熱いコーヒーが好きだ|鉄の橋を作った|引き出しにお金を隠した|変な音を聞いた|毎日八時間寝る|青い車を売った|明日医者と話す|何を言えばいいか分からない|中国語と日本語を勉強する|花瓶を割ってしまった".split(
+      "|",
+    ),
+  },
+  zh: {
+    begins:
+      "那个小男孩|我姐姐|我们的邻居|老教师|一位年轻医生|昨天邮递员|每天早上妈妈|白色的鸟|没有一个学生|这位歌手|小王的狗|全家人|那个女警察|英国工程师|新来的校长|也许法官|我叔叔|会计|银行经理|重庆的朋友".split(
+        "|",
+      ),
+    ends: "很晚才到火车站|买了面包和奶酪|总是忘记带钥匙|写了一封长信|住在河边|在雨中唱歌|耐心地解释了练习|带来了五个橙子|等着明确的答复|不看路就过马路|喜欢喝热咖啡|建了一座铁桥|把钱藏在抽屉里|听见了奇怪的声音|每天睡八个小时|卖掉了蓝色的汽车|明天要和医生谈话|不知道说什么好|学习汉语和日语|打破了中国花瓶".split(
+      "|",
+    ),
+  },
 }
 
-/** @param language one of `es`, `fr`, `hi`, `it`, `pt` */
+/** @param language one of `es`, `fr`, `hi`, `it`, `ja`, `pt`, `zh` */
 export const sentencesIn = (language: string): ReadonlyArray<string> => {
   const { begins, ends } = parts[language]!
+  const [space, stop] = language === "ja" || language === "zh" ? ["", "。"] : [" ", "."]
   return begins.flatMap((begin, at) =>
-    Array.from({ length: 10 }, (_, more) => `${begin} ${ends[(at + 2 * more) % ends.length]}.`),
+    Array.from({ length: 10 }, (_, more) => `${begin}${space}${ends[(at + 2 * more) % ends.length]}${stop}`),
   )
 }

@@ -110,23 +110,31 @@ describe("Kokoro", () => {
     "voices/af_heart.bin",
     "voices/jf_alpha.bin",
     "voices/bm_fable.bin",
+    "voices/other.bin",
   ]
 
-  it("has its English voices as files of a folder", () => {
+  it("has its voices as files of a folder", () => {
     const model = right(paths, { model_type: "style_text_to_speech_2" })
     expect(model.files.model?.source).toContain("onnx/model.onnx")
     expect(model.files.voices).toEqual({
       source: "hf:a/b@0123456/voices",
-      files: { "af_heart.bin": { sizeBytes: 10 }, "bm_fable.bin": { sizeBytes: 10 } },
+      files: {
+        "af_heart.bin": { sizeBytes: 10 },
+        "jf_alpha.bin": { sizeBytes: 10 },
+        "bm_fable.bin": { sizeBytes: 10 },
+      },
     })
-    expect(model.speech).toMatchObject({ voices: ["af_heart", "bm_fable"] })
+    expect(model.speech).toMatchObject({
+      voices: ["af_heart", "jf_alpha", "bm_fable"],
+      languages: ["en", "ja"],
+    })
   })
 
   it("is known by its voices where no type is given, and another model of its type by their lack", () => {
     expect(right(paths).adapter).toBe("kokoro-onnx")
     const kitten = ["onnx/model.onnx", "tokenizer.json", "voices/expr-voice-2-f.bin"]
     expect(found(kitten, { model_type: "style_text_to_speech_2" })).toMatchObject({
-      failure: { message: expect.stringContaining("has no English voices") },
+      failure: { message: expect.stringContaining("has no voices (voices/af_….bin)") },
     })
   })
 })

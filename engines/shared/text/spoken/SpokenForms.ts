@@ -1,5 +1,5 @@
 // What a language writes in signs and says in words: dates, times, money, units, abbreviations. One table a language, data only.
-// eSpeak reads the digits themselves, in every language; what else it reads well stands in each table.
+// eSpeak reads the digits themselves, except in Chinese and Japanese; what else it reads well stands in each table.
 
 /** A number with a noun: all of "un euro", and the noun alone, "euros". */
 export interface Counted {
@@ -8,13 +8,17 @@ export interface Counted {
 }
 
 export interface Currency extends Counted {
-  /** The hundredth part. */
-  readonly cent: Counted
+  /** The hundredth part. Absent if amounts are said as decimal numbers. */
+  readonly cent?: Counted
 }
 
 export interface SpokenForms {
   /** The mark before decimals. The other one of "." and "," is between thousands, and so is a space. */
   readonly decimal: "," | "."
+  /** Words are written without spaces between them, and short dates begin with the year: Chinese and Japanese. */
+  readonly spaceless?: true
+  /** Writes the digits that are left as words. Absent if the front end reads digits. */
+  readonly numbers?: (sentence: string) => string
   /** Between the digits of a decimal number, where eSpeak leaves the mark out. */
   readonly point?: string
   /** Of January to December. */
@@ -63,6 +67,15 @@ export const moneys = (rows: ReadonlyArray<string>): Readonly<Record<string, Cur
     rows.map((row) => {
       const [sign, one, many, cent, cents] = row.split("=") as [string, string, string, string, string]
       return [sign, { one, many, cent: { one: cent, many: cents } }]
+    }),
+  )
+
+/** Rows of "symbol=noun" in a language whose nouns have no plural. */
+export const uncounted = (rows: ReadonlyArray<string>): Readonly<Record<string, Counted>> =>
+  Object.fromEntries(
+    rows.map((row) => {
+      const [symbol, noun] = row.split("=") as [string, string]
+      return [symbol, { one: `1 ${noun}`, many: noun }]
     }),
   )
 

@@ -1,4 +1,4 @@
-// Tables of written and spoken forms in Spanish, French, Hindi, Italian and Portuguese; and properties of any text.
+// Tables of written and spoken forms in each language that has one; and properties of any text.
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { cleanText } from "#engines/shared/text/CleanText.ts"
@@ -70,6 +70,59 @@ const table: ReadonlyArray<readonly [language: string, written: string, spoken: 
   ["fr", "https://exemple.fr/a-b", "exemple point fr barre a b"],
   ["es", "Pan & vino, 2 × 3 ≤ 7", "Pan y vino, 2 por 3 menor o igual que 7"],
   ["hi", "2 + 2 = 4", "2 प्लस 2 बराबर 4"],
+  // Dates with the year first, in every language; a clock with seconds and a telephone number are none.
+  ["es", "el 2024/12/25", "el 25 de diciembre de 2024"],
+  ["es", "10:20:15 y 03-1234-5678", "10:20:15 y 03-1234-5678"],
+  // Chinese: digits become characters.
+  ["zh", "我有2个苹果和12本书。", "我有两个苹果和十二本书."],
+  ["zh", "1234567人、1,005元和3.14", "一百二十三万四千五百六十七人, 一千零五元和三点一四"],
+  ["zh", "100001305和110和20000和0", "一亿零一千三百零五和一百一十和二万和零"],
+  ["zh", "1000000000000和12345678901234567", "一万亿和一二三四五六七八九零一二三四五六七"],
+  ["zh", "2024-12-25开会，1999年5月", "二零二四年十二月二十五日 开会, 一九九九年五月"],
+  ["zh", "24/12/25和2024.1.2", "二零二四年十二月二十五日 和 二零二四年一月二日"],
+  ["zh", "10:30开会，9:05，8:00", "十点三十分 开会, 九点零五分, 八点"],
+  ["zh", "$25、€3.50、¥1和$3亿", "二十五 美元, 三点五零 欧元, 一 元 和 三 亿美元"],
+  ["zh", "25%，气温-5℃", "百分之二十五, 气温 负 五 摄氏度"],
+  ["zh", "跑5km，买2kg，90km/h", "跑 五 公里, 买 两 公斤, 九十 公里每小时"],
+  ["zh", "3/4、5-10天、5~10个", "四分之三, 五到十天, 五到十个"],
+  ["zh", "第2个，2月2号", "第二个, 二月二号"],
+  ["zh", "13812345678或010-8888666", "一三八一二三四五六七八或零一零 八八八八六六六"],
+  ["zh", "iPhone 15和A4纸，007", "iPhone 十五和A四纸, 零零七"],
+  ["zh", "２０２４年，٣٤", "二零二四年, 三十四"],
+  ["zh", "写信到a@b.cn，2+2=4", "写信到a 艾特 b 点 cn, 二 加 二 等于 四"],
+  ["zh", "他说：“你好！”她走了…", "他说: “你好!” | 她走了…"],
+  ["zh", "12℃～18℃，3:2，10:20:15", "十二 摄氏度 到十八 摄氏度, 三比二, 十点二十分十五秒"],
+  ["zh", "CA1234和64GB，15 128", "CA一二三四和六十四GB, 十五 一百二十八"],
+  // Japanese: digits become katakana as they are pronounced, with their counters.
+  ["ja", "3本と10本と100本。", "サンボンとジュッポンとヒャッポン."],
+  ["ja", "2024-12-25、4月1日", "ニセンニジューヨネンジューニガツニジューゴニチ, シガツツイタチ"],
+  ["ja", "9月20日と1日と8日間", "クガツハツカとイチニチとヨーカカン"],
+  ["ja", "10:30と9:05と0:00", "ジュージサンジュップン と クジゴフン と レージ"],
+  ["ja", "¥1,500、$3.50、€1", "センゴヒャクエン, サン ドル ゴジュー セント, イチ ユーロ"],
+  ["ja", "25%、10%、1.5倍、0.5", "ニジューゴパーセント, ジュッパーセント, イッテンゴバイ, レーテンゴ"],
+  ["ja", "1人と3人と4人、2つ", "ヒトリとサンニンとヨニン, フタツ"],
+  ["ja", "8階、3階、6個、20歳", "ハッカイ, サンガイ, ロッコ, ニジュッサイ"],
+  ["ja", "5km、-5℃、1/2、5〜10分", "ゴ キロメートル, マイナス ゴド, ニブンノイチ, ゴからジュップン"],
+  [
+    "ja",
+    "12345円、1000万、3600、8000、1兆",
+    "イチマンニセンサンビャクヨンジューゴエン, イッセンマン, サンゼンロッピャク, ハッセン, イッチョー",
+  ],
+  ["ja", "03-1234-5678", "ゼロサンノ イチニサンヨンノ ゴロクナナハチ"],
+  ["ja", "７時間、４年生、14日", "シチジカン, ヨネンセー, ジューヨッカ"],
+  ["ja", "18:00〜20:00、3:2、第2節", "ジューハチジ からニジュージ, サンタイニ, 第ニセツ"],
+  [
+    "ja",
+    "三本、一人、十人、六百円、二〇二四年",
+    "サンボン, ヒトリ, ジューニン, ロッピャクエン, ニセンニジューヨネン",
+  ],
+  [
+    "ja",
+    "四月一日、一億二千三百万円、十分な時間、三時十分",
+    "シガツツイタチ, イチオクニセンサンビャクマンエン, 十分な時間, サンジジュップン",
+  ],
+  ["ja", "一通り、八百屋、一人称、二人前", "一通り, 八百屋, 一人称, ニニンマエ"],
+  ["ja", "六本木、三日月、四日市、千歳", "六本木, 三日月, 四日市, 千歳"],
   // A language without a table.
   ["de", "25/12/2024 ٣", "25 12 2024 3"],
 ]
@@ -86,7 +139,7 @@ const anyText = fc.oneof(
 )
 
 describe("any text", () => {
-  it.each(["es", "fr", "hi", "it", "pt", "de", "ar", "zh"])(
+  it.each(["es", "fr", "hi", "it", "ja", "pt", "zh", "de", "ar"])(
     "keeps its letters in %s, and no digit of another script",
     (language) => {
       fc.assert(
@@ -99,10 +152,39 @@ describe("any text", () => {
     },
   )
 
-  it.each(["es", "fr", "hi", "it", "pt"])("of 4,096 characters is read in linear time in %s", (language) => {
-    for (const unit of ["1", "1.", "1 ", "a", "a.", "1/", "€", "€1", "-", "º", "1,2 ", "@a.", "\u064b"]) {
-      const text = unit.repeat(Math.ceil(4096 / unit.length)).slice(0, 4096)
-      expect(said(text, language).length).toBeLessThan(4096 * 20)
-    }
+  it.each(["ja", "zh"])("has no digit left in %s", (language) => {
+    fc.assert(
+      fc.property(anyText, (text) => {
+        expect(said(text, language)).not.toMatch(/\d/)
+      }),
+    )
   })
+
+  it.each(["es", "fr", "hi", "it", "ja", "pt", "zh"])(
+    "of 4,096 characters is read in linear time in %s",
+    (language) => {
+      for (const unit of [
+        "1",
+        "1.",
+        "1 ",
+        "a",
+        "a.",
+        "1/",
+        "€",
+        "€1",
+        "-",
+        "º",
+        "1,2 ",
+        "@a.",
+        "\u064b",
+        "。",
+        "！字",
+        "1年",
+        "1-",
+      ]) {
+        const text = unit.repeat(Math.ceil(4096 / unit.length)).slice(0, 4096)
+        expect(said(text, language).length).toBeLessThan(4096 * 20)
+      }
+    },
+  )
 })

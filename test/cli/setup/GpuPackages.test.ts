@@ -1,40 +1,23 @@
-// The packages that `edgewise setup` installs belong to the installed engines, and what cannot run without them is named.
+// The packages that `edgewise setup` installs belong to the installed text engine, and a catalog entry without them is named.
 import { expect, it } from "vitest"
+import { gpuKinds, gpuPackages, gpuProblem } from "#cli/setup/GpuPackages.ts"
 import { projectOf } from "#cli/setup/InstallPackages.ts"
-import { gpuKinds, gpuProblem, setupPackages, webrtcProblem } from "#cli/setup/SetupPackages.ts"
 import packageJson from "../../../package.json" with { type: "json" }
-import lock from "../../../package-lock.json" with { type: "json" }
 
 it("has the version of the text engine, and a hash that npm can check", () => {
   for (const kind of gpuKinds)
-    for (const { integrity, version } of setupPackages(kind, "linux-x64")) {
+    for (const { integrity, version } of gpuPackages(kind, "linux-x64")) {
       expect(version).toBe(packageJson.dependencies["node-llama-cpp"])
       expect(integrity).toMatch(/^sha512-[A-Za-z0-9+/]{86}==$/)
     }
-  expect(setupPackages("cuda", "linux-x64")).toHaveLength(2)
-  expect(setupPackages("cuda", "linux-arm64")).toEqual([])
-})
-
-it("has the WebRTC library of the lock file, for the systems that the package serves", () => {
-  for (const processor of ["x64", "arm64"] as const) {
-    const name = `@node-datachannel/linux-${processor}-gnu` as const
-    const { integrity, version } = lock.packages[`node_modules/${name}`]
-    expect(setupPackages("webrtc", `linux-${processor}`)).toMatchObject([{ name, integrity, version }])
-  }
-})
-
-it("names the command for a node that takes calls without the library", () => {
-  expect(webrtcProblem({ webrtcPort: 40_100 }, () => false)).toBe(
-    "EDGEWISE_WEBRTC_PORT=40100: the library of WebRTC calls is not installed: run edgewise setup webrtc",
-  )
-  expect(webrtcProblem({ webrtcPort: 40_100 }, () => true)).toBeUndefined()
-  expect(webrtcProblem({ webrtcPort: 0 }, () => false)).toBeUndefined()
+  expect(gpuPackages("cuda", "linux-x64")).toHaveLength(2)
+  expect(gpuPackages("cuda", "linux-arm64")).toEqual([])
 })
 
 it("leaves out of the installation what it installs", () => {
   const left = packageJson.overrides["node-llama-cpp"]
   for (const kind of gpuKinds)
-    for (const { name } of setupPackages(kind, "linux-x64")) expect(Object.keys(left)).toContain(name)
+    for (const { name } of gpuPackages(kind, "linux-x64")) expect(Object.keys(left)).toContain(name)
 })
 
 it("names the command for an entry whose GPU libraries are missing", () => {
@@ -52,7 +35,7 @@ it("names the command for an entry whose GPU libraries are missing", () => {
 })
 
 it("gives npm exact versions and hashes", () => {
-  const packages = setupPackages("vulkan", "linux-x64")
+  const packages = gpuPackages("vulkan", "linux-x64")
   const { lock, manifest } = projectOf(packages, undefined)
   expect(manifest.dependencies).toEqual({ "@node-llama-cpp/linux-x64-vulkan": packages[0]?.version })
   expect(lock.packages["node_modules/@node-llama-cpp/linux-x64-vulkan"]).toEqual({
