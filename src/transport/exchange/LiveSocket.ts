@@ -284,9 +284,12 @@ export class LiveSocket implements SocketEvents, Watched {
     this.#arriving.end()
     this.#end = new Socket.SocketError({ reason: new Socket.SocketCloseError({ code, closeReason: reason }) })
     this.#listener.counters.webSockets--
-    for (const wake of [...this.#openWaiters]) wake()
-    this.#wakeWriters()
-    this.#puller?.()
+    // A handler ends in about a millisecond, and many sockets may close at once.
+    this.#listener.ticks.afterwards(() => {
+      for (const wake of [...this.#openWaiters]) wake()
+      this.#wakeWriters()
+      this.#puller?.()
+    })
     if (!this.#endKnown)
       setTimeout(() => this.#endKnown || this.#exchange.interrupt(), unreportedEndMs).unref()
   }
