@@ -290,8 +290,12 @@ export class LiveSocket implements SocketEvents, Watched {
       this.#wakeWriters()
       this.#puller?.()
     })
-    if (!this.#endKnown)
-      setTimeout(() => this.#endKnown || this.#exchange.interrupt(), unreportedEndMs).unref()
+    if (!this.#endKnown) setTimeout(() => this.#listener.ticks.afterwards(this.#giveUp), unreportedEndMs).unref()
+  }
+
+  /** The handler does not read, and does not know that the socket has ended. */
+  readonly #giveUp = (): void => {
+    if (!this.#endKnown) this.#exchange.interrupt()
   }
 
   /** While a writer waits: disconnects the reader if it takes nothing for too long. */
