@@ -22,7 +22,7 @@ import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import { InvalidRequest, type RateLimited } from "#domain/wire/Errors.ts"
 import type { EdgeError } from "#domain/wire/Failures.ts"
 import type { AudioText } from "#domain/wire/RealtimeProtocol.ts"
-import { inSlices } from "#http/InSlices.ts"
+import { betweenParts, inSlices } from "#http/InSlices.ts"
 import type { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { EchoDoubt } from "./EchoDoubt.ts"
 import { resamplingWork, type SocketPace, sliceSeconds } from "./IntakePace.ts"
@@ -238,6 +238,7 @@ export class Hearing {
     { self: this },
     function* (this: Hearing, samples: Int16Array, took: (tookMs: number) => void) {
       const { items, onSpeech, onTurn, tell } = this.#terms
+      yield* betweenParts
       const nowMs = yield* monotonicMs
       const beganMs = performance.now()
       const resampled = this.#resampler.push(samples)
