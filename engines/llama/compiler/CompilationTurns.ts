@@ -4,7 +4,7 @@ import { LRUCache } from "lru-cache"
 import { TokenBucket } from "#domain/access/TokenBucket.ts"
 import { FairQueue } from "#domain/queues/FairQueue.ts"
 
-export interface CompilationTerms {
+interface CompilationTerms {
   /** Processor time of a user's compilations in a minute, milliseconds. */
   readonly minuteMs: number
   /** A user who has used more than this of it is heavy. */
