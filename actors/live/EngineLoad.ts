@@ -146,8 +146,10 @@ export class EngineLoad {
   share(nowMs: number, captions?: EngineLoad): number {
     const windows = this.#windowsOf(nowMs)
     const cost = this.cost(nowMs, captions)
+    // Windows have few different lengths, and a pace takes time for each of the windows.
+    const paces = new Map([...new Set(windows)].map((seconds) => [seconds, paceOf(seconds, windows, cost)]))
     return shareOfAll(
-      windows.map((seconds) => paceOf(seconds, windows, cost)),
+      windows.map((seconds) => paces.get(seconds) ?? seconds),
       cost,
     )
   }

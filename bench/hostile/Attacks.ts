@@ -41,6 +41,8 @@ interface Round {
   readonly during: HonestSeen
   /** Longest processor time of the gateway's thread in one turn of its event loop, milliseconds. */
   readonly holdMs: { readonly quiet: number; readonly during: number }
+  /** What the garbage collector took of the longest turn under attack. */
+  readonly collectedMs: number
   readonly connections: number
   readonly grownMib: number
 }
@@ -95,7 +97,8 @@ const round = (stage: Stage, attacker: Target, name: AttackName, seconds: number
         quiet: quietDelay?.longestWork ?? Number.NaN,
         during: duringDelay?.longestWork ?? Number.NaN,
       }
-      return { quiet, during, holdMs, connections, grownMib } satisfies Round
+      const collectedMs = duringDelay?.longestCollected ?? Number.NaN
+      return { quiet, during, holdMs, collectedMs, connections, grownMib } satisfies Round
     }),
   )
 
@@ -129,6 +132,11 @@ const rows = (name: AttackName, rounds: ReadonlyArray<Round>): ReadonlyArray<Fig
       "ms",
       rounds.map(({ holdMs }) => holdMs.during),
       atMost(most.holdMs),
+    ),
+    figure(
+      `${name}: what the garbage collector took of that turn`,
+      "ms",
+      rounds.map(({ collectedMs }) => collectedMs),
     ),
     figure(`${name}: requests that failed, of ${answered + failed}`, "", [failed], atMost(0)),
     figure(`${name}: resident memory of the node, grown by`, "MiB", [grown], atMost(limit)),

@@ -1,6 +1,6 @@
 // Readings of a measured process: CPU time, event-loop delay, memory. Commands of the raw server and of the gateway
 // (through gatewayProbe). Costs nothing between two commands, unless the loop is watched.
-import { type IntervalHistogram, monitorEventLoopDelay } from "node:perf_hooks"
+import { type IntervalHistogram, monitorEventLoopDelay, PerformanceObserver } from "node:perf_hooks"
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import koffi from "koffi"
@@ -19,6 +19,8 @@ export interface LoopDelay {
   readonly longest: number
   /** Longest CPU time of the main thread between two ticks of a timer: blocking by the process itself. */
   readonly longestWork: number
+  /** What the garbage collector took of that. */
+  readonly longestCollected: number
 }
 
 /** 1,000 wake-ups a second: fine enough for a limit of 10 ms. Off in runs that measure CPU time. */
@@ -46,28 +48,44 @@ class LoopWatch {
   readonly #late: IntervalHistogram = monitorEventLoopDelay({ resolution: resolutionMs })
   readonly #timer: NodeJS.Timeout
   #cpuMs = threadCpuMs()
+  #atMs = performance.now()
   #longestWork = 0
+  #longest = { fromMs: 0, toMs: 0 }
+  /** When collections began, and how long each took: milliseconds of `performance.now`. */
+  readonly #collections: Array<{ readonly startTime: number; readonly duration: number }> = []
+  readonly #collector = new PerformanceObserver((list) => this.#collections.push(...list.getEntries()))
 
   constructor() {
     this.#late.enable()
+    this.#collector.observe({ entryTypes: ["gc"] })
     this.#timer = setInterval(() => this.#turn(), resolutionMs)
   }
 
   #turn(): void {
     const nowMs = threadCpuMs()
-    this.#longestWork = Math.max(this.#longestWork, nowMs - this.#cpuMs)
+    const atMs = performance.now()
+    if (nowMs - this.#cpuMs > this.#longestWork) {
+      this.#longestWork = nowMs - this.#cpuMs
+      this.#longest = { fromMs: this.#atMs, toMs: atMs }
+    }
     this.#cpuMs = nowMs
+    this.#atMs = atMs
   }
 
   end(): LoopDelay {
     this.#late.disable()
     clearInterval(this.#timer)
+    this.#collections.push(...this.#collector.takeRecords())
+    this.#collector.disconnect()
+    const { fromMs, toMs } = this.#longest
+    const collected = this.#collections.filter(({ startTime }) => startTime >= fromMs && startTime < toMs)
     // The histogram holds whole intervals; the part above the resolution is delay.
     const late = (ns: number) => Math.max(0, ns / nsPerMs - resolutionMs)
     return {
       p99: late(this.#late.percentile(99)),
       longest: late(this.#late.max),
       longestWork: this.#longestWork,
+      longestCollected: collected.reduce((sum, { duration }) => sum + duration, 0),
     }
   }
 }

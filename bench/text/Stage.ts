@@ -95,7 +95,12 @@ export interface Watched<A> {
   readonly idle: LoopDelay
 }
 
-const unwatched: LoopDelay = { p99: Number.NaN, longest: Number.NaN, longestWork: Number.NaN }
+const unwatched: LoopDelay = {
+  p99: Number.NaN,
+  longest: Number.NaN,
+  longestWork: Number.NaN,
+  longestCollected: Number.NaN,
+}
 
 /** Runs `effect` while the delays of the gateway's event loop and of an idle process are measured. */
 export const watchingLoop = <A>(

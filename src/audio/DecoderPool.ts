@@ -1,7 +1,7 @@
 // The decoder processes of a node: which file has one, which waits, and which processes are kept idle for later files
 // (one for a while, the others briefly). Users are served in rotation. If another user's file waits, a long file gives
 // its process back after some time and continues later where it stopped.
-import { Effect, FiberMap, type Scope } from "effect"
+import { Effect, FiberMap, type Scope, Semaphore } from "effect"
 import { CurrentProcessHome } from "#domain/process/ProcessHome.ts"
 import { FairQueue, type Place } from "#domain/queues/FairQueue.ts"
 import { DecoderFailed } from "./AudioErrors.ts"
@@ -85,6 +85,12 @@ export const victimOf = <H extends Pick<Held, "ask" | "sinceMs" | "deliversMs">>
   return may.toSorted((a, b) => (rank(a) === rank(b) ? reachMs(a) - reachMs(b) : rank(b) - rank(a)))[0]
 }
 
+/** Completes in the next turn of the event loop. */
+const nextTurn = Effect.callback<void>((resume) => {
+  const soon = setImmediate(() => resume(Effect.void))
+  return Effect.sync(() => clearImmediate(soon))
+})
+
 /** Makes the pool. All processes end with the scope. */
 export const makePool = Effect.fnUntraced(function* (options: PoolOptions) {
   const { idleMs = 300_000, maxProcesses = 4, maxWaiting = 64, minHoldMs = 1_000, spareMs = 15_000 } = options
@@ -107,6 +113,8 @@ export const makePool = Effect.fnUntraced(function* (options: PoolOptions) {
   /** The most recently used is taken first, so that the others expire. */
   let idle: ReadonlyArray<DecoderProcess> = []
   const held = new Set<Held>()
+  /** Starting a process holds the event loop for some milliseconds: several files that come at once start theirs in a turn each. */
+  const launches = Semaphore.makeUnsafe(1)
   const queue = new FairQueue<{ readonly start: () => void; readonly refuse: () => void }>(maxWaiting)
 
   const isIdle = (process: DecoderProcess): boolean => idle.includes(process)
@@ -183,6 +191,7 @@ export const makePool = Effect.fnUntraced(function* (options: PoolOptions) {
    */
   const borrow = Effect.fnUntraced(function* (ask: Ask): Effect.fn.Return<Lease, DecoderFailed, Scope.Scope> {
     yield* chosen
+    if (idle.length === 0) yield* launches.withPermit(nextTurn)
     let mine: Held | undefined
     // Added before waiting, so that an interruption at any moment releases the place.
     yield* Effect.addFinalizer(() => (mine === undefined ? Effect.void : release(mine)))

@@ -41,6 +41,41 @@ export const takeTurns = (work: Turn): (() => void) => {
   }
 }
 
+/** Time that works of one turn of the loop may take before those that ask go on in the next. A guess: the rest of 10 ms is for others. */
+const turnMs = 4
+
+/** When the present turn's first work asked; undefined where none has. */
+let turnBeganMs: number | undefined
+
+const turnEnds = (): void => {
+  turnBeganMs = undefined
+}
+
+const isTurnOver = (): boolean => {
+  const nowMs = performance.now()
+  if (turnBeganMs === undefined) {
+    turnBeganMs = nowMs
+    setImmediate(turnEnds)
+  }
+  return nowMs - turnBeganMs >= turnMs
+}
+
+const laterTurn = Effect.suspend(() =>
+  inSlices(() => {
+    // What goes on now counts for the turn that it goes on in.
+    isTurnOver()
+    return true
+  }),
+)
+
+/**
+ * Completes at once, or in a later turn of the loop where this one has taken long already: for works of short parts, of which many may
+ * come together, such as the events of sockets.
+ */
+export const betweenParts: Effect.Effect<void> = Effect.suspend(() =>
+  isTurnOver() ? Effect.asVoid(laterTurn) : Effect.void,
+)
+
 /** Runs the slices of a work one after the other, each in a turn of the event loop. An interrupt ends it between two of them. */
 export const inSlices = <A>(slice: Slice<A>): Effect.Effect<A> =>
   Effect.callback<A>((resume) => {

@@ -7,7 +7,7 @@ import type { LoopTicks } from "./LoopTicks.ts"
 
 /** Requests that run inside uWS's callbacks in one tick. At 50 µs each these are 1.6 ms. A guess. */
 const atOnce = 32
-/** Time spent on waiting requests per tick. A guess. */
+/** Time spent on them, and again on waiting requests, per tick: of costlier ones, such as handshakes of conversations, fewer run. A guess. */
 const sliceMs = 4
 
 /** The parts of a request that decide when it runs. */
@@ -23,6 +23,7 @@ export class RequestQueue<Request extends QueuedRequest> {
   readonly #run: (exchange: Request) => void
   #tick = -1
   #ran = 0
+  #ranMs = 0
   #waiting: Array<Request> = []
 
   constructor(ticks: LoopTicks, run: (exchange: Request) => void) {
@@ -35,10 +36,15 @@ export class RequestQueue<Request extends QueuedRequest> {
     if (this.#tick !== this.#ticks.current) {
       this.#tick = this.#ticks.current
       this.#ran = 0
+      this.#ranMs = 0
     }
-    if (this.#waiting.length === 0 && this.#ran < atOnce && !exchange.deferred) {
+    const runs = this.#ran < atOnce && this.#ranMs < sliceMs
+    if (this.#waiting.length === 0 && runs && !exchange.deferred) {
       this.#ran++
-      return this.#run(exchange)
+      const beganMs = nowMs()
+      this.#run(exchange)
+      this.#ranMs += nowMs() - beganMs
+      return
     }
     if (this.#waiting.length === 0) this.#ticks.afterwards(this.#runWaiting)
     this.#waiting.push(exchange)

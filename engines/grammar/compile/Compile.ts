@@ -1,5 +1,6 @@
 // Compiles a reply's shape to tables. Pure; at most as long as its input is large, so callers with input of others
 // run it on a thread (GrammarCompiler).
+import { type Checkpoint, noCheckpoint } from "../Checkpoint.ts"
 import type { CompiledGrammar } from "../CompiledGrammar.ts"
 import type { ReplyShape } from "../Expression.ts"
 import { type Deterministic, determinize } from "./Determinize.ts"
@@ -46,6 +47,7 @@ const attempt = (
   { rules, stages }: ReplyShape,
   single: SingleBytes | undefined,
   watch: Watch,
+  checkpoint: Checkpoint,
 ): CompiledGrammar => {
   const networks = new Networks(
     rules,
@@ -55,10 +57,11 @@ const attempt = (
         building.build(rules.root, final),
       ),
     watch,
+    checkpoint,
   )
-  const deterministic = determinize(networks, watch)
+  const deterministic = determinize(networks, watch, checkpoint)
   watch(largestRule(networks, deterministic))
-  const every = shortestEnds(deterministic, () => true)
+  const every = shortestEnds(deterministic, () => true, checkpoint)
   const root = deterministic.starts[0]!
   if (!Number.isFinite(every.bytes[root]!)) {
     watch(endlessRule(networks, deterministic, every))
@@ -76,22 +79,27 @@ const attempt = (
   const shortest =
     allEnd && (single === undefined || single.every((byte) => byte === 1))
       ? every
-      : shortestEnds(deterministic, usable)
+      : shortestEnds(deterministic, usable, checkpoint)
   if (!Number.isFinite(shortest.bytes[root]!)) {
     watch(endlessRule(networks, deterministic, shortest))
     throw new GrammarProblem("the model's vocabulary cannot spell it")
   }
-  return pack(deterministic, every, shortest)
+  return pack(deterministic, every, shortest, checkpoint)
 }
 
-export const compile = (shape: ReplyShape, single?: SingleBytes, watch: Watch = () => {}): Compiled => {
+export const compile = (
+  shape: ReplyShape,
+  single?: SingleBytes,
+  watch: Watch = () => {},
+  checkpoint: Checkpoint = noCheckpoint,
+): Compiled => {
   let rule = ""
   const watched: Watch = (name) => {
     rule = name
     watch(name)
   }
   try {
-    return { grammar: attempt(shape, single, watched) }
+    return { grammar: attempt(shape, single, watched, checkpoint) }
   } catch (cause) {
     if (cause instanceof GrammarProblem) return { problem: cause.message, rule }
     if (cause instanceof RangeError) return { problem: "is nested too deeply or is too large", rule }

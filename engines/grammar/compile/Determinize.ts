@@ -1,5 +1,6 @@
 // The subset construction: of each automaton one that has at most one edge for each byte. Calls are edges of their own:
 // equal calls of one state become one.
+import type { Checkpoint } from "../Checkpoint.ts"
 import { type Call, type Edge, GrammarProblem, mostStates, type Networks } from "./Networks.ts"
 
 interface DeterministicState {
@@ -16,7 +17,11 @@ export interface Deterministic {
 }
 
 /** `watch` is called with the name of each automaton before it is made deterministic. */
-export const determinize = (networks: Networks, watch: (name: string) => void): Deterministic => {
+export const determinize = (
+  networks: Networks,
+  watch: (name: string) => void,
+  checkpoint: Checkpoint,
+): Deterministic => {
   const states: Array<DeterministicState> = []
   const starts: Array<number> = []
   /** When each state was last added to a set. */
@@ -58,7 +63,9 @@ export const determinize = (networks: Networks, watch: (name: string) => void): 
 
     const numberOfSet = (targets: ReadonlyArray<number>): number => {
       // States with nothing but epsilons say nothing about what follows; without them more sets are equal.
-      const set = closed(targets)
+      const reached = closed(targets)
+      checkpoint(reached.length)
+      const set = reached
         .filter(
           (state) =>
             state === final ||
@@ -84,6 +91,7 @@ export const determinize = (networks: Networks, watch: (name: string) => void): 
 
     starts.push(numberOf([start]))
     for (let at = 0; at < sets.length; at++) {
+      checkpoint(sets[at]!.length)
       const state = states[first + at]!
       state.edges = joined(together(sets[at]!, networks.edges), numberOf)
       state.calls = joinedCalls(

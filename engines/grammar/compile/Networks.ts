@@ -1,5 +1,6 @@
 // Expressions to automata over bytes, not yet deterministic. Each rule that is called becomes one automaton. A rule that
 // is only the end of another one becomes part of it, so that repetition by recursion at the end needs no stack.
+import type { Checkpoint } from "../Checkpoint.ts"
 import type { Automaton, CodePoints, Expression, Rules } from "../Expression.ts"
 import { Sizes, writtenOut } from "./Sizes.ts"
 import { type ByteRange, utf8Ranges } from "./Utf8Ranges.ts"
@@ -39,6 +40,7 @@ const utf8 = new TextEncoder()
 
 export class Networks {
   readonly #rules: Rules["rules"]
+  readonly #checkpoint: Checkpoint
   readonly networks: Array<Network> = []
   readonly #waiting: Array<{ readonly name: string; readonly of: Expression }> = []
   readonly #numbers = new Map<string | Expression | Automaton, number>()
@@ -63,8 +65,10 @@ export class Networks {
     rules: Rules,
     first: (networks: Networks, final: number) => number,
     watch: (name: string) => void,
+    checkpoint: Checkpoint,
   ) {
     this.#rules = rules.rules
+    this.#checkpoint = checkpoint
     this.#waiting.push({ name: "root", of: rules.root })
     for (let n = 0; n < this.#waiting.length; n++) {
       const { name, of } = this.#waiting[n]!
@@ -81,6 +85,7 @@ export class Networks {
 
   state(): number {
     if (this.edges.length >= mostStates) throw new GrammarProblem(`needs more than ${mostStates} states`)
+    this.#checkpoint(1)
     this.epsilons.push([])
     this.calls.push([])
     return this.edges.push([]) - 1

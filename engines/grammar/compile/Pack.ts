@@ -1,4 +1,5 @@
 // Writes deterministic automata into the tables of a compiled grammar. States that no reply reaches are left out.
+import type { Checkpoint } from "../Checkpoint.ts"
 import { type CompiledGrammar, firstCall, stateFlag } from "../CompiledGrammar.ts"
 import type { Deterministic } from "./Determinize.ts"
 import type { Shortest } from "./Shortest.ts"
@@ -7,6 +8,7 @@ export const pack = (
   { starts, states }: Deterministic,
   every: Shortest,
   shortest: Shortest,
+  checkpoint: Checkpoint,
 ): CompiledGrammar => {
   const numbers = new Int32Array(states.length).fill(-1)
   const order: Array<number> = []
@@ -45,6 +47,7 @@ export const pack = (
   let call = 0
   order.forEach((state, number) => {
     const of = states[state]!
+    checkpoint(1 + of.edges.length + of.calls.length)
     grammar.flags[number] = (of.accepts ? stateFlag.accepts : 0) | (of.free ? stateFlag.free : 0)
     grammar.shortest[number] = shortest.bytes[state]!
     const step = shortest.step[state]!

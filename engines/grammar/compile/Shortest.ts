@@ -1,5 +1,6 @@
 // The shortest way from each state to the end of its automaton, in bytes. Knuth's generalisation of Dijkstra's algorithm
 // to grammars: the nearest state is final first, and a call is known once both the called automaton and what follows are.
+import type { Checkpoint } from "../Checkpoint.ts"
 import { firstCall } from "../CompiledGrammar.ts"
 import type { Deterministic } from "./Determinize.ts"
 
@@ -91,6 +92,7 @@ class Links {
 export const shortestEnds = (
   { starts, states }: Deterministic,
   usable: (byte: number) => boolean,
+  checkpoint: Checkpoint,
 ): Shortest => {
   const bytes = new Float64Array(states.length).fill(Number.POSITIVE_INFINITY)
   const step = new Int32Array(states.length).fill(-1)
@@ -101,6 +103,7 @@ export const shortestEnds = (
   const nearest = new Nearest()
 
   states.forEach(({ accepts, calls, edges }, state) => {
+    checkpoint(1 + edges.length + calls.length)
     if (accepts) {
       bytes[state] = 0
       nearest.push(0, state)
@@ -129,6 +132,7 @@ export const shortestEnds = (
     const state = nearest.pop()
     if (final[state] === 1) continue
     final[state] = 1
+    checkpoint(1)
     const length = bytes[state]! + 1
     into.of(state, (before, byte) => offer(before, length, byte))
     waiting.of(state, (before, number) => {

@@ -56,7 +56,7 @@ export class Leaves {
     if (known !== undefined) return known
     let automaton = anyText
     try {
-      automaton = searchAutomaton(source)
+      automaton = searchAutomaton(source, this.#document.work.checkpoint)
     } catch (cause) {
       if (!(cause instanceof PatternProblem)) throw cause
       if (this.#document.strict || cause.invalid) throw new SchemaProblem(path, cause.message)

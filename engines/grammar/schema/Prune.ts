@@ -1,5 +1,6 @@
 // Removes from rules what can never become a sentence: alternatives that are empty or whose recursion never ends.
 
+import { noCheckpoint } from "../Checkpoint.ts"
 import type { Expression, Rules } from "../Expression.ts"
 import { isEmpty } from "./automata/Automata.ts"
 
@@ -32,7 +33,7 @@ export const references = (expression: Expression, visit: (name: string) => void
 }
 
 /** Names of the rules that have at least one finite sentence. */
-export const endingRules = (rules: Rules["rules"]): ReadonlySet<string> => {
+export const endingRules = (rules: Rules["rules"], checkpoint = noCheckpoint): ReadonlySet<string> => {
   const users = new Map<string, Array<string>>()
   for (const [name, expression] of rules) {
     references(expression, (used) => {
@@ -42,11 +43,14 @@ export const endingRules = (rules: Rules["rules"]): ReadonlySet<string> => {
     })
   }
   const ending = new Set<string>()
-  const queue = [...rules.keys()]
-  for (let name = queue.pop(); name !== undefined; name = queue.pop()) {
+  // A rule that is added while it waits is looked at once, so that one of many members is not looked at for each of them.
+  const queue = new Set(rules.keys())
+  for (const name of queue) {
+    queue.delete(name)
+    checkpoint(1)
     if (ending.has(name) || !ends(rules.get(name)!, ending)) continue
     ending.add(name)
-    queue.push(...(users.get(name) ?? []))
+    for (const user of users.get(name) ?? []) queue.add(user)
   }
   return ending
 }

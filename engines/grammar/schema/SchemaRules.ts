@@ -1,6 +1,7 @@
 // JSON Schema 2020-12 to rules: every sentence of the rules is JSON that is valid under the schema. docs/schemas.md says
 // what is held, what is refused, and what is left open.
 
+import { type Checkpoint, noCheckpoint } from "../Checkpoint.ts"
 import type { Rules } from "../Expression.ts"
 import type { Json } from "../Json.ts"
 import { TooManyStates } from "./automata/Automata.ts"
@@ -17,6 +18,7 @@ interface SchemaOptions {
   readonly notation: Notation
   /** Begins the names of all rules. */
   readonly prefix: string
+  readonly checkpoint?: Checkpoint
 }
 
 /** Units of work for one schema: expressions, states of automata, and comparisons. */
@@ -27,10 +29,14 @@ export const schemaRules = (
   options: SchemaOptions,
 ): { readonly rules: Rules } | { readonly problem: Problem } => {
   try {
-    const document = new SchemaDocument(schema, options.strict, new Work(maxWork))
+    const document = new SchemaDocument(
+      schema,
+      options.strict,
+      new Work(maxWork, options.checkpoint ?? noCheckpoint),
+    )
     const compiler = new Compiler(document, options.notation, options.prefix)
     const rules: Rules = { root: compiler.compile(schema), rules: compiler.rules }
-    const ending = endingRules(rules.rules)
+    const ending = endingRules(rules.rules, options.checkpoint)
     const problem = whyEmpty(rules, ending, compiler.notes)
     return problem === undefined ? { rules: prune(rules, ending) } : { problem }
   } catch (cause) {

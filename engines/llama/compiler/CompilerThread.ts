@@ -1,8 +1,14 @@
-// One thread that compiles grammars, one at a time, each in a limited time. It starts with its first grammar, ends when it has been
-// idle for a while, and is replaced after a compilation that it did not survive.
+// One thread that compiles grammars, one at a time, each in a limited time; its owner may let it wait meanwhile. It starts with its
+// first grammar, ends when it has been idle for a while, and is replaced after a compilation that it did not survive.
 import { Worker } from "node:worker_threads"
 import type { CompiledGrammar } from "../../grammar/CompiledGrammar.ts"
-import type { FromGrammarThread, Refusal, ToGrammarThread } from "./GrammarThread.ts"
+import {
+  type FromGrammarThread,
+  type Refusal,
+  shared,
+  sharedNumbers,
+  type ToGrammarThread,
+} from "./GrammarThread.ts"
 
 export interface CompilerThreadOptions {
   /** The program of the thread; it calls `serveGrammars`. */
@@ -20,9 +26,11 @@ type Done = (outcome: Outcome, usedMs: number, repeats: boolean) => void
 
 /**
  * A compilation may take this many times its processor time, which it needs where other work has the processors. A guess: a machine
- * whose processors have 20 programs to run is hardly of use.
+ * whose processors have 60 programs to run is hardly of use.
  */
-const mostWaiting = 20
+const mostWaiting = 60
+/** Processor time beyond the limit after which the thread is ended: it ends a compilation itself, unless that reaches no checkpoint. */
+const graceMs = 100
 /** Time in which the thread has to start. It loads a few files. */
 const startMs = 10_000
 /** Idle time after which the thread ends. A guess. */
@@ -37,6 +45,17 @@ interface TimedThread {
 const ended = (): void => {}
 
 export const refusedWith = (detail: string, field = ""): Outcome => ({ refusal: { field, detail } })
+
+const tooLong = (limitMs: number): string => `takes longer than ${limitMs} ms to compile`
+
+/** It got too little processor time, because other work or the schemas of others had it. */
+const starved: Outcome = {
+  refusal: {
+    field: "",
+    detail: "could not be compiled in time, because the processors are busy; try again",
+    retryAfterMs: 1_000,
+  },
+}
 
 /** Processor time of the thread for each field of a request, in ms. */
 class FieldTimes {
@@ -74,6 +93,8 @@ export class CompilerThread {
   #started: (() => void) | undefined
   #ids = 0
   #timer: NodeJS.Timeout | undefined
+  /** Shared with the present worker. */
+  #numbers: Int32Array<ArrayBufferLike> = new Int32Array(0)
 
   constructor(options: CompilerThreadOptions) {
     this.#options = options
@@ -88,6 +109,19 @@ export class CompilerThread {
     return this.#ready
   }
 
+  /** Processor time of the present compilation, as of a few milliseconds ago. */
+  get usedMs(): number {
+    return this.#work === undefined ? 0 : (this.#numbers[shared.usedUs] ?? 0) / 1_000
+  }
+
+  /** The present compilation waits at its next checkpoint, or goes on. */
+  pause(waits: boolean): void {
+    const { length } = this.#numbers
+    if (length === 0 || Atomics.exchange(this.#numbers, shared.paused, waits ? 1 : 0) === Number(waits))
+      return
+    if (!waits) Atomics.notify(this.#numbers, shared.paused)
+  }
+
   /** Compiles the JSON text of a request. Not while it is busy. */
   compile(request: string, done: Done): void {
     this.#work = { id: this.#ids++, request, done, times: new FieldTimes() }
@@ -97,7 +131,10 @@ export class CompilerThread {
 
   /** Starts it before its next compilation, and tells when it has started or could not. It is busy until then. */
   start(started: () => void): void {
-    if (this.#ready) return started()
+    if (this.#ready) {
+      this.#rest()
+      return started()
+    }
     this.#started = started
     if (this.#worker === undefined) this.#start()
   }
@@ -117,7 +154,10 @@ export class CompilerThread {
   }
 
   #send({ id, request }: Work): void {
-    const message: ToGrammarThread = { id, request, singleBytes: this.#options.singleBytes }
+    const { limitMs, singleBytes } = this.#options
+    const message: ToGrammarThread = { id, request, limitMs, singleBytes }
+    Atomics.store(this.#numbers, shared.usedUs, 0)
+    this.pause(false)
     this.#worker?.postMessage(message)
     void this.#watch(id)
   }
@@ -135,25 +175,27 @@ export class CompilerThread {
         const { system, user } = await thread.cpuUsage(before)
         if (this.#work?.id !== id) return
         const usedMs = (system + user) / 1_000
-        const restMs = limitMs - usedMs
-        const tookMs = performance.now() - beganMs
-        if (restMs > 0 && tookMs < limitMs * mostWaiting) return again(restMs)
-        this.#fail(`takes longer than ${limitMs} ms to compile`, usedMs)
+        const restMs = limitMs + graceMs - usedMs
+        if (restMs <= 0) return this.#fail(tooLong(limitMs), usedMs)
+        if (performance.now() - beganMs >= limitMs * mostWaiting) return this.#end(starved, usedMs)
+        again(restMs)
       }
       const again = (ms: number): void => {
         if (this.#work?.id === id) this.#limit(Math.max(ms, 10), () => void look().catch(ended))
       }
-      again(limitMs)
+      again(limitMs + graceMs)
     } catch {
       ended()
     }
   }
 
   #start(): void {
+    this.#numbers = new Int32Array(new SharedArrayBuffer(sharedNumbers * Int32Array.BYTES_PER_ELEMENT))
     const worker = new Worker(this.#options.program, {
       name: "grammars",
       execArgv: ["--disable-warning=ExperimentalWarning"],
       env: {},
+      workerData: this.#numbers,
       // Far above what the limits of time and size need. A guess.
       resourceLimits: { maxOldGenerationSizeMb: 512 },
     })
@@ -184,13 +226,12 @@ export class CompilerThread {
     } else if (message.id !== work?.id) return
     else if (message.kind === "at") work.times.at(message.field, message.atMs)
     else {
+      const { atMs } = message
       this.#work = undefined
       this.#rest()
-      work.done(
-        message.kind === "made" ? { grammar: message.grammar } : { refusal: message.refusal },
-        message.atMs,
-        true,
-      )
+      if (message.kind === "made") work.done({ grammar: message.grammar }, atMs, true)
+      else if (message.kind === "refused") work.done({ refusal: message.refusal }, atMs, true)
+      else work.done(refusedWith(tooLong(this.#options.limitMs), work.times.longest(atMs)), atMs, false)
     }
   }
 
@@ -200,11 +241,15 @@ export class CompilerThread {
 
   /** The compilation has ended the thread or took too long; the next one begins on a new thread. */
   #fail(detail: string, usedMs: number): void {
+    this.#end(refusedWith(detail, this.#work?.times.longest(usedMs)), usedMs)
+  }
+
+  #end(outcome: Outcome, usedMs: number): void {
     const work = this.#work
     const started = this.#started
     this.#started = undefined
     this.#stop()
-    work?.done(refusedWith(detail, work.times.longest(usedMs)), usedMs, false)
+    work?.done(outcome, usedMs, false)
     started?.()
   }
 

@@ -1,13 +1,11 @@
-// Compiles the grammars of requests on two threads, users in turn and one grammar of a user at a time, so that a user with many
-// costly schemas delays another user's by none of them; the two threads share the processors like any others. What was compiled is kept
-// for its organization. One instance for each model.
+// Compiles the grammars of requests on two threads, in the order of CompilationTurns, so that a user with many costly schemas delays
+// another user's by none of them. What was compiled is kept for its organization. One instance for each model.
 import { createHash } from "node:crypto"
 import { Effect } from "effect"
 import { LRUCache } from "lru-cache"
-import { TokenBucket } from "#domain/access/TokenBucket.ts"
-import { FairQueue } from "#domain/queues/FairQueue.ts"
 import { type CompiledGrammar, grammarBytes } from "../../grammar/CompiledGrammar.ts"
 import type { Owner } from "../../protocol/Preparation.ts"
+import { CompilationTurns } from "./CompilationTurns.ts"
 import { CompilerThread, type CompilerThreadOptions, type Outcome, refusedWith } from "./CompilerThread.ts"
 import type { Refusal } from "./GrammarThread.ts"
 
@@ -23,6 +21,10 @@ export interface GrammarCompilerOptions extends Pick<CompilerThreadOptions, "pro
 /** Processor time of one compilation, and of a user's in a minute. Guesses: a usual schema takes 5 to 50 ms. */
 export const compilationMs = 500
 export const compilationsMs = 5_000
+/** Of it, what a user may use before the schemas of others come first. A guess: some usual schemas. */
+const shareMs = 100
+/** While several grammars are compiled, it is looked this often who has used how much. */
+const lookMs = 10
 
 interface Job {
   readonly request: string
@@ -36,12 +38,9 @@ const keptBytes = 32 * 1024 * 1024
 const refusalBytes = 1_024
 /** Grammars that are compiled at the same time, each of another user. */
 const threadCount = 2
-/** Users whose used time is remembered. Of more, the one that has compiled least recently is forgotten. A guess. */
-const mostUsers = 10_000
-const minute = 60
+const secondsOfMinute = 60
 
 const unloaded = "the model is being unloaded"
-const interactive = { interactive: true, background: true }
 
 export class GrammarCompiler<Request> {
   readonly #limitMs: number
@@ -53,12 +52,10 @@ export class GrammarCompiler<Request> {
       "grammar" in outcome ? Math.max(grammarBytes(outcome.grammar), 1) : refusalBytes,
   })
   readonly #threads: ReadonlyArray<CompilerThread>
-  /** Bounded by what the gateway admits: each job is one of its requests. */
-  readonly #waiting = new FairQueue<Job>(Number.POSITIVE_INFINITY)
-  /** Users with a grammar that is compiled now. */
-  readonly #served = new Set<string>()
-  /** Processor time that each user may still use, in ms. */
-  readonly #left = new LRUCache<string, TokenBucket>({ max: mostUsers })
+  readonly #turns: CompilationTurns<Job>
+  /** The thread of each grammar that is compiled. */
+  readonly #running = new Map<Job, CompilerThread>()
+  #look: NodeJS.Timeout | undefined
   #closed = false
 
   constructor({
@@ -71,6 +68,7 @@ export class GrammarCompiler<Request> {
     this.#limitMs = limitMs
     this.#minuteMs = Math.max(minuteMs, limitMs)
     this.#nowMs = nowMs ?? (() => performance.now())
+    this.#turns = new CompilationTurns({ minuteMs: this.#minuteMs, shareMs })
     this.#threads = Array.from(
       { length: threadCount },
       () => new CompilerThread({ limitMs, program, singleBytes }),
@@ -89,10 +87,10 @@ export class GrammarCompiler<Request> {
       if (known !== undefined) return listen(known)
       if (this.#closed) return listen(refusedWith(unloaded))
       const job: Job = { request: text, key, user, listen }
-      this.#waiting.join(job, { user, urgency: "interactive", continues: true })
+      this.#turns.join(job)
       this.#next()
       return Effect.sync(() => {
-        this.#waiting.leave(job)
+        this.#turns.leave(job)
       })
     })
   }
@@ -100,57 +98,67 @@ export class GrammarCompiler<Request> {
   /** Ends the threads. Requests that wait fail. */
   close(): void {
     this.#closed = true
+    clearInterval(this.#look)
     for (const thread of this.#threads) thread.close(unloaded)
-    for (const { listen } of this.#waiting.clear()) listen(refusedWith(unloaded))
+    for (const { listen } of this.#turns.clear()) listen(refusedWith(unloaded))
   }
 
-  /** Begins compilations while a thread is idle and a user waits that is not served. */
+  /** Begins what may begin, and lets wait what has to. */
   #next(): void {
+    if (this.#closed) return
+    for (const [job, thread] of this.#running) this.#turns.used(job, thread.usedMs)
     for (;;) {
       const idle = this.#threads.filter(({ isBusy }) => !isBusy)
       const thread = idle.find(({ isWarm }) => isWarm) ?? idle[0]
-      if (thread === undefined) return
-      const job = this.#waiting.shift(interactive, ({ user }) => this.#served.has(user))
-      if (job === undefined) return
+      const job = thread === undefined ? undefined : this.#turns.shift(this.#nowMs())
+      if (thread === undefined || job === undefined) break
       // An equal request may have come before it.
       const outcome = this.#kept.get(job.key) ?? this.#overspent(job.user)
       if (outcome === undefined) this.#begin(job, thread)
       else job.listen(outcome)
     }
+    for (const [job, thread] of this.#running) thread.pause(this.#turns.isPaused(job, this.#nowMs()))
+    if (this.#running.size > 1) this.#look ??= setInterval(() => this.#next(), lookMs).unref()
+    else {
+      clearInterval(this.#look)
+      this.#look = undefined
+    }
   }
 
-  #begin({ key, listen, request, user }: Job, thread: CompilerThread): void {
-    this.#served.add(user)
-    const end = () => {
-      this.#served.delete(user)
-      if (!this.#closed) this.#next()
-    }
-    thread.compile(request, (outcome, usedMs, repeats) => {
-      this.#leftOf(user).spend(usedMs, this.#nowMs())
-      if (repeats) this.#kept.set(key, outcome)
-      listen(outcome)
+  #begin(job: Job, thread: CompilerThread): void {
+    this.#turns.begin(job)
+    this.#running.set(job, thread)
+    thread.compile(job.request, (outcome, usedMs, repeats) => {
+      this.#running.delete(job)
+      this.#turns.used(job, usedMs)
+      if (repeats) this.#kept.set(job.key, outcome)
+      job.listen(outcome)
+      if (this.#closed) return
       // A thread that its grammar has ended starts again before its user's next grammar: the other thread is free for others.
-      if (repeats || this.#closed) end()
-      else thread.start(end)
+      thread.start(() => {
+        this.#turns.end(job, usedMs, this.#nowMs())
+        this.#next()
+      })
+      this.#keepReady()
     })
   }
 
-  #leftOf(user: string): TokenBucket {
-    const known = this.#left.get(user)
-    if (known !== undefined) return known
-    const burst = this.#minuteMs
-    const bucket = new TokenBucket({ burst, perSecond: burst / minute }, this.#nowMs())
-    this.#left.set(user, bucket)
-    return bucket
+  /** The threads that are idle stay started, or start now: the next user's grammar does not wait for that. */
+  #keepReady(): void {
+    for (const thread of this.#threads) if (!thread.isBusy) thread.start(() => this.#next())
   }
 
   /** A refusal unless the user may use what one compilation may need. */
   #overspent(user: string): Outcome | undefined {
-    const missingMs = this.#limitMs - this.#leftOf(user).available(this.#nowMs())
+    const missingMs = this.#limitMs - this.#turns.leftMs(user, this.#nowMs())
     if (missingMs <= 0) return undefined
     const detail = `is new, and new schemas may take ${this.#minuteMs} ms of processor time a minute to compile; wait, or send one that was used before`
     return {
-      refusal: { field: "", detail, retryAfterMs: Math.ceil((missingMs * minute * 1_000) / this.#minuteMs) },
+      refusal: {
+        field: "",
+        detail,
+        retryAfterMs: Math.ceil((missingMs * secondsOfMinute * 1_000) / this.#minuteMs),
+      },
     }
   }
 }

@@ -1,6 +1,7 @@
 // The thread that compiles grammars: its side of the messages. The program of the thread says what a request means.
 import { getPriority, setPriority } from "node:os"
-import { parentPort } from "node:worker_threads"
+import { parentPort, workerData } from "node:worker_threads"
+import { type Checkpoint, noCheckpoint } from "../../grammar/Checkpoint.ts"
 import { type CompiledGrammar, grammarBytes } from "../../grammar/CompiledGrammar.ts"
 import { compile } from "../../grammar/compile/Compile.ts"
 import type { ReplyShape } from "../../grammar/Expression.ts"
@@ -18,9 +19,20 @@ export interface ToGrammarThread {
   readonly id: number
   /** JSON text. */
   readonly request: string
+  /** Processor time of the compilation. */
+  readonly limitMs: number
   /** 1 for each byte that is a token by itself. */
   readonly singleBytes: Uint8Array
 }
+
+/** The numbers that a thread shares with its owner, by index: an array of 32 bits each, which is its `workerData`. */
+export const shared = {
+  /** 1 while the owner lets the thread wait. */
+  paused: 0,
+  /** Microseconds of processor time of the present compilation, at its last checkpoint. */
+  usedUs: 1,
+} as const
+export const sharedNumbers = 2
 
 export type FromGrammarThread =
   | { readonly kind: "ready" }
@@ -35,6 +47,8 @@ type FromCompilation =
   | { readonly kind: "at"; readonly field: string }
   | { readonly kind: "made"; readonly grammar: CompiledGrammar }
   | { readonly kind: "refused"; readonly refusal: Refusal }
+  /** It has used its processor time. */
+  | { readonly kind: "overran" }
 
 /** A refusal's field and detail as an exception, for programs that find it deep in their calls. */
 export class Refused extends Error {
@@ -45,6 +59,9 @@ export class Refused extends Error {
     this.field = field
   }
 }
+
+/** Ends a compilation at a checkpoint. */
+class Overrun extends Error {}
 
 /** Processor time of this thread. Node's types lack the function that it calls. */
 export const threadMs = (): number => {
@@ -74,8 +91,20 @@ const lowerPriority = (): void => {
   if (process.platform === "linux") setPriority(0, Math.min(lowest, getPriority(0) + lowerBy))
 }
 
-/** A program's translation of a request to a shape. It calls `watch` with each field before it translates it. */
-type ShapeOf<Request> = (request: Request, watch: (field: string) => void) => Shape
+/** Units of work (Checkpoint) between two looks at the owner's wishes: half a millisecond, in patterns up to 50 (measured). */
+const sliceUnits = 2_000
+
+/** What a program tells while it translates a request. */
+export interface Progress {
+  /** The field that it translates next. */
+  readonly at: (field: string) => void
+  readonly checkpoint: Checkpoint
+}
+
+export const unwatched: Progress = { at: () => {}, checkpoint: noCheckpoint }
+
+/** A program's translation of a request to a shape. */
+type ShapeOf<Request> = (request: Request, progress: Progress) => Shape
 
 /**
  * Serves the thread that it is called in. `shapeOf` gets the parsed JSON of a request and throws `Refused` for one that has no
@@ -85,6 +114,7 @@ export const serveGrammars = <Request>(shapeOf: ShapeOf<Request>): void => {
   const port = parentPort
   if (port === null) throw new Error("serveGrammars is for worker threads")
   lowerPriority()
+  const numbers = workerData as Int32Array
   const send = (message: FromGrammarThread, transfer: ReadonlyArray<ArrayBuffer> = []) =>
     port.postMessage(message, [...transfer])
 
@@ -93,16 +123,26 @@ export const serveGrammars = <Request>(shapeOf: ShapeOf<Request>): void => {
   let beganMs = 0
   const used = (): number => threadMs() - beganMs
 
-  const answer = ({ id, request, singleBytes }: ToGrammarThread): void => {
-    const watch = (next: string | undefined) => {
+  const answer = ({ id, limitMs, request, singleBytes }: ToGrammarThread): void => {
+    const at = (next: string | undefined) => {
       if (next === undefined || next === field) return
       field = next
       send({ kind: "at", id, field, atMs: used() })
     }
+    let units = 0
+    const checkpoint: Checkpoint = (more) => {
+      units += more
+      if (units < sliceUnits) return
+      units = 0
+      const usedMs = used()
+      Atomics.store(numbers, shared.usedUs, Math.round(usedMs * 1_000))
+      if (usedMs >= limitMs) throw new Overrun()
+      while (Atomics.load(numbers, shared.paused) === 1) Atomics.wait(numbers, shared.paused, 1)
+    }
     beganMs = threadMs()
     field = ""
-    const { fieldOf, shape } = shapeOf(JSON.parse(request) as Request, watch)
-    const compiled = compile(shape, singleBytes, (rule) => watch(fieldOf(rule)))
+    const { fieldOf, shape } = shapeOf(JSON.parse(request) as Request, { at, checkpoint })
+    const compiled = compile(shape, singleBytes, (rule) => at(fieldOf(rule)), checkpoint)
     if ("problem" in compiled) throw new Refused(field, compiled.problem)
     const { grammar } = compiled
     if (grammarBytes(grammar) > mostBytes)
@@ -117,6 +157,7 @@ export const serveGrammars = <Request>(shapeOf: ShapeOf<Request>): void => {
     try {
       answer(message)
     } catch (cause) {
+      if (cause instanceof Overrun) return send({ kind: "overran", id: message.id, atMs: used() })
       const refused =
         cause instanceof RangeError ? new Refused(field, "is nested too deeply or is too large") : cause
       if (!(refused instanceof Refused)) throw cause

@@ -6,7 +6,7 @@ import type { Notation } from "../../grammar/schema/JsonText.ts"
 import { schemaRules } from "../../grammar/schema/SchemaRules.ts"
 import type { GenerateRequest } from "../../protocol/Engine.ts"
 import type { ResponseFormat, Tool, ToolUse } from "../../protocol/Text.ts"
-import { Refused, type Shape } from "../compiler/GrammarThread.ts"
+import { type Progress, Refused, type Shape, unwatched } from "../compiler/GrammarThread.ts"
 import { knownFamilies } from "../tools/FamilyTable.ts"
 import { generalFamily } from "../tools/RecogniseFamily.ts"
 import { type CallSyntax, ToolNotHeld } from "../tools/syntax/CallSyntax.ts"
@@ -20,29 +20,26 @@ const jsonNotation: Notation = "spaced"
 
 const at = (field: string, path: string): string => (path === "" ? field : `${field}.${path}`)
 
-/** Called with each field of the request before it is translated. */
-type Watch = (field: string) => void
-
 const rulesOf = (
   schema: Tool["parameters"] | boolean,
   strict: boolean,
   field: string,
   prefix: string,
-  watch: Watch,
+  progress: Progress,
   notation: Notation = jsonNotation,
 ): Rules => {
-  watch(field)
-  const found = schemaRules(schema, { strict, notation, prefix })
+  progress.at(field)
+  const found = schemaRules(schema, { strict, notation, prefix, checkpoint: progress.checkpoint })
   if ("problem" in found) throw new Refused(at(field, found.problem.path), found.problem.detail)
   return found.rules
 }
 
 const formatPrefix = "format"
 
-const formatRules = (format: ResponseFormat, watch: Watch): Rules =>
+const formatRules = (format: ResponseFormat, progress: Progress): Rules =>
   format.kind === "json"
     ? jsonObjectRules({ notation: jsonNotation, prefix: formatPrefix })
-    : rulesOf(format.schema, format.strict, "format", formatPrefix, watch)
+    : rulesOf(format.schema, format.strict, "format", formatPrefix, progress)
 
 const fieldOfTool = (index: number): string => `tools[${index}]`
 
@@ -53,7 +50,7 @@ const fieldOf = (rule: string): string | undefined => {
   return index === undefined ? undefined : fieldOfTool(Number(index))
 }
 
-const callShape = (family: Calls, asked: ToolUse, watch: Watch): ReplyShape => {
+const callShape = (family: Calls, asked: ToolUse, progress: Progress): ReplyShape => {
   const use = { ...asked, tools: asked.tools.map(withObjectArguments) }
   try {
     return family.replies(use, (tool, prefix, marker) =>
@@ -62,7 +59,7 @@ const callShape = (family: Calls, asked: ToolUse, watch: Watch): ReplyShape => {
         tool.strict,
         fieldOfTool(use.tools.findIndex(({ name }) => name === tool.name)),
         prefix,
-        watch,
+        progress,
         marker === undefined ? undefined : { marker },
       ),
     )
@@ -81,16 +78,16 @@ const either = (a: Rules, b: Rules): Rules => ({
 const answerShape = (
   family: Calls,
   { format, tools }: Pick<GenerateRequest, "format" | "tools">,
-  watch: Watch,
+  progress: Progress,
 ): ReplyShape => {
   if (tools === undefined) {
     if (format === undefined) throw new Refused("", "demands nothing of a reply")
-    return { stages: [], rules: formatRules(format, watch) }
+    return { stages: [], rules: formatRules(format, progress) }
   }
-  if (format === undefined || tools.choice !== "auto") return callShape(family, tools, watch)
+  if (format === undefined || tools.choice !== "auto") return callShape(family, tools, progress)
   // Either calls or an answer of this format.
-  const calls = callShape(family, { ...tools, choice: "required" }, watch)
-  return { stages: [], rules: either(formatRules(format, watch), calls.rules) }
+  const calls = callShape(family, { ...tools, choice: "required" }, progress)
+  return { stages: [], rules: either(formatRules(format, progress), calls.rules) }
 }
 
 /** What decides about the shape of a reply. Plain data. */
@@ -105,9 +102,9 @@ export interface ShapeRequest extends Pick<GenerateRequest, "format" | "tools"> 
 const breaks: Expression = { kind: "repeat", of: { kind: "text", text: "\n" }, least: 0, most: 2 }
 
 /** @throws Refused */
-export const replyShape = (request: ShapeRequest, watch: Watch = () => {}): Shape => {
+export const replyShape = (request: ShapeRequest, progress: Progress = unwatched): Shape => {
   const calls = knownFamilies.find(({ name }) => name === request.family)?.syntax ?? generalFamily
-  const shape = answerShape(calls, request, watch)
+  const shape = answerShape(calls, request, progress)
   const { thoughtEnd } = request
   if (thoughtEnd === undefined) return { shape, fieldOf }
   const [next] = shape.stages

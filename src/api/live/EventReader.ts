@@ -9,6 +9,7 @@ import { InvalidRequest } from "#domain/wire/Errors.ts"
 import { maxEventIdCharacters } from "#domain/wire/events/RealtimeEvents.ts"
 import { keepsAudio, maxEventBytes } from "#domain/wire/RealtimeProtocol.ts"
 import { isObject } from "#domain/wire/text/Fields.ts"
+import { betweenParts } from "#http/InSlices.ts"
 import { AudioFrame, CutFrame, type MessageSize, TextFrame } from "#http/SocketFrames.ts"
 import { parseEvent } from "../http/JsonBody.ts"
 import type { SocketPace } from "./IntakePace.ts"
@@ -172,6 +173,7 @@ export class EventReader<E, R> {
         if (Option.isNone(frames)) return new CloseEvent(1000, "idle")
         onEvents?.()
         for (const frame of frames.value) {
+          yield* betweenParts
           const cost = yield* this.take(frame)
           if (cost === 0) continue
           if (allowance.spend(cost, yield* monotonicMs)) {

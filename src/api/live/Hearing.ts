@@ -24,7 +24,7 @@ import { InvalidRequest, type RateLimited } from "#domain/wire/Errors.ts"
 import type { EdgeError } from "#domain/wire/Failures.ts"
 import type { AudioText } from "#domain/wire/RealtimeProtocol.ts"
 import { turnEndSamples } from "#engines/protocol/Detection.ts"
-import { inSlices } from "#http/InSlices.ts"
+import { betweenParts, inSlices } from "#http/InSlices.ts"
 import type { SessionDetection } from "#services/detection/DetectionModels.ts"
 import type { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { EchoDoubt } from "./EchoDoubt.ts"
@@ -300,6 +300,7 @@ export class Hearing {
     { self: this },
     function* (this: Hearing, samples: Int16Array, took: (tookMs: number) => void) {
       const { items, onSpeech, onTurn, tell } = this.#terms
+      yield* betweenParts
       const nowMs = yield* monotonicMs
       this.#chooseDetectors()
       let beganMs = performance.now()

@@ -114,6 +114,8 @@ export class ConversationPlace {
   }
 }
 
+type CostOf = (parts: ConversationParts) => number
+
 export class ConversationLoad {
   readonly #measured: MeasuredShares
   readonly #places = new Set<ConversationPlace>()
@@ -140,16 +142,31 @@ export class ConversationLoad {
 
   /** What the conversations take together. */
   share(nowMs: number): number {
+    return this.#sum(nowMs, this.#costsAt(nowMs))
+  }
+
+  #sum(nowMs: number, costOf: CostOf): number {
     let sum = 0
-    for (const { amount } of this.#partsAt(nowMs)) sum += amount
+    for (const { amount } of this.#partsAt(nowMs, costOf)) sum += amount
     return sum
   }
 
-  *#partsAt(nowMs: number): Generator<Part> {
+  /** As `costOf`, but asked once for conversations with the same parts: an answer takes time for each session of their models. */
+  #costsAt(nowMs: number): CostOf {
+    const known = new Map<string, number>()
+    return (parts) => {
+      const key = JSON.stringify([parts.hears, parts.writes, parts.speaks])
+      const cost = known.get(key) ?? this.costOf(parts, nowMs)
+      known.set(key, cost)
+      return cost
+    }
+  }
+
+  *#partsAt(nowMs: number, costOf: CostOf): Generator<Part> {
     for (const place of this.#places) {
       const isUsed = place.isActive(nowMs)
       const part = isUsed || place.isNew(nowMs) ? 1 : idlePart
-      yield { party: place.org, amount: part * this.costOf(place.parts, nowMs), isUsed }
+      yield { party: place.org, amount: part * costOf(place.parts), isUsed }
     }
   }
 
@@ -159,9 +176,10 @@ export class ConversationLoad {
    */
   enter(parts: ConversationParts, org: string, nowMs: number): ConversationPlace | undefined {
     const goesOn = [...this.#places].some((place) => place.isActive(nowMs) || place.isNew(nowMs))
-    const isOnly = !goesOn && this.share(nowMs) < shares.full
-    const asked = { party: org, amount: this.costOf(parts, nowMs) }
-    if (!isOnly && !mayTake(this.#partsAt(nowMs), asked, shares)) return undefined
+    const costOf = this.#costsAt(nowMs)
+    const isOnly = !goesOn && this.#sum(nowMs, costOf) < shares.full
+    const asked = { party: org, amount: costOf(parts) }
+    if (!isOnly && !mayTake(this.#partsAt(nowMs, costOf), asked, shares)) return undefined
     const place = new ConversationPlace(parts, org, nowMs)
     this.#places.add(place)
     return place

@@ -62,6 +62,8 @@ export interface ReplyChannel {
    * if the body is not framed as its head says and the library does not answer that itself.
    */
   onData(listener: (piece: Uint8Array, last: boolean) => void, malformed: (problem: string) => void): void
+  /** `listener` is not called any more: what still comes of the body costs as little as possible. May be called after the end. */
+  dropData(): void
   /** The body is wanted: a client that waits for `100 Continue` gets it. */
   wantBody(): void
   /** Stops and resumes reading from the connection. */

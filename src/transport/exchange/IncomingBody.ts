@@ -222,14 +222,16 @@ export class IncomingBody implements RequestBody, Watched {
     })
   }
 
-  /** Runs inside uWS's callback, and again for every further piece of the same read. */
+  /** Runs inside uWS's callback, once. */
   #scattered(problem: string): void {
     const exchange = this.#exchange
-    if (exchange.done) return endLinger(exchange)
-    if (this.failure === "Scattered") return
-    this.failure = "Scattered"
-    exchange.listener.counters.bodiesScattered++
-    this.#end(() => refuseAtOnce(exchange, 400, `body: ${problem}`))
+    if (exchange.done) endLinger(exchange)
+    else {
+      this.failure = "Scattered"
+      exchange.listener.counters.bodiesScattered++
+      this.#end(() => refuseAtOnce(exchange, 400, `body: ${problem}`))
+    }
+    exchange.res.dropData()
   }
 
   readonly #malformed = (problem: string): void => {

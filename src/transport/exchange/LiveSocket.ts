@@ -284,11 +284,18 @@ export class LiveSocket implements SocketEvents, Watched {
     this.#arriving.end()
     this.#end = new Socket.SocketError({ reason: new Socket.SocketCloseError({ code, closeReason: reason }) })
     this.#listener.counters.webSockets--
-    for (const wake of [...this.#openWaiters]) wake()
-    this.#wakeWriters()
-    this.#puller?.()
-    if (!this.#endKnown)
-      setTimeout(() => this.#endKnown || this.#exchange.interrupt(), unreportedEndMs).unref()
+    // A handler ends in about a millisecond, and many sockets may close at once.
+    this.#listener.ticks.afterwards(() => {
+      for (const wake of [...this.#openWaiters]) wake()
+      this.#wakeWriters()
+      this.#puller?.()
+    })
+    if (!this.#endKnown) setTimeout(() => this.#listener.ticks.afterwards(this.#giveUp), unreportedEndMs).unref()
+  }
+
+  /** The handler does not read, and does not know that the socket has ended. */
+  readonly #giveUp = (): void => {
+    if (!this.#endKnown) this.#exchange.interrupt()
   }
 
   /** While a writer waits: disconnects the reader if it takes nothing for too long. */

@@ -225,6 +225,10 @@ export class NodeReply implements ReplyChannel {
     this.request.once("end", () => listener(nothing, true))
   }
 
+  dropData(): void {
+    this.request.removeAllListeners("data")
+  }
+
   wantBody(): void {
     if (!this.#expectsContinue) return
     this.#expectsContinue = false

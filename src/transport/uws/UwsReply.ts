@@ -43,6 +43,7 @@ export class UwsReply implements ReplyChannel {
   readonly readsChunksExactly = false
   readonly #res: HttpResponse
   readonly #possible: Upgrade | undefined
+  #dropsData = false
   /** A copy of uWS's text. */
   #addressText: ArrayBuffer | undefined
 
@@ -109,7 +110,14 @@ export class UwsReply implements ReplyChannel {
   }
 
   onData(listener: (piece: Uint8Array, last: boolean) => void): void {
-    this.#res.onData((buffer, last) => listener(new Uint8Array(buffer), last))
+    this.#res.onData((buffer, last) => {
+      if (!this.#dropsData) listener(new Uint8Array(buffer), last)
+    })
+  }
+
+  /** uWS calls the handler for each chunk of a read, which may hold 87,000 of them, also of a connection that is to be closed. */
+  dropData(): void {
+    this.#dropsData = true
   }
 
   /** uWS answers `Expect: 100-continue` itself, with the head. */

@@ -170,3 +170,13 @@ it("never exceeds its share, nor goes below 0, whatever happens", () => {
     ),
   )
 })
+
+it("asks once for what conversations with the same parts take, however many are open", () => {
+  let asked = 0
+  const load = new ConversationLoad({ ears: () => ++asked * 0, voice: () => 0 })
+  for (let n = 0; n < 100; n++) {
+    asked = 0
+    expect(load.enter(parts, "a", 0)).toBeDefined()
+    expect(asked).toBe(1)
+  }
+})

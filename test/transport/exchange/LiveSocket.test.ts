@@ -16,10 +16,10 @@ const newCounters = () =>
     new MemoryBudget({ node: defaultSettings.unreadBytes, user: defaultSettings.inboundBytes }),
   )
 
-const openSocket = (counters = newCounters(), terms: SocketTerms = {}) => {
+const openSocket = (counters = newCounters(), terms: SocketTerms = {}, ticks = new LoopTicks()) => {
   const closes: Array<readonly [code: number, reason: string]> = []
   const deadlines = new Deadlines(1_000)
-  const listener = { counters, deadlines, settings: defaultSettings, ticks: new LoopTicks() }
+  const listener = { counters, deadlines, settings: defaultSettings, ticks }
   const socket = new LiveSocket({ listener, interrupt: () => {} } as unknown as Exchange, terms)
   const end = (code: number, reason: string) => {
     closes.push([code, reason])
@@ -84,6 +84,22 @@ describe("a WebSocket takes in one tick", () => {
     }
     expect(closes).toEqual([])
   })
+})
+
+it("the handlers of sockets that close together go on in several ticks", async () => {
+  let looks = 0
+  // Each look at the clock is 2 ms later: two callbacks in a tick.
+  const ticks = new LoopTicks(() => 2 * looks++)
+  let ended = 0
+  const sockets = Array.from({ length: 6 }, () => openSocket(newCounters(), {}, ticks).socket)
+  for (const { pull } of sockets) Effect.runFork(Effect.exit(pull)).addObserver(() => ended++)
+  for (const socket of sockets) socket.closed(1006, "")
+  const seen: Array<number> = []
+  for (let tick = 0; tick < 3; tick++) {
+    await new Promise((resolve) => setImmediate(resolve))
+    seen.push(ended)
+  }
+  expect(seen).toEqual([2, 4, 6])
 })
 
 describe("messages that the handler has not read", () => {

@@ -1,5 +1,6 @@
 // Nondeterministic automata of patterns, and their translation to deterministic ones (subset construction).
 
+import type { Checkpoint } from "../../Checkpoint.ts"
 import type { Automaton } from "../../Expression.ts"
 import { maxEdges, maxStates, TooManyStates, trimmed } from "./Automata.ts"
 import { allCodePoints, type Ranges, wordCharacters } from "./CodePointRanges.ts"
@@ -40,7 +41,7 @@ export class Nfa {
   }
 
   /** `final` must have no way on: texts that reach it are accepted, whatever follows if `open`. */
-  deterministic(start: number, final: number, open: boolean): Automaton {
+  deterministic(start: number, final: number, open: boolean, checkpoint: Checkpoint): Automaton {
     const alphabet = alphabetOf(this.#boundaries ? [...this.#sets, wordCharacters] : this.#sets)
     const wordSet = this.#sets.length
     const isWord = (letter: number) => this.#boundaries && alphabet.letters[letter]!.has(wordSet)
@@ -82,7 +83,10 @@ export class Nfa {
     numberOf([start], "edge")
     const rows: Array<{ accepts: boolean; targets: ReadonlyArray<number> }> = []
     const sides: ReadonlyArray<Side> = this.#boundaries ? ["word", "other"] : ["other"]
+    let passed = 0
     for (let i = 0; i < found.length; i++) {
+      checkpoint(visits - passed)
+      passed = visits
       visits += alphabet.intervals.length >> 2
       const { states, before } = found[i]!
       const ending = closure(states, before, "edge").includes(final)

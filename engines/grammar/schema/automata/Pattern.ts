@@ -1,6 +1,7 @@
 // Patterns of JSON Schema (ECMA-262 regular expressions with the flag `u`) to automata over code points.
 
 import { type AST, RegExpParser } from "@eslint-community/regexpp"
+import { type Checkpoint, noCheckpoint } from "../../Checkpoint.ts"
 import type { Automaton } from "../../Expression.ts"
 import { both, not, TooManyStates } from "./Automata.ts"
 import {
@@ -170,10 +171,10 @@ const lookaheads = ({ alternatives }: AST.Pattern): ReadonlyArray<Part> | undefi
   return [{ source: `^${rest.join("")}`, negate: false }, ...parts]
 }
 
-const partAutomaton = ({ source, negate }: Part): Automaton =>
-  negate ? not(compile(source, true)) : compile(source, true)
+const partAutomaton = ({ source, negate }: Part, checkpoint: Checkpoint): Automaton =>
+  negate ? not(compile(source, true, checkpoint)) : compile(source, true, checkpoint)
 
-const compile = (source: string, search: boolean): Automaton => {
+const compile = (source: string, search: boolean, checkpoint: Checkpoint): Automaton => {
   if (source.length > maxPattern)
     throw new PatternProblem(`the pattern has more than ${maxPattern} characters`)
   let tree: AST.Pattern
@@ -189,13 +190,14 @@ const compile = (source: string, search: boolean): Automaton => {
   try {
     const count = source.match(/\(\?[=!]/g)?.length ?? 0
     const parts = search && count <= maxLookaheads ? lookaheads(tree) : undefined
-    if (parts !== undefined) return parts.map(partAutomaton).reduce((a, b) => both(a, b))
+    if (parts !== undefined)
+      return parts.map((part) => partAutomaton(part, checkpoint)).reduce((a, b) => both(a, b))
     builder.alternatives(tree.alternatives, start, final)
-    if (!search) return builder.nfa.deterministic(start, final, false)
+    if (!search) return builder.nfa.deterministic(start, final, false, checkpoint)
     const before = builder.nfa.state()
     builder.nfa.edge(before, allCodePoints, before)
     builder.nfa.step(before, start)
-    return builder.nfa.deterministic(before, final, true)
+    return builder.nfa.deterministic(before, final, true, checkpoint)
   } catch (cause) {
     if (cause instanceof TooManyStates) {
       throw new PatternProblem(`the pattern needs an automaton of more than ${cause.limit} states`)
@@ -206,7 +208,8 @@ const compile = (source: string, search: boolean): Automaton => {
 }
 
 /** Texts in which the pattern is found, as JSON Schema says: it is not anchored. Throws a `PatternProblem`. */
-export const searchAutomaton = (source: string): Automaton => compile(source, true)
+export const searchAutomaton = (source: string, checkpoint = noCheckpoint): Automaton =>
+  compile(source, true, checkpoint)
 
 /** Texts that the pattern matches from beginning to end. */
-export const wholeAutomaton = (source: string): Automaton => compile(source, false)
+export const wholeAutomaton = (source: string): Automaton => compile(source, false, noCheckpoint)

@@ -6,6 +6,7 @@ import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Expression } from "#engines/grammar/Expression.ts"
 import { Matcher } from "#engines/grammar/test/Matcher.ts"
+import { CompilerThread } from "#engines/llama/compiler/CompilerThread.ts"
 import { GrammarCompiler, type GrammarCompilerOptions } from "#engines/llama/compiler/GrammarCompiler.ts"
 import { programFile } from "../../../support/process/CompiledCode.ts"
 import type { TestRequest } from "./shapesMain.ts"
@@ -131,6 +132,66 @@ it.live("ends a compilation after its time, and goes on with the others on a new
     expect(thrown).toEqual({ field: "", detail: "could not be compiled" })
     // Each of the two has cost a thread.
     expect(other).toBe("1")
+  }).pipe(Effect.scoped),
+)
+
+it.live(
+  "ends a compilation at a checkpoint after its time, and goes on with the others on the same thread",
+  () =>
+    Effect.gen(function* () {
+      const compiler = yield* opened
+      expect(yield* textOf(compiler, { number: 1 })).toBe("1")
+      const late = yield* Effect.flip(compiler.compile({ works: 60_000 }, a))
+      expect(late).toEqual({ field: "", detail: "takes longer than 300 ms to compile" })
+      // It has served the two before, too.
+      expect(yield* textOf(compiler, { number: 2 })).toBe("3")
+    }).pipe(Effect.scoped),
+)
+
+it.live("lets a compilation wait and go on", () =>
+  Effect.gen(function* () {
+    const thread = yield* Effect.acquireRelease(
+      Effect.sync(
+        () =>
+          new CompilerThread({
+            program: pathToFileURL(programFile("test/engines/llama/compiler/shapesMain")),
+            singleBytes: new Uint8Array(256).fill(1),
+            limitMs: 60_000,
+          }),
+      ),
+      (opened) => Effect.sync(() => opened.close("the test has ended")),
+    )
+    const pastMs = (ms: number) =>
+      Effect.gen(function* () {
+        while (thread.usedMs <= ms) yield* Effect.sleep(5)
+      })
+    thread.compile(JSON.stringify({ works: 60_000 }), () => {})
+    yield* pastMs(20)
+    thread.pause(true)
+    // Time for the slice in which it stands.
+    yield* Effect.sleep(100)
+    const { usedMs } = thread
+    yield* Effect.sleep(100)
+    expect(thread.usedMs).toBe(usedMs)
+    thread.pause(false)
+    yield* pastMs(usedMs)
+  }).pipe(Effect.scoped),
+)
+
+it.live("lets a heavy user's compilation wait while another user's goes on", () =>
+  Effect.gen(function* () {
+    const compiler = yield* openedWith(2_000, { minuteMs: 5_000 })
+    const order: Array<string> = []
+    const ended = (user: string) => Effect.sync(() => order.push(user))
+    // Both threads have started, and a is heavy.
+    yield* Effect.all([textOf(compiler, { works: 600 }), textOf(compiler, { number: 1 }, b)], {
+      concurrency: "unbounded",
+    })
+    // a's begins first and needs less.
+    const costly = textOf(compiler, { works: 40, number: 2 }).pipe(Effect.andThen(ended("a")))
+    const other = textOf(compiler, { works: 80, number: 3 }, b).pipe(Effect.andThen(ended("b")))
+    yield* Effect.all([costly, other], { concurrency: "unbounded" })
+    expect(order).toEqual(["b", "a"])
   }).pipe(Effect.scoped),
 )
 

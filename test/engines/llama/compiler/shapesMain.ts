@@ -7,6 +7,8 @@ export interface TestRequest {
   readonly root?: Expression
   readonly rules?: Readonly<Record<string, Expression>>
   readonly misbehaves?: "loops" | "throws" | "refuses" | "loops in the second field"
+  /** Milliseconds of processor time to spend, with checkpoints. */
+  readonly works?: number
   /** Tells otherwise equal requests apart. */
   readonly number?: number
 }
@@ -18,14 +20,15 @@ const waste = (ms: number) => {
   while (threadMs() < untilMs) served++
 }
 
-serveGrammars<TestRequest>(({ misbehaves, root, rules = {} }, watch) => {
+serveGrammars<TestRequest>(({ misbehaves, root, rules = {}, works = 0 }, { at, checkpoint }) => {
   served++
+  for (const untilMs = threadMs() + works; threadMs() < untilMs; ) checkpoint(1)
   if (misbehaves === "loops in the second field") {
-    watch("tools[0]")
+    at("tools[0]")
     waste(20)
-    watch("tools[1]")
+    at("tools[1]")
     waste(540)
-    watch("tools[2]")
+    at("tools[2]")
     waste(60_000)
   }
   if (misbehaves === "throws") throw new Error("a bug")
