@@ -7,8 +7,8 @@
 import { Tokenizer } from "@huggingface/tokenizers"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import type { EngineSpec } from "../protocol/Engine.ts"
-import { loadFailed, readJsonFile } from "../shared/files/EngineSpecFiles.ts"
+import { type EngineSpec, loadFailed } from "../protocol/Engine.ts"
+import { readJsonFile } from "../shared/files/EngineSpecFiles.ts"
 import { type BytesOf, bytesOfTokens } from "../shared/listening/TokenText.ts"
 import type { CohereFeatureOptions } from "./CohereFeatures.ts"
 

@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import { EngineError } from "../protocol/Engine.ts"
+import { type EngineError, loadFailed } from "../protocol/Engine.ts"
 
 const between = (minimum: number, maximum: number) => Schema.Int.check(Schema.isBetween({ minimum, maximum }))
 
@@ -72,7 +72,5 @@ const withBatchSpace = (options: LlamaOptions): LlamaOptions => ({
 export const decodeOptions = (options: unknown): Effect.Effect<LlamaOptions, EngineError> =>
   Schema.decodeUnknownEffect(LlamaOptions)(options).pipe(
     Effect.map(withBatchSpace),
-    Effect.mapError(
-      (error) => new EngineError({ reason: "LoadFailed", field: "", detail: `options: ${error.message}` }),
-    ),
+    Effect.mapError((error) => loadFailed("", `options: ${error.message}`)),
   )

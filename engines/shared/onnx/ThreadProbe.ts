@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import { InferenceSession, Tensor } from "onnxruntime-node"
 import { pickThreads, type Sample } from "#domain/threads/PickThreads.ts"
 import type { ThreadChoice, ThreadTrial } from "#domain/threads/ThreadChoice.ts"
-import { EngineError, type EngineSpec } from "../../protocol/Engine.ts"
+import { type EngineError, type EngineSpec, loadFailed } from "../../protocol/Engine.ts"
 import { sessionOptions } from "./OnnxOptions.ts"
 
 /**
@@ -91,9 +91,5 @@ export const chooseThreads = (
             ? pickThreads({ trial, sizes: [], run: () => Promise.reject(new Error("not run")), budgetMs: 0 })
             : probe(trial),
         catch: (cause) =>
-          new EngineError({
-            reason: "LoadFailed",
-            field: "",
-            detail: `CPU threads: ${cause instanceof Error ? cause.message : String(cause)}`,
-          }),
+          loadFailed("", `CPU threads: ${cause instanceof Error ? cause.message : String(cause)}`),
       })
