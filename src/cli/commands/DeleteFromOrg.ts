@@ -12,12 +12,7 @@ import { type Deleted, type DeletionOptions, Deletions } from "#store/deletion/D
 import { existingDataDirectory } from "#store/files/DataDir.ts"
 import { tryFileLock } from "#store/files/FileLock.ts"
 import { storeLayerFromEnvironment } from "#store/Store.ts"
-import { jsonFlag, printJson } from "../shared/Output.ts"
-
-const orgArgument = Argument.String("NAME").pipe(
-  Argument.filter(isAccountName, () => accountNameRule),
-  Argument.withDescription("Organization"),
-)
+import { jsonFlag, orgArgument, printJson } from "../shared/Output.ts"
 
 /** Whether no node runs on the data directory. While the scope is open, none can start. */
 const isAlone = Effect.gen(function* () {

@@ -1,7 +1,8 @@
 // `edgewise setup cuda|vulkan`: installs llama.cpp's libraries for GPUs, which an installation leaves out.
 import { fileURLToPath } from "node:url"
 import { Console, Effect, Option } from "effect"
-import { Argument, Command, Flag } from "effect/cli"
+import { Argument, Command } from "effect/cli"
+import { textFlag } from "../shared/Output.ts"
 import { costOf, type GpuKind, gpuKinds, gpuPackages, hasGpuLibraries } from "./GpuPackages.ts"
 import { installPackages, SetupFailed, tarballName } from "./InstallPackages.ts"
 
@@ -46,12 +47,10 @@ export const setup = Command.make(
       Argument.withDescription("which libraries to install; without it, prints which are installed"),
       Argument.optional,
     ),
-    from: Flag.String("from").pipe(
-      Flag.withMetavar("FOLDER"),
-      Flag.withDescription(
-        "folder with the packages as `npm pack` writes them; default: the registry's packages are fetched",
-      ),
-      Flag.optional,
+    from: textFlag(
+      "from",
+      "FOLDER",
+      "folder with the packages as `npm pack` writes them; default: the registry's packages are fetched",
     ),
   },
   Effect.fn(function* ({ from, kind }) {

@@ -14,7 +14,7 @@ import { makeClip } from "#harness/data/Clip.ts"
 import { nodeDecoder } from "../roles/NodeDecoder.ts"
 import { readableSize } from "../shared/FileErrors.ts"
 import { interrupted, localFailure, nodeAccess, nodeFlags } from "../shared/NodeClient.ts"
-import { jsonFlag, wrongUsage } from "../shared/Output.ts"
+import { jsonFlag, textFlag, wrongUsage } from "../shared/Output.ts"
 import { converse, type Sound } from "./Conversation.ts"
 import { soundFile, soundPipe } from "./SoundFile.ts"
 import { TalkLines } from "./TalkLines.ts"
@@ -80,12 +80,10 @@ export const talk = Command.make(
       ),
       Argument.variadic(),
     ),
-    out: Flag.String("out").pipe(
-      Flag.withMetavar("FILE"),
-      Flag.withDescription(
-        "Write what is played: a WAV file, or - for raw 16-bit samples of 24 kHz on standard output; default: none",
-      ),
-      Flag.optional,
+    out: textFlag(
+      "out",
+      "FILE",
+      "Write what is played: a WAV file, or - for raw 16-bit samples of 24 kHz on standard output; default: none",
     ),
     rate: integer(
       "rate",
@@ -99,26 +97,18 @@ export const talk = Command.make(
       Flag.withDescription("Model that converses; default: gpt-realtime, the node's first"),
       Flag.withDefault("gpt-realtime"),
     ),
-    voice: Flag.String("voice").pipe(
-      Flag.withMetavar("ID"),
-      Flag.withDescription("Voice of the answers; default: the node's"),
-      Flag.optional,
-    ),
-    instructions: Flag.String("instructions").pipe(
-      Flag.withMetavar("TEXT"),
-      Flag.withDescription("What the model is told before the conversation; default: nothing"),
-      Flag.optional,
+    voice: textFlag("voice", "ID", "Voice of the answers; default: the node's"),
+    instructions: textFlag(
+      "instructions",
+      "TEXT",
+      "What the model is told before the conversation; default: nothing",
     ),
     transcriptionModel: Flag.String("transcription-model").pipe(
       Flag.withMetavar("ID"),
       Flag.withDescription("Model that hears; default: whisper-1, the node's first"),
       Flag.withDefault("whisper-1"),
     ),
-    language: Flag.String("language").pipe(
-      Flag.withMetavar("CODE"),
-      Flag.withDescription("Spoken language, e.g. en; default: detected, if the model can"),
-      Flag.optional,
-    ),
+    language: textFlag("language", "CODE", "Spoken language, e.g. en; default: detected, if the model can"),
     maxTokens: integer("max-tokens", 1, 4_096, "TOKENS", "Longest answer, tokens; default: 512").pipe(
       Flag.withDefault(512),
     ),
