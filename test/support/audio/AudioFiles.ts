@@ -45,15 +45,10 @@ export type WavDepth = "8" | "16" | "24" | "32" | "32f" | "64" | "8a" | "8m"
 /** Mono WAV of one depth: u8, s16, s24, s32, f32, f64, A-law, mu-law. */
 export const wavBytes = (samples: Int16Array, rateHz: number, depth: WavDepth): Uint8Array => {
   const wav = new wavefile.WaveFile()
-  if (depth === "8a" || depth === "8m") {
-    wav.fromScratch(1, rateHz, "16", samples)
-    if (depth === "8a") wav.toALaw()
-    else wav.toMuLaw()
-  } else if (depth === "16") wav.fromScratch(1, rateHz, "16", samples)
-  else {
-    wav.fromScratch(1, rateHz, "16", samples)
-    wav.toBitDepth(depth)
-  }
+  wav.fromScratch(1, rateHz, "16", samples)
+  if (depth === "8a") wav.toALaw()
+  else if (depth === "8m") wav.toMuLaw()
+  else if (depth !== "16") wav.toBitDepth(depth)
   return wav.toBuffer()
 }
 
@@ -72,27 +67,30 @@ export const avTargets = {
   mp3: { format: "mp3", codec: FF_ENCODER_LIBMP3LAME, sampleFormat: AV_SAMPLE_FMT_FLTP },
 } as const satisfies Record<string, AvTarget>
 
-/** Encodes mono samples into a file. 48 kHz suits every target. */
-export const writeWithAv = (path: string, samples: Int16Array, rateHz: number, target: AvTarget) => {
+interface Stream {
+  /** FFmpeg's names. */
+  readonly format: string
+  readonly codec: FFEncoderCodec
+  readonly configure: (encoder: CodecContext) => void
+  /** The frames to encode, once the encoder is open. */
+  readonly frames: (encoder: CodecContext) => Iterable<Frame>
+}
+
+/** Writes a file with one stream. */
+export const writeStream = (path: string, { codec: name, configure, format: kind, frames }: Stream): void => {
   const must = (status: number): number => {
-    if (status < 0) throw new Error(`FFmpeg failed to write a ${target.format} file (${status})`)
+    if (status < 0) throw new Error(`FFmpeg failed to write a ${kind} file (${status})`)
     return status
   }
-  const codec = Codec.findEncoderByName(target.codec)
-  if (codec === null) throw new Error(`no encoder ${target.codec}`)
+  const codec = Codec.findEncoderByName(name)
+  if (codec === null) throw new Error(`no encoder ${name}`)
   const encoder = new CodecContext()
   encoder.allocContext3(codec)
-  encoder.sampleRate = rateHz
-  encoder.sampleFormat = target.sampleFormat
-  encoder.channelLayout = avChannelLayoutDefault(1)
-  encoder.timeBase = new Rational(1, rateHz)
-  encoder.bitRate = 96_000n
+  configure(encoder)
   encoder.flags = AV_CODEC_FLAG_GLOBAL_HEADER
   must(encoder.open2Sync(codec, null))
-  const frameSamples = encoder.frameSize === 0 ? 1024 : encoder.frameSize
-
   const format = new FormatContext()
-  must(format.allocOutputContext2(null, target.format, path))
+  must(format.allocOutputContext2(null, kind, path))
   const stream = format.newStream(codec)
   must(stream.codecpar.fromContext(encoder))
   stream.timeBase = encoder.timeBase
@@ -107,19 +105,7 @@ export const writeWithAv = (path: string, samples: Int16Array, rateHz: number, t
       must(format.interleavedWriteFrameSync(packet))
     }
   }
-  for (let at = 0; at < samples.length; at += frameSamples) {
-    const piece = samples.slice(at, at + frameSamples)
-    const floats = Float32Array.from(piece, (sample) => sample / 32_768)
-    const frame = Frame.fromAudioBuffer(
-      Buffer.from(target.sampleFormat === AV_SAMPLE_FMT_S16 ? piece.buffer : floats.buffer),
-      {
-        nbSamples: piece.length,
-        format: target.sampleFormat,
-        sampleRate: rateHz,
-        channelLayout: avChannelLayoutDefault(1),
-        pts: BigInt(at),
-      },
-    )
+  for (const frame of frames(encoder)) {
     must(encoder.sendFrameSync(frame))
     frame.free()
     drain()
@@ -131,6 +117,36 @@ export const writeWithAv = (path: string, samples: Int16Array, rateHz: number, t
   packet.free()
   encoder.freeContext()
 }
+
+/** Encodes mono samples into a file. 48 kHz suits every target. */
+export const writeWithAv = (path: string, samples: Int16Array, rateHz: number, target: AvTarget) =>
+  writeStream(path, {
+    ...target,
+    configure: (encoder) => {
+      encoder.sampleRate = rateHz
+      encoder.sampleFormat = target.sampleFormat
+      encoder.channelLayout = avChannelLayoutDefault(1)
+      encoder.timeBase = new Rational(1, rateHz)
+      encoder.bitRate = 96_000n
+    },
+    *frames({ frameSize }) {
+      const frameSamples = frameSize === 0 ? 1024 : frameSize
+      for (let at = 0; at < samples.length; at += frameSamples) {
+        const piece = samples.slice(at, at + frameSamples)
+        const floats = Float32Array.from(piece, (sample) => sample / 32_768)
+        yield Frame.fromAudioBuffer(
+          Buffer.from(target.sampleFormat === AV_SAMPLE_FMT_S16 ? piece.buffer : floats.buffer),
+          {
+            nbSamples: piece.length,
+            format: target.sampleFormat,
+            sampleRate: rateHz,
+            channelLayout: avChannelLayoutDefault(1),
+            pts: BigInt(at),
+          },
+        )
+      }
+    },
+  })
 
 export const writeWav = (path: string, samples: Int16Array, rateHz: number, depth: WavDepth = "16") =>
   writeFileSync(path, wavBytes(samples, rateHz, depth))

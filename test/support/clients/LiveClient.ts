@@ -1,6 +1,7 @@
 // Live transcription for tests: speech to send, clients that send it, and the answer for a file of the same samples.
 import { readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
+import { wavHeader } from "#audio/codecs/Wav.ts"
 import { builtInCatalog } from "#config/settings/NodeSettings.ts"
 import type { TestModel } from "../nodes/TestCatalog.ts"
 import type { TestNode } from "../nodes/TestNode.ts"
@@ -50,22 +51,8 @@ export const clips: ReadonlyArray<Buffer> = (
 ).map(({ file }) => readFileSync(join(evaluation, file)).subarray(44))
 
 /** A WAV file of s16 mono 16 kHz samples. */
-export const wavOf = (pcm: Buffer): Buffer<ArrayBuffer> => {
-  const head = Buffer.alloc(44)
-  head.write("RIFF", 0)
-  head.writeUInt32LE(36 + pcm.length, 4)
-  head.write("WAVEfmt ", 8)
-  head.writeUInt32LE(16, 16)
-  head.writeUInt16LE(1, 20)
-  head.writeUInt16LE(1, 22)
-  head.writeUInt32LE(16_000, 24)
-  head.writeUInt32LE(32_000, 28)
-  head.writeUInt16LE(2, 32)
-  head.writeUInt16LE(16, 34)
-  head.write("data", 36)
-  head.writeUInt32LE(pcm.length, 40)
-  return Buffer.concat([head, pcm])
-}
+export const wavOf = (pcm: Buffer): Buffer<ArrayBuffer> =>
+  Buffer.concat([wavHeader(pcm.length / 2, 16_000), pcm])
 
 interface Answer {
   readonly text: string
