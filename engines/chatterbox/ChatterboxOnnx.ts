@@ -155,10 +155,8 @@ const acquire = (spec: EngineSpec) =>
       kind: "speech",
       facts: {
         slots: options.slots,
-        rateHz: sampleRateHz,
         voices: [defaultVoice],
         languages,
-        cloning: true,
         ...(warm.samples.length === 0 ? {} : { realTimeFactor }),
         summary: `chatterbox, ${languages.length} languages, ${spec.threads} thread${spec.threads === 1 ? "" : "s"}`,
       },

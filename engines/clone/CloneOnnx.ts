@@ -122,10 +122,8 @@ const acquire = (spec: EngineSpec) =>
       kind: "speech",
       facts: {
         slots: options.slots,
-        rateHz: options.rateHz,
         voices: [defaultVoice],
         languages,
-        cloning: true,
         realTimeFactor,
         summary: `style clone, ${languages.length} languages, ${spec.threads} thread${spec.threads === 1 ? "" : "s"}`,
       },

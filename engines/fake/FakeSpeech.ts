@@ -71,16 +71,14 @@ export const fakeSpeech: EngineDescriptor<"speech"> = {
   kind: "speech",
   acquire: Effect.fnUntraced(function* (spec) {
     const options = yield* decodeOptions(FakeSpeechOptions, spec)
-    const { cloning, languages, realTimeFactor, slots } = options
-    const voices = cloning ? ["default"] : options.voices
+    const { languages, realTimeFactor, slots } = options
+    const voices = options.cloning ? ["default"] : options.voices
     const engine: SpeechEngine = {
       kind: "speech",
       facts: {
         slots,
-        rateHz: sampleRateHz,
         voices,
         languages,
-        cloning,
         ...(realTimeFactor === undefined ? {} : { realTimeFactor }),
         summary: "scripted noise, no weights",
       },

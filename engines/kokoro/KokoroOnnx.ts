@@ -160,10 +160,8 @@ const acquire = (spec: EngineSpec) =>
       kind: "speech",
       facts: {
         slots: options.slots,
-        rateHz: options.rateHz,
         voices: ids,
         languages: languagesOfVoices(ids),
-        cloning: false,
         realTimeFactor,
         summary: `kokoro, ${voices.size} voices, ${spec.threads} thread${spec.threads === 1 ? "" : "s"}`,
       },

@@ -23,8 +23,8 @@ const isAlone = Effect.gen(function* () {
   return yield* Effect.orElseSucceed(tryFileLock(join(dir, "edge.lock")), () => false)
 })
 
-const counted = (count: number, one: string, several = `${one}s`): ReadonlyArray<string> =>
-  count === 0 ? [] : [`${count} ${count === 1 ? one : several}`]
+const counted = (count: number, one: string): ReadonlyArray<string> =>
+  count === 0 ? [] : [`${count} ${one}${count === 1 ? "" : "s"}`]
 
 const linesOf = (what: string, deleted: Deleted): ReadonlyArray<string> => {
   const parts = [
