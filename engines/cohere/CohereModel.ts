@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { type EngineSpec, loadFailed } from "../protocol/Engine.ts"
 import { readJsonFile } from "../shared/files/EngineSpecFiles.ts"
+import { withDefault } from "../shared/files/OptionSchemas.ts"
 import { type BytesOf, bytesOfTokens } from "../shared/listening/TokenText.ts"
 import type { CohereFeatureOptions } from "./CohereFeatures.ts"
 
@@ -29,9 +30,6 @@ export const languageCodes = [
   "vi",
   "zh",
 ] as const
-
-const withDefault = <S extends typeof Schema.Finite | typeof Schema.Int>(schema: S, value: number) =>
-  schema.pipe(Schema.withDecodingDefaultKey(Effect.succeed(value)))
 
 /** Defaults are those of the published feature extractor. */
 const Preprocessor = Schema.Struct({

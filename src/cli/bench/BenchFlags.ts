@@ -3,7 +3,7 @@ import { Flag } from "effect/cli"
 import { speechFormats } from "#harness/client/SpeechRequest.ts"
 import { promptSizes } from "#harness/data/Prompts.ts"
 import { liveProtocols } from "#harness/Plan.ts"
-import { jsonFlag, switchFlag, textFlag } from "../shared/Output.ts"
+import { integerFlag, jsonFlag, switchFlag, textFlag } from "../shared/Output.ts"
 
 const number = (name: string, low: number, high: number, description: string) =>
   Flag.Finite(name).pipe(
@@ -16,14 +16,7 @@ const number = (name: string, low: number, high: number, description: string) =>
   )
 
 const integer = (name: string, low: number, high: number, description: string) =>
-  Flag.Int(name).pipe(
-    Flag.filter(
-      (value) => value >= low && value <= high,
-      () => `an integer from ${low} to ${high}`,
-    ),
-    Flag.withMetavar("N"),
-    Flag.withDescription(description),
-  )
+  integerFlag(name, low, high, "N", description)
 
 /** Requests whose figures are kept: about 0.5 KB each. */
 const mostRequests = 200_000

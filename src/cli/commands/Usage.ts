@@ -8,7 +8,15 @@ import { table } from "#domain/process/Columns.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { storeLayerFromEnvironment } from "#store/Store.ts"
-import { isoTime, jsonFlag, orgFlag, printJson, switchFlag, wrongUsage } from "../shared/Output.ts"
+import {
+  integerFlag,
+  isoTime,
+  jsonFlag,
+  orgFlag,
+  printJson,
+  switchFlag,
+  wrongUsage,
+} from "../shared/Output.ts"
 
 const seconds = (ms: number): number => ms / 1000
 
@@ -117,15 +125,13 @@ export const usage = Command.make(
       "One line per priced answer, with the id of its X-Receipt-Id, newest first",
     ),
     deleted: switchFlag("deleted", "Sums of all organizations that were deleted, together"),
-    limit: Flag.Int("limit").pipe(
-      Flag.filter(
-        (value) => value >= 1 && value <= maxReceipts,
-        () => `an integer from 1 to ${maxReceipts}`,
-      ),
-      Flag.withMetavar("RECEIPTS"),
-      Flag.withDescription(`Number of receipts at most, newest first; default: ${defaultReceipts}`),
-      Flag.withDefault(defaultReceipts),
-    ),
+    limit: integerFlag(
+      "limit",
+      1,
+      maxReceipts,
+      "RECEIPTS",
+      `Number of receipts at most, newest first; default: ${defaultReceipts}`,
+    ).pipe(Flag.withDefault(defaultReceipts)),
   },
   Effect.fn(function* ({ org, since, json, csv, receipts, limit, deleted }) {
     if (json && csv) {

@@ -12,6 +12,17 @@ export const switchFlag = (name: string, description: string) =>
 export const textFlag = (name: string, metavar: string, description: string) =>
   Flag.String(name).pipe(Flag.withMetavar(metavar), Flag.withDescription(description), Flag.optional)
 
+/** An option with an integer of a range. */
+export const integerFlag = (name: string, low: number, high: number, metavar: string, description: string) =>
+  Flag.Int(name).pipe(
+    Flag.filter(
+      (value) => value >= low && value <= high,
+      () => `an integer from ${low} to ${high}`,
+    ),
+    Flag.withMetavar(metavar),
+    Flag.withDescription(description),
+  )
+
 /** `--json` of every command: prints one document, and nothing else, on standard output. */
 export const jsonFlag = switchFlag("json", "Print one JSON document")
 

@@ -14,23 +14,13 @@ import { makeClip } from "#harness/data/Clip.ts"
 import { nodeDecoder } from "../roles/NodeDecoder.ts"
 import { readableSize } from "../shared/FileErrors.ts"
 import { interrupted, localFailure, nodeAccess, nodeFlags } from "../shared/NodeClient.ts"
-import { jsonFlag, textFlag, wrongUsage } from "../shared/Output.ts"
+import { integerFlag, jsonFlag, textFlag, wrongUsage } from "../shared/Output.ts"
 import { converse, type Sound } from "./Conversation.ts"
 import { soundFile, soundPipe } from "./SoundFile.ts"
 import { TalkLines } from "./TalkLines.ts"
 
 /** Longest file, seconds: the longest turn of a conversation (protocol 11.4). */
 const mostSeconds = 120
-
-const integer = (name: string, low: number, high: number, metavar: string, description: string) =>
-  Flag.Int(name).pipe(
-    Flag.filter(
-      (value) => value >= low && value <= high,
-      () => `an integer from ${low} to ${high}`,
-    ),
-    Flag.withMetavar(metavar),
-    Flag.withDescription(description),
-  )
 
 /** Decoded by the decoder that a node on this machine would use. */
 const clipsOf = (paths: ReadonlyArray<string>) =>
@@ -85,7 +75,7 @@ export const talk = Command.make(
       "FILE",
       "Write what is played: a WAV file, or - for raw 16-bit samples of 24 kHz on standard output; default: none",
     ),
-    rate: integer(
+    rate: integerFlag(
       "rate",
       8_000,
       96_000,
@@ -109,7 +99,7 @@ export const talk = Command.make(
       Flag.withDefault("whisper-1"),
     ),
     language: textFlag("language", "CODE", "Spoken language, e.g. en; default: detected, if the model can"),
-    maxTokens: integer("max-tokens", 1, 4_096, "TOKENS", "Longest answer, tokens; default: 512").pipe(
+    maxTokens: integerFlag("max-tokens", 1, 4_096, "TOKENS", "Longest answer, tokens; default: 512").pipe(
       Flag.withDefault(512),
     ),
     turnDetection: Flag.Literals("turn-detection", ["server_vad", "semantic_vad", "none"]).pipe(
@@ -118,7 +108,7 @@ export const talk = Command.make(
       ),
       Flag.withDefault("server_vad" as const),
     ),
-    silence: integer(
+    silence: integerFlag(
       "silence",
       20,
       10_000,
@@ -129,16 +119,20 @@ export const talk = Command.make(
       Flag.withDescription("Of semantic_vad; default: auto"),
       Flag.withDefault("auto" as const),
     ),
-    interruptAfter: integer(
+    interruptAfter: integerFlag(
       "interrupt-after",
       0,
       120_000,
       "MS",
       "Milliseconds of an answer that are heard before the next FILE is said; default: the whole answer",
     ).pipe(Flag.optional),
-    timeout: integer("timeout", 1, 600, "SECONDS", "Longest wait for an answer, seconds; default: 30").pipe(
-      Flag.withDefault(30),
-    ),
+    timeout: integerFlag(
+      "timeout",
+      1,
+      600,
+      "SECONDS",
+      "Longest wait for an answer, seconds; default: 30",
+    ).pipe(Flag.withDefault(30)),
     json: jsonFlag,
     ...nodeFlags,
   },
