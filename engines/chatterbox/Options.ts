@@ -1,7 +1,7 @@
 // The options of the `chatterbox-onnx` adapter in a catalog entry. Decoded at a load. The gateway checks catalogs with
 // the same schema, so nothing native is imported here.
 import * as Schema from "effect/Schema"
-import { integerFrom, numberFrom, withDefault } from "../shared/files/OptionSchemas.ts"
+import { integerFrom, numberFrom, withDefault } from "#domain/models/EntrySchemas.ts"
 import { executionProvider } from "../shared/onnx/ExecutionProvider.ts"
 
 export const ChatterboxOptions = Schema.Struct({

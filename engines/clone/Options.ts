@@ -1,8 +1,8 @@
 // The options of the `style-clone-onnx` adapter in a catalog entry. Decoded at a load. The gateway checks catalogs with
 // the same schema, so nothing native is imported here.
 import * as Schema from "effect/Schema"
+import { integerFrom, withDefault } from "#domain/models/EntrySchemas.ts"
 import { SpeechOptions } from "../kokoro/Options.ts"
-import { integerFrom, withDefault } from "../shared/files/OptionSchemas.ts"
 
 export const CloneOptions = Schema.Struct({
   ...SpeechOptions.fields,

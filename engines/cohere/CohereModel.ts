@@ -7,9 +7,9 @@
 import { Tokenizer } from "@huggingface/tokenizers"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { withDefault } from "#domain/models/EntrySchemas.ts"
 import { type EngineSpec, loadFailed } from "../protocol/Engine.ts"
 import { readJsonFile } from "../shared/files/EngineSpecFiles.ts"
-import { withDefault } from "../shared/files/OptionSchemas.ts"
 import { type BytesOf, bytesOfTokens } from "../shared/listening/TokenText.ts"
 import type { CohereFeatureOptions } from "./CohereFeatures.ts"
 

@@ -3,9 +3,9 @@
 // properties of the request, so tests and benches need no other interface.
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import { withDefault } from "#domain/models/EntrySchemas.ts"
 import { textOf, textPromptsOf } from "../protocol/Contents.ts"
 import type { ChatTurn, GenerateRequest } from "../protocol/Engine.ts"
-import { withDefault } from "../shared/files/OptionSchemas.ts"
 import { withoutReplacement } from "../shared/text/Utf8Holdback.ts"
 import { count } from "./Options.ts"
 

@@ -1,7 +1,7 @@
 // The options of the adapters without weights in a catalog entry. Decoded at a load. The gateway checks catalogs with
 // the same schemas.
 import * as Schema from "effect/Schema"
-import { integerFrom, numberFrom, withDefault } from "../shared/files/OptionSchemas.ts"
+import { integerFrom, numberFrom, withDefault } from "#domain/models/EntrySchemas.ts"
 
 export const count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 const slots = (fallback: number) => withDefault(integerFrom(1, 100_000), fallback)

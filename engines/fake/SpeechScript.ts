@@ -3,7 +3,7 @@
 // text clean-up removes as markdown.
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import { withDefault } from "../shared/files/OptionSchemas.ts"
+import { withDefault } from "#domain/models/EntrySchemas.ts"
 import { count } from "./Options.ts"
 
 export const SpeechScript = Schema.Struct({

@@ -2,8 +2,8 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import { integerFrom, withDefault } from "#domain/models/EntrySchemas.ts"
 import { type EngineError, loadFailed } from "../protocol/Engine.ts"
-import { integerFrom, withDefault } from "../shared/files/OptionSchemas.ts"
 
 export const LlamaOptions = Schema.Struct({
   /** Tokens of one sequence, prompt and reply together; at most what the model was trained for. Default 8192 (protocol 17.3). */

@@ -2,7 +2,7 @@
 // nothing native is imported here.
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import { integerFrom, numberFrom, withDefault } from "../shared/files/OptionSchemas.ts"
+import { integerFrom, numberFrom, withDefault } from "#domain/models/EntrySchemas.ts"
 import { executionProvider } from "../shared/onnx/ExecutionProvider.ts"
 
 /** Chunks of cache-aware encoders, milliseconds: 8 · (R + 1) feature frames of 10 ms, for the right contexts R that were trained. */

@@ -1,6 +1,6 @@
 // The options of the `llama-embedding` adapter in a catalog entry. Decoded once, when a model is loaded.
 import * as Schema from "effect/Schema"
-import { integerFrom, withDefault } from "../../shared/files/OptionSchemas.ts"
+import { integerFrom, withDefault } from "#domain/models/EntrySchemas.ts"
 import { LlamaOptions } from "../Options.ts"
 
 const { gpu, gpuLayers } = LlamaOptions.fields

@@ -1,4 +1,4 @@
-// Schemas of the options of catalog entries. The gateway checks catalogs with them, so nothing native is imported here.
+// Schemas of the fields of catalog entries, options of engines among them. Pure.
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 
