@@ -143,9 +143,9 @@ export class EngineLoad {
   }
 
   /** Share of the engine that the present speakers take; 1 is all of it. */
-  share(nowMs: number): number {
+  share(nowMs: number, captions?: EngineLoad): number {
     const windows = this.#windowsOf(nowMs)
-    const cost = this.cost(nowMs)
+    const cost = this.cost(nowMs, captions)
     return shareOfAll(
       windows.map((seconds) => paceOf(seconds, windows, cost)),
       cost,
@@ -158,8 +158,8 @@ export class EngineLoad {
   }
 
   /** How many speakers with captions every second the engine can serve. */
-  speakersThatFit(nowMs: number): number {
-    return speakersThatFit(1, this.cost(nowMs))
+  speakersThatFit(nowMs: number, captions?: EngineLoad): number {
+    return speakersThatFit(1, this.cost(nowMs, captions))
   }
 
   /**

@@ -21,14 +21,14 @@ export const refuse = (
   )
 
 /**
- * Refuses a request with 400 inside uWS's callback for a piece of its body, and closes the connection at the end of that
+ * Refuses a request inside uWS's callback for a piece of its body, and closes the connection at the end of that
  * callback, whether the response arrives or not. Until then each further piece of this read costs less than 1 µs.
  */
-export const refuseAtOnce = (exchange: Exchange, detail: string): void => {
+export const refuseAtOnce = (exchange: Exchange, status: number, detail: string): void => {
   if (exchange.done) return
   exchange.attach()
   exchange.corked(() => {
-    writeRefusal(exchange, 400, [["content-type", jsonContentType]])
+    writeRefusal(exchange, status, [["content-type", jsonContentType]])
     exchange.finish()
     exchange.res.end(detailBody(detail), true)
   })

@@ -229,7 +229,7 @@ export class IncomingBody implements RequestBody, Watched {
     if (this.failure === "Scattered") return
     this.failure = "Scattered"
     exchange.listener.counters.bodiesScattered++
-    this.#end(() => refuseAtOnce(exchange, `body: ${problem}`))
+    this.#end(() => refuseAtOnce(exchange, 400, `body: ${problem}`))
   }
 
   readonly #malformed = (problem: string): void => {
