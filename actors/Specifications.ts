@@ -72,12 +72,7 @@ export const session: ChildTerms = {
  * A conversation. Its socket ends with it, so its client has to begin a new one. 5 s: a guess, for the close frame to a client that
  * reads slowly; the sentence that is being spoken was finished before, while the node drained.
  */
-export const conversation: ChildTerms = {
-  kind: "session",
-  restart: "temporary",
-  intensity: ours,
-  shutdownMs: 5_000,
-}
+export const conversation: ChildTerms = session
 
 /**
  * The process of calls. Its end is the end of all calls, so it is back within 300 ms; a caller that could end it again and again

@@ -2,11 +2,13 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import {
+  callFailed,
   type Engine,
-  EngineError,
+  type EngineError,
   type EngineThreads,
   type GenerateCall,
   type GenerateRequest,
+  invalidInput,
   type Outlet,
   type TranscribeCall,
   type TranscribeRequest,
@@ -39,16 +41,12 @@ const withSamples = ({ samples, ...rest }: TranscribeCall): Effect.Effect<Transc
     ? Effect.succeed({ ...rest, samples })
     : Effect.try({
         try: () => ({ ...rest, samples: readSpan(samples) }),
-        catch: () => new EngineError({ reason: "Failed", field: "", detail: "the audio could not be read" }),
+        catch: () => callFailed("the audio could not be read"),
       })
 
-const noTranslation = new EngineError({
-  reason: "InvalidInput",
-  field: "model",
-  detail: "this model does not translate",
-})
+const noTranslation = invalidInput("model", "this model does not translate")
 
-const noPicture = new EngineError({ reason: "Failed", field: "", detail: "a picture could not be read" })
+const noPicture = callFailed("a picture could not be read")
 
 const hasNoPictures = (request: GenerateCall): request is GenerateRequest => request.pictures === undefined
 

@@ -3,8 +3,7 @@
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { Tensor } from "onnxruntime-node"
-import { EngineError } from "../protocol/Engine.ts"
-import { loadFailed } from "../shared/files/EngineSpecFiles.ts"
+import { callFailed, type EngineError, loadFailed } from "../protocol/Engine.ts"
 import type { OnnxOptions } from "../shared/onnx/OnnxOptions.ts"
 import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
 import * as Tensors from "../shared/onnx/Tensors.ts"
@@ -64,8 +63,6 @@ interface GraphOptions extends OnnxOptions {
 }
 
 const pastName = /^past_key_values\.\d+\.(?:key|value)$/
-
-const failed = (detail: string): EngineError => new EngineError({ reason: "Failed", field: "", detail })
 
 /** Numbers in the element type that an input declares. */
 const feed = (info: OnnxSession.TensorInfo, values: Float32Array, dims: ReadonlyArray<number>): Tensor => {
@@ -198,7 +195,7 @@ export const openGraphs = (
       step,
       waveform: (tokens, voice) =>
         Effect.gen(function* () {
-          if (tokens.length === 0) return yield* failed("no speech tokens")
+          if (tokens.length === 0) return yield* callFailed("no speech tokens")
           const outputs = yield* decoder.run(
             {
               [speechTokens.name]: Tensors.int64(tokens, [1, tokens.length]),

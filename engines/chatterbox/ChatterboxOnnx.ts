@@ -15,13 +15,16 @@ import { samplesToMs } from "#domain/audio/Audio.ts"
 import { DeadlineQueue } from "#domain/queues/DeadlineQueue.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import {
+  callFailed,
   type EngineDescriptor,
-  EngineError,
+  type EngineError,
   type EngineSpec,
+  invalidInput,
+  loadFailed,
   type SpeechEngine,
   type SynthesizeRequest,
 } from "../protocol/Engine.ts"
-import { decodeOptions, fileOf, loadFailed, readJsonFile } from "../shared/files/EngineSpecFiles.ts"
+import { decodeOptions, fileOf, readJsonFile } from "../shared/files/EngineSpecFiles.ts"
 import { requireRepeatable } from "../shared/onnx/GraphOperators.ts"
 import { optionsOf } from "../shared/onnx/OnnxOptions.ts"
 import { limitThreads } from "../shared/onnx/ThreadLimit.ts"
@@ -29,7 +32,7 @@ import { chooseThreads } from "../shared/onnx/ThreadProbe.ts"
 import { type PiecePcm, pauseSamples, trimmedPcm } from "../shared/speech/Pcm.ts"
 import { Playout } from "../shared/speech/Playout.ts"
 import { checkClip, encoderAudio } from "../shared/speech/ReferenceClip.ts"
-import { invalidInput, priorityOf } from "../shared/speech/Utterance.ts"
+import { priorityOf } from "../shared/speech/Utterance.ts"
 import { spokenWords, writtenPieceWords } from "../shared/speech/WordDurations.ts"
 import { CangjieTable, cangjie } from "./Cangjie.ts"
 import { type ClonedVoice, openGraphs } from "./ChatterboxGraphs.ts"
@@ -152,10 +155,8 @@ const acquire = (spec: EngineSpec) =>
       kind: "speech",
       facts: {
         slots: options.slots,
-        rateHz: sampleRateHz,
         voices: [defaultVoice],
         languages,
-        cloning: true,
         ...(warm.samples.length === 0 ? {} : { realTimeFactor }),
         summary: `chatterbox, ${languages.length} languages, ${spec.threads} thread${spec.threads === 1 ? "" : "s"}`,
       },
@@ -201,7 +202,7 @@ const acquire = (spec: EngineSpec) =>
 
 const noSpeech: PiecePcm = { samples: new Int16Array(0), from: 0 }
 
-const notNumbers = new EngineError({ reason: "Failed", field: "", detail: "the model returned NaN" })
+const notNumbers = callFailed("the model returned NaN")
 
 export const chatterboxOnnx: EngineDescriptor<"speech"> = {
   adapter: "chatterbox-onnx",

@@ -11,12 +11,13 @@ import { englishPackage, loadEnglish } from "../kokoro/Espeak.ts"
 import { type EspeakLanguages, languagesPackage, loadEspeak } from "../kokoro/EspeakLanguages.ts"
 import { englishFragments, warmUp, warmUpText } from "../kokoro/KokoroOnnx.ts"
 import { languageFragments } from "../kokoro/OtherLanguages.ts"
-import type {
-  EngineDescriptor,
-  EngineError,
-  EngineSpec,
-  SpeechEngine,
-  SynthesizeRequest,
+import {
+  type EngineDescriptor,
+  type EngineError,
+  type EngineSpec,
+  invalidInput,
+  type SpeechEngine,
+  type SynthesizeRequest,
 } from "../protocol/Engine.ts"
 import { decodeOptions, fileOf } from "../shared/files/EngineSpecFiles.ts"
 import { notInstalled } from "../shared/files/OptionalPackage.ts"
@@ -27,7 +28,7 @@ import { chooseThreads } from "../shared/onnx/ThreadProbe.ts"
 import { checkClip, encoderAudio } from "../shared/speech/ReferenceClip.ts"
 import * as KokoroGraph from "../shared/speech/SpeechGraph.ts"
 import { loadSymbols, type Symbols } from "../shared/speech/Symbols.ts"
-import { checkedSpeed, invalidInput, priorityOf, type Speaker, speak } from "../shared/speech/Utterance.ts"
+import { checkedSpeed, priorityOf, type Speaker, speak } from "../shared/speech/Utterance.ts"
 import { constantStyle, loadVoice, type VoiceStyle } from "../shared/speech/VoiceStyles.ts"
 import type { Fragment } from "../shared/speech/WordSymbols.ts"
 import { inInventory, type Training } from "./Inventory.ts"
@@ -121,10 +122,8 @@ const acquire = (spec: EngineSpec) =>
       kind: "speech",
       facts: {
         slots: options.slots,
-        rateHz: options.rateHz,
         voices: [defaultVoice],
         languages,
-        cloning: true,
         realTimeFactor,
         summary: `style clone, ${languages.length} languages, ${spec.threads} thread${spec.threads === 1 ? "" : "s"}`,
       },

@@ -1,7 +1,7 @@
 // The style encoder graph: reference audio in, one style row out. Called once for each cloned request.
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import { EngineError } from "../protocol/Engine.ts"
+import { callFailed, type EngineError, loadFailed } from "../protocol/Engine.ts"
 import type { OnnxOptions } from "../shared/onnx/OnnxOptions.ts"
 import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
 import * as Tensors from "../shared/onnx/Tensors.ts"
@@ -12,9 +12,6 @@ interface StyleEncoder {
   readonly style: (audio: Float32Array) => Effect.Effect<Float32Array, EngineError>
 }
 
-const failed = (reason: "LoadFailed" | "Failed", detail: string): EngineError =>
-  new EngineError({ reason, field: "", detail })
-
 export const open = (
   path: string,
   options: OnnxOptions,
@@ -24,7 +21,7 @@ export const open = (
     const audio = yield* OnnxSession.inputNamed(session, ["audio", "audio_values", "waveform"])
     const style = yield* OnnxSession.outputNamed(session, ["style", "ref_s"])
     if (Tensors.numeric(audio.type, new Float32Array(1), [1, 1]) === undefined) {
-      return yield* failed("LoadFailed", `${session.file}: input ${audio.name} is ${audio.type}`)
+      return yield* loadFailed("", `${session.file}: input ${audio.name} is ${audio.type}`)
     }
     return {
       style: (samples) =>
@@ -33,13 +30,12 @@ export const open = (
           const fetched = yield* session.run({ [audio.name]: feed }, [style.name])
           const row = Tensors.toFloat32(fetched[style.name]!)
           if (row.length !== styleSize) {
-            return yield* failed(
-              "Failed",
+            return yield* callFailed(
               `${session.file}: a style of ${row.length} values, expected ${styleSize}`,
             )
           }
           // One NaN here would turn the whole reply into NaN.
-          if (!row.every(Number.isFinite)) return yield* failed("Failed", `${session.file}: returned NaN`)
+          if (!row.every(Number.isFinite)) return yield* callFailed(`${session.file}: returned NaN`)
           return row
         }),
     }

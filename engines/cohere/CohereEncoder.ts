@@ -3,7 +3,7 @@
 import * as Effect from "effect/Effect"
 import type * as Semaphore from "effect/Semaphore"
 import { Tensor } from "onnxruntime-node"
-import { EngineError } from "../protocol/Engine.ts"
+import { callFailed, type EngineError } from "../protocol/Engine.ts"
 import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
 import { int64, numeric } from "../shared/onnx/Tensors.ts"
 import type { CohereFeatures } from "./CohereFeatures.ts"
@@ -23,7 +23,7 @@ export const make = Effect.fnUntraced(function* (
     const { values, frames, validFrames } = features.compute(samples)
     const tensor = numeric(input.type, values, [1, frames, melBins])
     if (tensor === undefined) {
-      return yield* new EngineError({ reason: "Failed", field: "", detail: `encoder takes ${input.type}` })
+      return yield* callFailed(`encoder takes ${input.type}`)
     }
     const feeds: Record<string, Tensor> = { [input.name]: tensor }
     if (mask !== undefined) feeds[mask.name] = maskOf(mask.type, frames, validFrames)

@@ -8,20 +8,21 @@
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
-import {
-  type EngineDescriptor,
+import type {
+  EngineDescriptor,
   EngineError,
-  type EngineSpec,
-  type Outlet,
-  type TranscribeEnd,
-  type TranscribeRequest,
-  type TranscriptionEngine,
+  EngineSpec,
+  Outlet,
+  TranscribeEnd,
+  TranscribeRequest,
+  TranscriptionEngine,
 } from "../protocol/Engine.ts"
-import { decodeOptions, fileOf } from "../shared/files/EngineSpecFiles.ts"
+import { decodeOptions } from "../shared/files/EngineSpecFiles.ts"
 import { compressionRatio } from "../shared/listening/Fallback.ts"
 import { firstPiece } from "../shared/listening/QuietPoint.ts"
 import { choose, seededRandom } from "../shared/listening/Sampling.ts"
 import { heldTokens, SegmentTexts } from "../shared/listening/SegmentText.ts"
+import { unknownLanguage } from "../shared/listening/UnknownLanguage.ts"
 import { interpolatedWords, isUnspaced } from "../shared/listening/Words.ts"
 import { optionsOf } from "../shared/onnx/OnnxOptions.ts"
 import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
@@ -77,13 +78,6 @@ const decode = Effect.fnUntraced(function* (
   return { tokens, logprobs, avgLogprob: sum / (tokens.length + 1) }
 })
 
-const checkLanguage = (language: string | undefined): Effect.Effect<string, EngineError> => {
-  const code = language ?? "en"
-  if ((languageCodes as ReadonlyArray<string>).includes(code)) return Effect.succeed(code)
-  const detail = `this model does not know the language "${code.slice(0, 16)}"`
-  return Effect.fail(new EngineError({ reason: "InvalidInput", field: "language", detail }))
-}
-
 const transcribe = Effect.fnUntraced(function* (
   loaded: Loaded,
   request: TranscribeRequest,
@@ -91,7 +85,8 @@ const transcribe = Effect.fnUntraced(function* (
 ): Effect.fn.Return<TranscribeEnd, EngineError> {
   const { model } = loaded
   const { rateHz } = model.features
-  const language = yield* checkLanguage(request.language)
+  const { language = "en" } = request
+  if (!(languageCodes as ReadonlyArray<string>).includes(language)) return yield* unknownLanguage(language)
   out.started({ language })
   const consumedSamples = firstPiece(request.samples, {
     maxSamples: model.pieceSeconds * rateHz,
@@ -144,17 +139,15 @@ const acquire = Effect.fnUntraced(function* (
   const options = yield* decodeOptions(CohereOptions, spec)
   const model = yield* readModel(spec)
   const onnx = yield* optionsOf(spec)
-  const openRole = (role: string) =>
-    Effect.flatMap(fileOf(spec, role), (path) => OnnxSession.open(path, onnx))
   const gate = Semaphore.makeUnsafe(1)
   const features = yield* CohereFeatures.make(model.features)
   const encoder = yield* CohereEncoder.make(
-    yield* openRole("encoder"),
+    yield* OnnxSession.openRole(spec, "encoder", onnx),
     gate,
     features,
     model.features.melBins,
   )
-  const decoder = yield* CohereDecoder.make(yield* openRole("decoder"), gate)
+  const decoder = yield* CohereDecoder.make(yield* OnnxSession.openRole(spec, "decoder", onnx), gate)
   const loaded: Loaded = { model, encoder, decoder, maxPositions: options.maxPositions }
   return {
     kind: "transcription",

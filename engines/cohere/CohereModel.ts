@@ -7,8 +7,9 @@
 import { Tokenizer } from "@huggingface/tokenizers"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import type { EngineSpec } from "../protocol/Engine.ts"
-import { loadFailed, readJsonFile } from "../shared/files/EngineSpecFiles.ts"
+import { withDefault } from "#domain/models/EntrySchemas.ts"
+import { type EngineSpec, loadFailed } from "../protocol/Engine.ts"
+import { readJsonFile } from "../shared/files/EngineSpecFiles.ts"
 import { type BytesOf, bytesOfTokens } from "../shared/listening/TokenText.ts"
 import type { CohereFeatureOptions } from "./CohereFeatures.ts"
 
@@ -29,9 +30,6 @@ export const languageCodes = [
   "vi",
   "zh",
 ] as const
-
-const withDefault = <S extends typeof Schema.Finite | typeof Schema.Int>(schema: S, value: number) =>
-  schema.pipe(Schema.withDecodingDefaultKey(Effect.succeed(value)))
 
 /** Defaults are those of the published feature extractor. */
 const Preprocessor = Schema.Struct({

@@ -2,17 +2,19 @@
 // A product, not a test double: benches measure the gateway with it, tests kill it, and an operator can deploy it
 // (adapter `fake`) to load-test a network path. It counts one token for each unit and for each word of the prompt.
 import * as Effect from "effect/Effect"
-import * as Schema from "effect/Schema"
 import { textOf, textPromptsOf } from "../protocol/Contents.ts"
 import {
   type EngineDescriptor,
   EngineError,
   type GenerateEnd,
   type GenerateRequest,
+  invalidInput,
+  loadFailed,
   type Outlet,
   type TextEngine,
 } from "../protocol/Engine.ts"
 import { whileOpening } from "../protocol/Opening.ts"
+import { decodeOptions } from "../shared/files/EngineSpecFiles.ts"
 import { type PromptRun, runPrompts } from "../shared/text/PromptBatch.ts"
 import { fakeMessageEnd } from "./FakeMessageEnd.ts"
 import { pictureTokens } from "./FakePictures.ts"
@@ -37,11 +39,7 @@ const countWords = ({ prompt, tools }: GenerateRequest): number => {
 }
 
 const tooMany = (slots: number): EngineError =>
-  new EngineError({
-    reason: "InvalidInput",
-    field: "replies",
-    detail: `must be at most ${slots} for this model`,
-  })
+  invalidInput("replies", `must be at most ${slots} for this model`)
 
 /** Blocks the event loop for `ms`; without it for ever, like a native call that never returns. */
 const block = (ms?: number): void => {
@@ -171,19 +169,13 @@ export const fake: EngineDescriptor<"text"> = {
   adapter: "fake",
   kind: "text",
   acquire: Effect.fnUntraced(function* (spec) {
-    const options = yield* Schema.decodeUnknownEffect(FakeOptions)(spec.options).pipe(
-      Effect.mapError(
-        (error) => new EngineError({ reason: "LoadFailed", field: "options", detail: error.message }),
-      ),
-    )
+    const options = yield* decodeOptions(FakeOptions, spec)
     for (let n = 0; n < (options.print?.times ?? 1); n++) {
       if (options.print?.stdout !== undefined) process.stdout.write(options.print.stdout)
       if (options.print?.stderr !== undefined) process.stderr.write(options.print.stderr)
     }
     if (options.loadMs > 0) yield* Effect.sleep(options.loadMs)
-    if (options.loadFailure !== undefined) {
-      return yield* new EngineError({ reason: "LoadFailed", field: "", detail: options.loadFailure })
-    }
+    if (options.loadFailure !== undefined) return yield* loadFailed("", options.loadFailure)
     const prepareOne = prepare(new Ticker(), options)
     const engine: TextEngine = {
       kind: "text",

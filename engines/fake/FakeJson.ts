@@ -1,14 +1,11 @@
 // A small value for a JSON Schema, for replies that no script describes. Keywords that it does not know are ignored, so
 // it is no validator and no replacement for a grammar. Pure.
-import type { Json, JsonObject } from "#domain/wire/Json.ts"
+import { isJsonObject, type Json, type JsonObject } from "#domain/wire/Json.ts"
 
 /** Levels after which a recursive schema gets `null`. */
 const maxLevels = 16
 /** Most items of an array and characters of a text. */
 const most = 64
-
-const isObject = (value: Json | undefined): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 const numberOr = (value: Json | undefined, fallback: number): number =>
   typeof value === "number" ? value : fallback
@@ -22,10 +19,10 @@ const referred = (root: JsonObject, ref: string): Json | undefined =>
   ref
     .split("/")
     .slice(1)
-    .reduce<Json | undefined>((at, key) => (isObject(at) ? at[key] : undefined), root)
+    .reduce<Json | undefined>((at, key) => (isJsonObject(at) ? at[key] : undefined), root)
 
 export const smallValue = (schema: Json | undefined, root: JsonObject, level = 0): Json => {
-  if (!isObject(schema) || level > maxLevels) return null
+  if (!isJsonObject(schema) || level > maxLevels) return null
   const next = (inner: Json | undefined) => smallValue(inner, root, level + 1)
   if (schema.const !== undefined) return schema.const
   if (Array.isArray(schema.enum)) return schema.enum[0] ?? null
@@ -49,7 +46,7 @@ export const smallValue = (schema: Json | undefined, root: JsonObject, level = 0
       const { properties, required } = schema
       const names = Array.isArray(required) ? required.filter((name) => typeof name === "string") : []
       return Object.fromEntries(
-        names.map((name) => [name, next(isObject(properties) ? properties[name] : undefined)]),
+        names.map((name) => [name, next(isJsonObject(properties) ? properties[name] : undefined)]),
       )
     }
   }

@@ -2,7 +2,8 @@
 import * as Effect from "effect/Effect"
 import { textOf } from "../protocol/Contents.ts"
 import {
-  EngineError,
+  callFailed,
+  type EngineError,
   type GenerateEnd,
   type GenerateRequest,
   type MessageEndTerms,
@@ -25,7 +26,7 @@ export const fakeMessageEnd = (
     out.started({ promptTokens, cachedTokens: 0 })
     if (options === undefined) return { ...end, messageEnd: "template" as const }
     const { dawdles, fails, probability, tookMs } = options
-    if (fails) return yield* new EngineError({ reason: "Failed", field: "", detail: "scripted failure" })
+    if (fails) return yield* callFailed("scripted failure")
     if (tookMs > withinMs && !dawdles) return { ...end, messageEnd: "slow" as const }
     if (tookMs > 0) yield* Effect.sleep(tookMs)
     const last = "turns" in request.prompt ? textOf(request.prompt.turns.at(-1)?.content ?? "") : ""

@@ -1,16 +1,14 @@
 // The fake engine's behaviour for one request: a script, as plain data, inside the prompt. A prompt whose last user
 // message starts with `fake:` followed by JSON is a script; any other prompt gets the defaults. Timings and failures are
 // properties of the request, so tests and benches need no other interface.
-import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import { withDefault } from "#domain/models/EntrySchemas.ts"
 import { textOf, textPromptsOf } from "../protocol/Contents.ts"
 import type { ChatTurn, GenerateRequest } from "../protocol/Engine.ts"
 import { withoutReplacement } from "../shared/text/Utf8Holdback.ts"
+import { count } from "./Options.ts"
 
-const count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
-const withDefault = <A>(schema: Schema.Codec<A, A>, value: A) =>
-  schema.pipe(Schema.withDecodingDefaultKey(Effect.succeed(value)))
 const units = Schema.Union([Schema.String, Schema.NonEmptyArray(Schema.String)])
 
 const Script = Schema.Struct({

@@ -1,16 +1,18 @@
 // A speech engine without weights: scripted pieces, timings and failures behind the interface of the real ones. A
 // product, not a test double: tests make it fail at any piece, benches measure the gateway with it.
 import * as Effect from "effect/Effect"
-import * as Schema from "effect/Schema"
 import { DeadlineQueue } from "#domain/queues/DeadlineQueue.ts"
 import {
+  callFailed,
   type EngineDescriptor,
-  EngineError,
+  type EngineError,
+  invalidInput,
   type Outlet,
   type SpeechEngine,
   type SynthesizeEnd,
   type SynthesizeRequest,
 } from "../protocol/Engine.ts"
+import { decodeOptions } from "../shared/files/EngineSpecFiles.ts"
 import { Playout } from "../shared/speech/Playout.ts"
 import { FakeSpeechOptions } from "./Options.ts"
 import { pieceSamples, type SpeechScript, speechScriptOf } from "./SpeechScript.ts"
@@ -23,16 +25,12 @@ const hang = (): never => {
   for (;;) Atomics.wait(cell, 0, 0)
 }
 
-const invalid = (field: string, detail: string) => new EngineError({ reason: "InvalidInput", field, detail })
-
 /** Runs the failure that a script schedules before a piece. */
 const mishap = (script: SpeechScript, index: number): Effect.Effect<void, EngineError> =>
   Effect.suspend(() => {
     if (script.crashAt === index) process.kill(process.pid, "SIGSEGV")
     if (script.hangAt === index) hang()
-    return script.failAt === index
-      ? Effect.fail(new EngineError({ reason: "Failed", field: "", detail: "scripted failure" }))
-      : Effect.void
+    return script.failAt === index ? Effect.fail(callFailed("scripted failure")) : Effect.void
   })
 
 const synthesize =
@@ -45,10 +43,10 @@ const synthesize =
     Effect.gen(function* () {
       const { voice } = request
       if ("preset" in voice ? !voices.includes(voice.preset) : !cloning) {
-        return yield* invalid("voice", "unknown voice")
+        return yield* invalidInput("voice", "unknown voice")
       }
       const script = speechScriptOf(request.text)
-      if (script.refuse !== undefined) return yield* invalid(script.refuse, "scripted refusal")
+      if (script.refuse !== undefined) return yield* invalidInput(script.refuse, "scripted refusal")
       out.started({ pieces: 1 })
       const priority = request.priority ?? "stream"
       const playout = yield* Playout.make({ calls, rateHz: sampleRateHz, priority }, out)
@@ -72,21 +70,15 @@ export const fakeSpeech: EngineDescriptor<"speech"> = {
   adapter: "fake-speech",
   kind: "speech",
   acquire: Effect.fnUntraced(function* (spec) {
-    const options = yield* Schema.decodeUnknownEffect(FakeSpeechOptions)(spec.options).pipe(
-      Effect.mapError(
-        (error) => new EngineError({ reason: "LoadFailed", field: "options", detail: error.message }),
-      ),
-    )
-    const { cloning, languages, realTimeFactor, slots } = options
-    const voices = cloning ? ["default"] : options.voices
+    const options = yield* decodeOptions(FakeSpeechOptions, spec)
+    const { languages, realTimeFactor, slots } = options
+    const voices = options.cloning ? ["default"] : options.voices
     const engine: SpeechEngine = {
       kind: "speech",
       facts: {
         slots,
-        rateHz: sampleRateHz,
         voices,
         languages,
-        cloning,
         ...(realTimeFactor === undefined ? {} : { realTimeFactor }),
         summary: "scripted noise, no weights",
       },

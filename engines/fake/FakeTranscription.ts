@@ -4,14 +4,16 @@
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
 import {
+  callFailed,
   type EngineDescriptor,
-  EngineError,
+  type EngineError,
   type Outlet,
   type TranscribeEnd,
   type TranscribeRequest,
   type TranscriptionEngine,
 } from "../protocol/Engine.ts"
 import { decodeOptions } from "../shared/files/EngineSpecFiles.ts"
+import { unknownLanguage } from "../shared/listening/UnknownLanguage.ts"
 import { closedSeconds, fakeTranscript, marks } from "./FakeWords.ts"
 import { FakeTranscriptionOptions } from "./Options.ts"
 
@@ -29,9 +31,7 @@ const mishap = (samples: Float32Array): Effect.Effect<void, EngineError> =>
   Effect.suspend(() => {
     if (samples.includes(marks.crash)) process.kill(process.pid, "SIGSEGV")
     if (samples.includes(marks.hang)) hang()
-    return samples.includes(marks.fail)
-      ? Effect.fail(new EngineError({ reason: "Failed", field: "", detail: "scripted failure" }))
-      : Effect.void
+    return samples.includes(marks.fail) ? Effect.fail(callFailed("scripted failure")) : Effect.void
   })
 
 export const fakeTranscription: EngineDescriptor<"transcription"> = {
@@ -46,10 +46,7 @@ export const fakeTranscription: EngineDescriptor<"transcription"> = {
       out: Outlet<"transcription">,
     ): Effect.fn.Return<TranscribeEnd, EngineError> {
       const language = request.language ?? languages[0] ?? "en"
-      if (!languages.includes(language)) {
-        const detail = `this model does not know the language "${language.slice(0, 16)}"`
-        return yield* new EngineError({ reason: "InvalidInput", field: "language", detail })
-      }
+      if (!languages.includes(language)) return yield* unknownLanguage(language)
       out.started({ language })
       const tookMs = request.caption === true ? (captions?.callMs ?? callMs) : callMs
       if (tookMs > 0) yield* gate.withPermit(Effect.sleep(tookMs))

@@ -1,13 +1,10 @@
 // The fake speech engine's behaviour for one request: a script, as plain data, inside the text. A text that starts with
 // `fake:` followed by JSON is a script; any other text gets the defaults. A script has no character that the gateway's
 // text clean-up removes as markdown.
-import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-
-const count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
-const withDefault = <A>(schema: Schema.Codec<A, A>, value: A) =>
-  schema.pipe(Schema.withDecodingDefaultKey(Effect.succeed(value)))
+import { withDefault } from "#domain/models/EntrySchemas.ts"
+import { count } from "./Options.ts"
 
 export const SpeechScript = Schema.Struct({
   /** Number of pieces. */

@@ -4,15 +4,23 @@ import * as Effect from "effect/Effect"
 import { samplesToMs } from "#domain/audio/Audio.ts"
 import { isMixture, languageOfVoice, languagesOfVoices, mixtureOf } from "#domain/models/PresetVoices.ts"
 import { DeadlineQueue } from "#domain/queues/DeadlineQueue.ts"
-import type { EngineDescriptor, EngineError, EngineSpec, Outlet, SpeechEngine } from "../protocol/Engine.ts"
-import { decodeOptions, fileOf, loadFailed } from "../shared/files/EngineSpecFiles.ts"
+import {
+  type EngineDescriptor,
+  type EngineError,
+  type EngineSpec,
+  invalidInput,
+  loadFailed,
+  type Outlet,
+  type SpeechEngine,
+} from "../protocol/Engine.ts"
+import { decodeOptions, fileOf } from "../shared/files/EngineSpecFiles.ts"
 import { notInstalled } from "../shared/files/OptionalPackage.ts"
 import { optionsOf } from "../shared/onnx/OnnxOptions.ts"
 import { limitThreads } from "../shared/onnx/ThreadLimit.ts"
 import { chooseThreads } from "../shared/onnx/ThreadProbe.ts"
 import * as KokoroGraph from "../shared/speech/SpeechGraph.ts"
 import { loadSymbols } from "../shared/speech/Symbols.ts"
-import { checkedSpeed, invalidInput, priorityOf, type Speaker, speak } from "../shared/speech/Utterance.ts"
+import { checkedSpeed, priorityOf, type Speaker, speak } from "../shared/speech/Utterance.ts"
 import {
   constantStyle,
   loadVoices,
@@ -161,10 +169,8 @@ const acquire = (spec: EngineSpec) =>
       kind: "speech",
       facts: {
         slots: options.slots,
-        rateHz: options.rateHz,
         voices: ids,
         languages: languagesOfVoices(ids),
-        cloning: false,
         realTimeFactor,
         summary: `kokoro, ${voices.size} voices, ${spec.threads} thread${spec.threads === 1 ? "" : "s"}`,
       },

@@ -1,7 +1,7 @@
 // The options of the `kokoro-onnx` adapter in a catalog entry. Decoded at a load. The gateway checks catalogs with the
 // same schema, so nothing native is imported here.
-import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { integerFrom, withDefault } from "#domain/models/EntrySchemas.ts"
 import { executionProvider } from "../shared/onnx/ExecutionProvider.ts"
 
 /**
@@ -10,20 +10,17 @@ import { executionProvider } from "../shared/onnx/ExecutionProvider.ts"
  */
 const defaultMaxSymbols = 200
 
-const optional = <S extends Schema.Top>(schema: S, value: S["Type"]) =>
-  schema.pipe(Schema.withDecodingDefaultTypeKey(Effect.succeed(value)))
-
 export const SpeechOptions = Schema.Struct({
   ...executionProvider,
   /**
    * Requests that are interleaved; one of them computes at a time. At least as many as the streams that admission by
    * computing time ever allows, because a stream that finds no slot is refused. Each holds its text and one piece of audio.
    */
-  slots: optional(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 64 })), 64),
+  slots: withDefault(integerFrom(1, 64), 64),
   /** Sample rate of the graph's output, Hz. */
-  rateHz: optional(Schema.Int.check(Schema.isBetween({ minimum: 8000, maximum: 48_000 })), 24_000),
+  rateHz: withDefault(integerFrom(8000, 48_000), 24_000),
   /** Most symbols of a piece: smaller is fairer between requests, larger keeps more intonation. */
-  maxSymbols: optional(Schema.Int.check(Schema.isBetween({ minimum: 20, maximum: 510 })), defaultMaxSymbols),
+  maxSymbols: withDefault(integerFrom(20, 510), defaultMaxSymbols),
   /** Preset voices to load; if absent, every file of the folder whose accent the front end supports. */
   voices: Schema.optionalKey(Schema.Array(Schema.String.check(Schema.isPattern(/^[\w-]+$/)))),
 })

@@ -37,6 +37,18 @@ export class EngineError extends Schema.TaggedError<EngineError>()("EngineError"
   retryAfterMs: Schema.optionalKey(Schema.Finite),
 }) {}
 
+/** A model cannot be loaded. `field`: the role or option at fault; empty for none. */
+export const loadFailed = (field: string, detail: string): EngineError =>
+  new EngineError({ reason: "LoadFailed", field, detail })
+
+/** A loaded engine could not do its work. */
+export const callFailed = (detail: string): EngineError =>
+  new EngineError({ reason: "Failed", field: "", detail })
+
+/** The engine cannot do what the request asks for. `field`: the field at fault. */
+export const invalidInput = (field: string, detail: string): EngineError =>
+  new EngineError({ reason: "InvalidInput", field, detail })
+
 /** What the catalog says about one model, with absolute paths, as an engine receives it. Plain data. */
 export interface EngineSpec {
   readonly modelId: string

@@ -38,10 +38,8 @@ export interface SynthesizeEnd {
 
 export interface SpeechFacts {
   readonly slots: number
-  readonly rateHz: number
   readonly voices: ReadonlyArray<string>
   readonly languages: ReadonlyArray<string>
-  readonly cloning: boolean
   /** Seconds of computation for a second of speech, measured while loading; absent if it was not measured. */
   readonly realTimeFactor?: number
   readonly summary: string

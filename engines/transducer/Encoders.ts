@@ -10,8 +10,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type * as Semaphore from "effect/Semaphore"
 import { Tensor } from "onnxruntime-node"
-import { EngineError } from "../protocol/Engine.ts"
-import { loadFailed } from "../shared/files/EngineSpecFiles.ts"
+import { callFailed, type EngineError, loadFailed } from "../protocol/Engine.ts"
 import * as NemoMel from "../shared/listening/NemoMel.ts"
 import type { OnnxSession, TensorInfo } from "../shared/onnx/OnnxSession.ts"
 import { numeric, toFloat32, toNumbers } from "../shared/onnx/Tensors.ts"
@@ -89,9 +88,7 @@ const tensorOf = (
 ) => {
   const tensor = numeric(info.type, values, shape)
   return tensor === undefined
-    ? Effect.fail(
-        new EngineError({ reason: "Failed", field: "", detail: `${session.file} takes ${info.type}` }),
-      )
+    ? Effect.fail(callFailed(`${session.file} takes ${info.type}`))
     : Effect.succeed(tensor)
 }
 

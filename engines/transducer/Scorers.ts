@@ -8,8 +8,7 @@
 import * as Effect from "effect/Effect"
 import type * as Semaphore from "effect/Semaphore"
 import { Tensor } from "onnxruntime-node"
-import type { EngineError } from "../protocol/Engine.ts"
-import { loadFailed } from "../shared/files/EngineSpecFiles.ts"
+import { type EngineError, loadFailed } from "../protocol/Engine.ts"
 import type { OnnxSession, TensorInfo } from "../shared/onnx/OnnxSession.ts"
 import { numeric, toFloat32 } from "../shared/onnx/Tensors.ts"
 import type { Scorer } from "./decoding/Greedy.ts"
@@ -67,14 +66,12 @@ const columnTensor = (info: TensorInfo, values: Float32Array): Tensor =>
   numeric(info.type, values, columnShape(info, values.length)) ??
   new Tensor("float32", values, columnShape(info, values.length))
 
-const required = (
-  session: OnnxSession,
-  role: string,
-  name: string,
-): Effect.Effect<TensorInfo, EngineError> => {
+const required = (session: OnnxSession, name: string): Effect.Effect<TensorInfo, EngineError> => {
   const info = session.inputs.get(name)
   return info === undefined
-    ? Effect.fail(loadFailed(role, `${session.file} has no input ${name}: it is a graph of another kind`))
+    ? Effect.fail(
+        loadFailed("decoder", `${session.file} has no input ${name}: it is a graph of another kind`),
+      )
     : Effect.succeed(info)
 }
 
@@ -84,7 +81,7 @@ const integers = (info: TensorInfo, values: ReadonlyArray<number>, shape: Readon
 
 /** The state inputs of an LSTM, the outputs that replace them, and its first output. */
 const lstmOf = Effect.fnUntraced(function* (session: OnnxSession, notStates: ReadonlyArray<string>) {
-  const targets = yield* required(session, "decoder", "targets")
+  const targets = yield* required(session, "targets")
   const states = [...session.inputs.values()].filter(
     (info) => isFloat(info) && !notStates.includes(info.name),
   )
@@ -230,7 +227,7 @@ const contextual = Effect.fnUntraced(function* (
   run: Run,
   blank: number,
 ): Effect.fn.Return<TransducerScorer, EngineError> {
-  const y = yield* required(decoder, "decoder", "y")
+  const y = yield* required(decoder, "y")
   const [output] = [...decoder.outputs.values()].filter(isFloat)
   if (output === undefined) return yield* loadFailed("decoder", `${decoder.file} has no output`)
   const { join, width } = yield* joining(joiner, run)

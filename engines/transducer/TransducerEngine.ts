@@ -7,18 +7,20 @@ import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import {
   type EngineDescriptor,
-  EngineError,
+  type EngineError,
   type EngineSpec,
+  loadFailed,
   type Outlet,
   type Segment,
   type TranscribeEnd,
   type TranscribeRequest,
   type TranscriptionEngine,
 } from "../protocol/Engine.ts"
-import { decodeOptions, fileOf, loadFailed } from "../shared/files/EngineSpecFiles.ts"
+import { decodeOptions } from "../shared/files/EngineSpecFiles.ts"
 import { compressionRatio } from "../shared/listening/Fallback.ts"
 import { KeywordGraphs, TokenSpellings } from "../shared/listening/KeywordGraph.ts"
 import { KeywordSearch, type KindOf } from "../shared/listening/KeywordSearch.ts"
+import { unknownLanguage } from "../shared/listening/UnknownLanguage.ts"
 import { optionsOf } from "../shared/onnx/OnnxOptions.ts"
 import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
 import { limitThreads } from "../shared/onnx/ThreadLimit.ts"
@@ -60,15 +62,6 @@ const detectAgain = -1
 const mostDurations = 16
 
 // ------------------------------------------------------------ one request
-
-const checkLanguage = (
-  { languages }: Loaded,
-  language: string | undefined,
-): Effect.Effect<void, EngineError> => {
-  if (language === undefined || languages.codes.includes(language)) return Effect.void
-  const detail = `this model does not know the language "${language.slice(0, 16)}"`
-  return Effect.fail(new EngineError({ reason: "InvalidInput", field: "language", detail }))
-}
 
 /** What kind of token comes next, for the search of phrases. */
 const kindOf =
@@ -162,7 +155,7 @@ const transcribe = Effect.fnUntraced(function* (
   const { detects, encoder, languages, vocabulary } = loaded
   const isDetected = encoder.isStreaming && request.previousTokens[0] === detectAgain
   const wanted = isDetected ? undefined : request.language
-  yield* checkLanguage(loaded, wanted)
+  if (wanted !== undefined && !languages.codes.includes(wanted)) return yield* unknownLanguage(wanted)
   const { frameSeconds } = encoder
   // Less than one feature frame says nothing.
   const hasAudio = request.samples.length >= rateHz / 100
@@ -221,12 +214,11 @@ const acquire = Effect.fnUntraced(function* (
   const options = yield* decodeOptions(TransducerOptions, spec)
   const { config, vocabulary } = yield* readFiles(spec)
   const onnx = yield* optionsOf(spec)
-  const openRole = (role: string) =>
-    Effect.flatMap(fileOf(spec, role), (path) => OnnxSession.open(path, onnx))
   const gate = Semaphore.makeUnsafe(1)
-  const encoderGraph = yield* openRole("encoder")
-  const decoderGraph = yield* openRole("decoder")
-  const joinerGraph = spec.files.joiner === undefined ? undefined : yield* openRole("joiner")
+  const encoderGraph = yield* OnnxSession.openRole(spec, "encoder", onnx)
+  const decoderGraph = yield* OnnxSession.openRole(spec, "decoder", onnx)
+  const joinerGraph =
+    spec.files.joiner === undefined ? undefined : yield* OnnxSession.openRole(spec, "joiner", onnx)
   // The number of blank is known once the graphs have been run; the probe feeds 0.
   const probe = yield* Scorers.make(decoderGraph, joinerGraph, gate, 0)
   const encoder = yield* Encoders.make(encoderGraph, gate, { options, config, width: probe.width })

@@ -4,8 +4,9 @@
 import { readFile } from "node:fs/promises"
 import { basename } from "node:path"
 import * as Effect from "effect/Effect"
-import type { EngineError, EngineSpec } from "../protocol/Engine.ts"
-import { fileOf, loadFailed, readJsonFile } from "../shared/files/EngineSpecFiles.ts"
+import { isJsonObject } from "#domain/wire/Json.ts"
+import { type EngineError, type EngineSpec, loadFailed } from "../protocol/Engine.ts"
+import { fileOf, readJsonFile } from "../shared/files/EngineSpecFiles.ts"
 import {
   type Vocabulary,
   VocabularyProblem,
@@ -36,14 +37,11 @@ const fixed: Readonly<Record<string, number>> = {
   n_fft: 512,
 }
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
 /** Deepest nesting that is searched. */
 const deepest = 8
 
 const find = (value: unknown, names: ReadonlyArray<string>, depth = 0): unknown => {
-  if (!isObject(value) || depth > deepest) return undefined
+  if (!isJsonObject(value) || depth > deepest) return undefined
   for (const name of names) if (value[name] !== undefined) return value[name]
   for (const inner of Object.values(value)) {
     const found = find(inner, names, depth + 1)
@@ -56,7 +54,7 @@ const numberOf = (value: unknown): number | undefined =>
   typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : undefined
 
 const promptsOf = (value: unknown): ReadonlyMap<string, number> | undefined => {
-  if (!isObject(value)) return undefined
+  if (!isJsonObject(value)) return undefined
   const prompts = new Map<string, number>()
   for (const [tag, id] of Object.entries(value)) {
     const number = numberOf(id)

@@ -3,7 +3,7 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
-import { type CaptionFacts, EngineError } from "../protocol/Engine.ts"
+import { type CaptionFacts, type EngineError, loadFailed } from "../protocol/Engine.ts"
 import type { OnnxOptions } from "../shared/onnx/OnnxOptions.ts"
 import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
 import { numeric, toFloat32 } from "../shared/onnx/Tensors.ts"
@@ -20,7 +20,7 @@ export interface OpenEncoder {
   readonly refusal: string | undefined
 }
 
-const problem = (detail: string) => new EngineError({ reason: "LoadFailed", field: "encoder", detail })
+const problem = (detail: string) => loadFailed("encoder", detail)
 
 /** Frames of the trial: enough for both convolutions. */
 const trialFrames = 64

@@ -3,16 +3,11 @@
 // the engine's gate.
 import * as Effect from "effect/Effect"
 import type { Tensor } from "onnxruntime-node"
-import {
-  EngineError,
-  type Outlet,
-  type Segment,
-  type TranscribeEnd,
-  type TranscribeRequest,
-} from "../protocol/Engine.ts"
+import type { EngineError, Outlet, Segment, TranscribeEnd, TranscribeRequest } from "../protocol/Engine.ts"
 import * as Fallback from "../shared/listening/Fallback.ts"
 import { argMax } from "../shared/listening/Sampling.ts"
 import { SegmentTexts } from "../shared/listening/SegmentText.ts"
+import { unknownLanguage } from "../shared/listening/UnknownLanguage.ts"
 import { interpolatedWords } from "../shared/listening/Words.ts"
 import { draftsOf } from "./Drafts.ts"
 import type { LoadedWhisper } from "./LoadedWhisper.ts"
@@ -31,8 +26,7 @@ const languageOf = Effect.fnUntraced(function* (
   const { languages, startOfTranscript } = loaded.model
   if (request.language !== undefined) {
     if (loaded.languages.includes(request.language)) return request.language
-    const detail = `this model does not know the language "${request.language.slice(0, 16)}"`
-    return yield* new EngineError({ reason: "InvalidInput", field: "language", detail })
+    return yield* unknownLanguage(request.language)
   }
   const codes = [...languages.keys()]
   if (codes.length < 2) return codes[0] ?? "en"

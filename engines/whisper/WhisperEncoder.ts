@@ -1,7 +1,7 @@
 // Samples → encoder output: cuts the piece that is decoded at once, computes its features, and calls the encoder.
 // Knows no tokens or text.
 import * as Effect from "effect/Effect"
-import { EngineError, type TranscribeRequest } from "../protocol/Engine.ts"
+import { callFailed, type TranscribeRequest } from "../protocol/Engine.ts"
 import { firstPiece } from "../shared/listening/QuietPoint.ts"
 import { numeric } from "../shared/onnx/Tensors.ts"
 import type { LoadedWhisper } from "./LoadedWhisper.ts"
@@ -73,7 +73,7 @@ export const encode = Effect.fnUntraced(function* (
   const { type } = loaded.encoder.inputs.get("input_features")!
   const tensor = numeric(type, features, [1, loaded.model.features.melBins, frames])
   if (tensor === undefined) {
-    return yield* new EngineError({ reason: "Failed", field: "", detail: `encoder takes ${type}` })
+    return yield* callFailed(`encoder takes ${type}`)
   }
   const outputs = yield* loaded.gate.withPermit(
     loaded.encoder.run({ input_features: tensor }, ["last_hidden_state"]),

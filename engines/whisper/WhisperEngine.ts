@@ -9,8 +9,9 @@ import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import {
   type EngineDescriptor,
-  EngineError,
+  type EngineError,
   type EngineSpec,
+  loadFailed,
   type TranscriptionEngine,
 } from "../protocol/Engine.ts"
 import { decodeOptions, fileOf } from "../shared/files/EngineSpecFiles.ts"
@@ -39,8 +40,7 @@ const checkEncoder = (
   variableLength: boolean,
 ): Effect.Effect<void, EngineError> => {
   const [, melBins, frames] = shape
-  const refuse = (detail: string) =>
-    Effect.fail(new EngineError({ reason: "LoadFailed", field: "encoder", detail }))
+  const refuse = (detail: string) => Effect.fail(loadFailed("encoder", detail))
   if (typeof melBins === "number" && melBins !== features.melBins) {
     return refuse(`the graph takes ${melBins} mel bins, the preprocessor makes ${features.melBins}`)
   }
@@ -73,14 +73,16 @@ const acquire = Effect.fnUntraced(function* (
   const options = yield* decodeOptions(WhisperOptions, spec)
   const model = yield* readModel(spec)
   const onnx = yield* optionsOf(spec)
-  const openRole = (role: string) =>
-    Effect.flatMap(fileOf(spec, role), (path) => OnnxSession.open(path, onnx))
   const { variableLength, pieceSeconds } = options
   const { encoder, refusal, shortAudio } = yield* openEncoderOf(spec, model, onnx, variableLength)
   yield* checkEncoder(yield* OnnxSession.inputNamed(encoder, ["input_features"]), model, variableLength)
   yield* OnnxSession.outputNamed(encoder, ["last_hidden_state"])
   const gate = Semaphore.makeUnsafe(1)
-  const decoder = yield* DecoderGraph.make(yield* openRole("decoder"), gate, model.alignmentHeads)
+  const decoder = yield* DecoderGraph.make(
+    yield* OnnxSession.openRole(spec, "decoder", onnx),
+    gate,
+    model.alignmentHeads,
+  )
   const mel = yield* LogMel.make(model.features)
   const pieceSamples = pieceSeconds === undefined ? undefined : pieceSeconds * model.features.rateHz
   const own = model.languages.size === 0 ? ["en"] : [...model.languages.keys()]

@@ -1,6 +1,6 @@
 // Fetches the reference clips of cloned voices (protocol 8.7).
 import { Context, Layer } from "effect"
-import { type FetchOptions, makePublicFetch, type PublicFetch } from "#fetch/PublicFetch.ts"
+import { makePublicFetch, type PublicFetch } from "#fetch/PublicFetch.ts"
 
 /** Protocol 8.7. */
 const maxBytes = 25 * 1024 * 1024
@@ -8,6 +8,7 @@ const maxBytes = 25 * 1024 * 1024
 export class VoiceUrl extends Context.Service<VoiceUrl, { readonly fetch: PublicFetch }>()(
   "edgewise/audio/VoiceUrl",
 ) {
-  static readonly layer = (options: Partial<FetchOptions> = {}) =>
-    Layer.sync(VoiceUrl, () => ({ fetch: makePublicFetch({ maxBytes, plainHttp: true, ...options }) }))
+  static readonly layer = Layer.sync(VoiceUrl, () => ({
+    fetch: makePublicFetch({ maxBytes, plainHttp: true }),
+  }))
 }

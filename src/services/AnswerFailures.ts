@@ -4,6 +4,7 @@
 import { Effect, Layer, Option } from "effect"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import { type OperatorLine, report, reporter } from "#domain/process/OperatorLog.ts"
+import { knownMethod } from "#domain/process/PlainLine.ts"
 import { CurrentNodeMeters, type EndedRequest } from "#http/NodeMeters.ts"
 import { CurrentRequest } from "#http/RequestContext.ts"
 import { type FailureWords, type FindModel, failureWords, wasRefused } from "./FailureWords.ts"
@@ -25,9 +26,6 @@ const lineOf = (
     ...Object.values(line.facts ?? {}),
   ].join(" "),
 })
-
-/** A caller can send any method: methods other than those of HTTP are not repeated. */
-const knownMethod = (method: string): string => (/^[A-Z]{3,7}$/.test(method) ? method : "other")
 
 /** Temporary unavailability is a warning; everything else that fails on this side is an error. */
 const eventOf = (status: number, words: FailureWords) => {

@@ -10,7 +10,7 @@ import { AtCapacity, InvalidRequest, NotInstalled } from "#domain/wire/Errors.ts
 import type { RequestedPicture } from "#domain/wire/text/Pictures.ts"
 import type { PictureFile } from "#engines/protocol/Text.ts"
 import { PictureUrl } from "#pictures/PictureUrl.ts"
-import { ringFolder } from "./TranscriptionAudio.ts"
+import { died, ringFolder } from "./TranscriptionAudio.ts"
 import { UploadDir } from "./TranscriptionUpload.ts"
 
 /** Pictures of one request that are fetched and decoded side by side: half of the decoders. A guess. */
@@ -44,8 +44,6 @@ const toEdgeError =
       ? new AtCapacity({ model, retryAfterMs: busyRetryMs })
       : refusal(field, "cannot be decoded")
   }
-
-const died = (error: DecodeError): boolean => error._tag === "DecoderFailed" && error.reason === "Died"
 
 /** The picture file's bytes. */
 const bytesOf = ({ field, source }: RequestedPicture, { model, user }: PictureTerms) =>

@@ -31,7 +31,8 @@ const toEdgeError =
       : new InvalidRequest({ field: "file", problem: "cannot be decoded" })
   }
 
-const died = (error: DecodeError): boolean => error._tag === "DecoderFailed" && error.reason === "Died"
+/** The decoder crashed. */
+export const died = (error: DecodeError): boolean => error._tag === "DecoderFailed" && error.reason === "Died"
 const preempted = (error: DecodeError): boolean =>
   error._tag === "DecoderFailed" && error.reason === "Preempted"
 

@@ -5,7 +5,12 @@ import { type TranscribeOptions, transcribeFile } from "#actors/jobs/FileTranscr
 import type { ModelHandle } from "#actors/model/ModelHandle.ts"
 import type { Decoder } from "#audio/Decoder.ts"
 import { listenRateHz, samplesToMs } from "#domain/audio/Audio.ts"
-import type { Transcript, TranscriptProgress, TranscriptSegment } from "#domain/audio/Transcript.ts"
+import {
+  hasCues,
+  type Transcript,
+  type TranscriptProgress,
+  type TranscriptSegment,
+} from "#domain/audio/Transcript.ts"
 import { type PunctuationChoice, punctuationProblem } from "#domain/language/Punctuated.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { costOf } from "#domain/models/Money.ts"
@@ -13,9 +18,28 @@ import { audioUsage } from "#domain/models/Usage.ts"
 import { InvalidRequest, type ModelNotLoaded, type PaymentRequired } from "#domain/wire/Errors.ts"
 import { CurrentRequest, nowMs } from "#http/RequestContext.ts"
 import type { Principal } from "#store/accounts/Accounts.ts"
+import type { JobOptions } from "#store/ledger/JobRows.ts"
 import { type Reservation, type Settlement, UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { type AudioError, openAudio } from "./TranscriptionAudio.ts"
 import { untilStoreWorks } from "./UntilStoreWorks.ts"
+
+/** What a request or a job asks for, as the transcriber takes it. */
+export const runOptions = ({
+  format,
+  granularities,
+  keywords,
+  language,
+  prompt,
+  punctuation,
+  temperature,
+}: JobOptions): TranscribeOptions => ({
+  language: language ?? undefined,
+  prompt,
+  punctuation: punctuation ?? undefined,
+  temperature,
+  words: hasCues(format) || granularities.includes("word"),
+  ...(keywords === undefined ? {} : { keywords }),
+})
 
 /** Languages of the preset `cohere-transcribe`, which are those that `stt-multi-03-2026` promises (protocol 9.1). */
 const promised = ["ar", "de", "el", "en", "es", "fr", "it", "ja", "ko", "nl", "pl", "pt", "vi", "zh"]

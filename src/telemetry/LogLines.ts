@@ -1,7 +1,7 @@
 // Formats log lines, as JSON or as readable text: one for each log event, and one for each finished response. Pure.
 // Lines hold ids and numbers, and the route instead of the path, because a path or query may hold anything.
 import { Formatter, Logger } from "effect"
-import { plainLine } from "#domain/process/PlainLine.ts"
+import { knownMethod, plainLine } from "#domain/process/PlainLine.ts"
 import { CurrentRequest, noRequest, type RequestContext } from "#http/RequestContext.ts"
 
 interface AccessRecord {
@@ -52,9 +52,6 @@ export const entryText =
   (format: "json" | "pretty") =>
   (entry: LogEntry): string =>
     typeof entry === "string" ? entry : format === "json" ? accessJson(entry) : accessPretty(entry)
-
-/** The client chooses the method, so methods of an unknown form are not repeated. */
-const knownMethod = (method: string): string => (/^[A-Z]{3,7}$/.test(method) ? method : "other")
 
 export const accessRecord = (
   method: string,

@@ -1,8 +1,8 @@
 // A server of the OpenAI API that does exactly what a test says: over real HTTP on a port of 127.0.0.1.
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
-import type { AddressInfo } from "node:net"
+import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import { setTimeout as sleep } from "node:timers/promises"
 import type { Target } from "#harness/client/Exchange.ts"
+import { startLoopbackServer } from "../support/servers/LoopbackServer.ts"
 
 export type Answer = (request: IncomingMessage, response: ServerResponse, body: Buffer) => unknown
 
@@ -18,7 +18,7 @@ export interface ScriptedServer {
 /** @param answers by path; others get 404 */
 export const scriptedServer = async (answers: Readonly<Record<string, Answer>>): Promise<ScriptedServer> => {
   const asked = new Map<string, number>()
-  const server = createServer(async (request, response) => {
+  const { server, stop, url } = await startLoopbackServer(async (request, response) => {
     const chunks: Array<Buffer> = []
     // A client that leaves is not this server's failure.
     response.on("error", () => {})
@@ -33,18 +33,12 @@ export const scriptedServer = async (answers: Readonly<Record<string, Answer>>):
       response.destroy()
     }
   })
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   return {
     server,
     url,
     asked,
     target: { base: url, headers: {}, timeoutMs: 20_000 },
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
+    close: stop,
   }
 }
 

@@ -15,6 +15,7 @@ import {
   rule,
   sequence,
   text,
+  unescaped,
   unquoted,
 } from "./JsonText.ts"
 
@@ -35,13 +36,6 @@ export const stringCharacter: Expression = {
   kind: "automaton",
   automaton: unquoted(withLength(anyText, 1, 1)),
 }
-
-const unescaped: ReadonlyArray<CodePoints> = [
-  [0x20, 0x21],
-  [0x23, 0x5b],
-  [0x5d, 0xd7ff],
-  [0xe000, 0x10ffff],
-]
 
 const atLeastOne = (characters: ReadonlyArray<CodePoints>): Automaton => ({
   states: [

@@ -1,6 +1,6 @@
 // JSON as text that a reply may have: printed values, strings of an automaton, and any value at all.
 
-import type { Automaton, Expression } from "../Expression.ts"
+import type { Automaton, CodePoints, Expression } from "../Expression.ts"
 import type { Json, JsonObject } from "../Json.ts"
 import { plainKey, sortedKeys } from "../PlainKeys.ts"
 import { trimmed } from "./automata/Automata.ts"
@@ -61,7 +61,8 @@ const escapes: ReadonlyMap<number, number> = new Map([
   [0x0d, 0x72],
   [0x09, 0x74],
 ])
-const raw: ReadonlyArray<readonly [number, number]> = [
+/** What a JSON string may hold without an escape. */
+export const unescaped: ReadonlyArray<CodePoints> = [
   [0x20, 0x21],
   [0x23, 0x5b],
   [0x5d, 0xd7ff],
@@ -111,7 +112,7 @@ const escaped = (values: Automaton, control: boolean, base: number): ReadonlyArr
       return to
     }
     for (const [from, to, target] of state.edges) {
-      for (const [low, high] of raw) {
+      for (const [low, high] of unescaped) {
         if (from <= high && to >= low) edges.push([Math.max(from, low), Math.min(to, high), base + target])
       }
       for (let code = from; code <= Math.min(to, backslash); code++) {

@@ -1,7 +1,7 @@
 // Evaluates the inputs of all open requests, one native call after the other. The texts of the vectors are written while the next
 // call computes.
 import * as Effect from "effect/Effect"
-import { type EmbedRequest, EngineError, type Outlet } from "../../protocol/Engine.ts"
+import { callFailed, type EmbedRequest, type EngineError, type Outlet } from "../../protocol/Engine.ts"
 import { vectorText } from "../../shared/text/VectorText.ts"
 import { Interrupted } from "../native/Native.ts"
 import type { EmbeddingContext } from "./EmbeddingContext.ts"
@@ -137,7 +137,7 @@ export class EmbedLoop {
     } catch (cause) {
       if (!(cause instanceof Interrupted)) {
         const detail = cause instanceof Error ? cause.message : String(cause)
-        const failure = Effect.fail(new EngineError({ reason: "Failed", field: "", detail }))
+        const failure = Effect.fail(callFailed(detail))
         for (const { of } of shares) this.#end(of, failure)
       }
       return () => {}

@@ -1,7 +1,7 @@
 // The inputs of a request as tokens. llama.cpp's own tokenizer adds the special tokens that the file names, e.g. CLS and SEP.
 import * as Effect from "effect/Effect"
 import { maxRequestTokens } from "../../protocol/Embedding.ts"
-import { type EmbedInput, EngineError } from "../../protocol/Engine.ts"
+import { type EmbedInput, type EngineError, invalidInput } from "../../protocol/Engine.ts"
 import { tooLong, tooManyTokens } from "../../shared/text/EmbedBounds.ts"
 import { type Libllama, onThread, type Pointer } from "../native/Libllama.ts"
 import { piecesOf } from "../prompt/PromptPieces.ts"
@@ -20,8 +20,7 @@ export type TokensOf = (
   inputs: ReadonlyArray<EmbedInput>,
 ) => Effect.Effect<ReadonlyArray<ReadonlyArray<number>>, EngineError>
 
-const invalid = (index: number, detail: string) =>
-  Effect.fail(new EngineError({ reason: "InvalidInput", field: `input[${index}]`, detail }))
+const invalid = (index: number, detail: string) => Effect.fail(invalidInput(`input[${index}]`, detail))
 
 /** UTF-8 bytes of a text that is tokenized on the event loop: less than 1 ms. A longer one is passed to a thread. */
 const largestInPlace = 2_048

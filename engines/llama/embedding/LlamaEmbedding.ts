@@ -1,16 +1,16 @@
 // The adapter of GGUF embedding models: texts in, vectors of length 1 out.
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import type {
-  EmbeddingEngine,
-  EmbedEnd,
-  EmbedRequest,
-  EngineDescriptor,
-  EngineError,
-  Outlet,
+import {
+  type EmbeddingEngine,
+  type EmbedEnd,
+  type EmbedRequest,
+  type EngineDescriptor,
+  type EngineError,
+  loadFailed,
+  type Outlet,
 } from "../../protocol/Engine.ts"
 import { boundProblem } from "../../shared/text/EmbedBounds.ts"
-import { loadFailed } from "../native/NativeLog.ts"
 import { EmbedLoop } from "./EmbedLoop.ts"
 import { type EmbeddingModel, loadEmbedding } from "./LoadEmbedding.ts"
 import { EmbeddingOptions } from "./Options.ts"
@@ -36,7 +36,7 @@ export const llamaEmbedding: EngineDescriptor<"embedding"> = {
   kind: "embedding",
   acquire: Effect.fnUntraced(function* (spec) {
     const options = yield* Effect.mapError(decodeOptions(spec.options), (error) =>
-      loadFailed(`options: ${error.message}`),
+      loadFailed("", `options: ${error.message}`),
     )
     const model = yield* loadEmbedding(spec, options)
     const { contextTokens, dimensions, sequences, stepped, summary } = model

@@ -1,14 +1,13 @@
 // A loaded GGUF file with a context for embeddings, inside a Scope; closing the scope frees the memory.
-import { access, constants } from "node:fs/promises"
 import { basename } from "node:path"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { type LlamaModel, LlamaVocabularyType } from "node-llama-cpp"
-import type { EngineError, EngineSpec } from "../../protocol/Engine.ts"
-import { openLlama, summaryOf } from "../model/LoadedGguf.ts"
+import { type EngineError, type EngineSpec, loadFailed } from "../../protocol/Engine.ts"
+import { openLlama, summaryOf, weightsOf } from "../model/LoadedGguf.ts"
 import { makeInterrupt } from "../native/Interrupt.ts"
 import { type Libllama, onThread, type Pointer } from "../native/Libllama.ts"
-import { loadFailed, NativeLog } from "../native/NativeLog.ts"
+import { NativeLog } from "../native/NativeLog.ts"
 import { flashAttentionFor, keepThreads, openFile, openLibrary, roundedUp } from "../native/OpenLibllama.ts"
 import { textLimits } from "../prompt/TextLength.ts"
 import { measuredThreads, type SteppedContext } from "../steps/StepThreads.ts"
@@ -103,13 +102,8 @@ export const loadEmbedding = (
 ): Effect.Effect<EmbeddingModel, EngineError, Scope.Scope> =>
   Effect.gen(function* () {
     const { threads } = spec
-    const path = spec.files.weights
-    if (path === undefined) return yield* loadFailed("files: a llama-embedding model needs `weights`")
+    const path = yield* weightsOf(spec)
     const name = basename(path)
-    yield* Effect.tryPromise({
-      try: () => access(path, constants.R_OK),
-      catch: () => loadFailed(`${name} does not exist or cannot be read`),
-    })
     const log = new NativeLog(path)
     const llama = yield* openLlama(spec, options, log)
     const opening = { llama, path, options, log }
@@ -117,9 +111,9 @@ export const loadEmbedding = (
     const { model, weights } = yield* openFile(library, opening)
     const { hasDecoder, hasEncoder } = model.fileInsights
     if (hasEncoder && hasDecoder)
-      return yield* loadFailed(`${name} has an encoder and a decoder, which gives no embeddings`)
+      return yield* loadFailed("", `${name} has an encoder and a decoder, which gives no embeddings`)
     const pooling = poolingOf(namedPooling(model), options.pooling)
-    if (typeof pooling === "string") return yield* loadFailed(`${name} ${pooling}`)
+    if (typeof pooling === "string") return yield* loadFailed("", `${name} ${pooling}`)
     const contextTokens = Math.min(options.contextTokens, library.trainedContext(weights))
     const terms = { contextTokens, pooling, threads, options, log }
     const { capacity, context, interrupt } = yield* openContext(library, weights, terms)

@@ -1,13 +1,9 @@
 // The options of the `llama-embedding` adapter in a catalog entry. Decoded once, when a model is loaded.
-import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { integerFrom, withDefault } from "#domain/models/EntrySchemas.ts"
 import { LlamaOptions } from "../Options.ts"
 
 const { gpu, gpuLayers } = LlamaOptions.fields
-
-const between = (minimum: number, maximum: number) => Schema.Int.check(Schema.isBetween({ minimum, maximum }))
-const withDefault = (schema: ReturnType<typeof between>, value: number) =>
-  schema.pipe(Schema.withDecodingDefaultKey(Effect.succeed(value)))
 
 export const EmbeddingOptions = Schema.Struct({
   gpu,
@@ -15,14 +11,14 @@ export const EmbeddingOptions = Schema.Struct({
   /** If absent: the library decides. Without it, the memory of an evaluation grows with the square of its tokens. */
   flashAttention: Schema.optionalKey(Schema.Boolean),
   /** Tokens of one input; at most what the model was trained for. Default 2048. */
-  contextTokens: withDefault(between(8, 32_768), 2048),
+  contextTokens: withDefault(integerFrom(8, 32_768), 2048),
   /**
    * Tokens of one native evaluation, in which several inputs of several requests may be. A longer input is evaluated alone.
    * Default 512, as for text.
    */
-  batchTokens: withDefault(between(16, 8192), 512),
+  batchTokens: withDefault(integerFrom(16, 8192), 512),
   /** Requests whose inputs are evaluated side by side. */
-  slots: withDefault(between(1, 64), 8),
+  slots: withDefault(integerFrom(1, 64), 8),
   /** How the vectors of an input's tokens become one. Needed only if the file does not say it. */
   pooling: Schema.optionalKey(Schema.Literals(["mean", "cls", "last"])),
 })

@@ -10,6 +10,7 @@ import type { TokenTrie } from "../../grammar/match/TokenTrie.ts"
 import {
   EngineError,
   type GenerateRequest,
+  invalidInput,
   type Owner,
   type Preparation,
   type Prepared,
@@ -57,12 +58,10 @@ const noOwner: Owner = { user: "", organization: "" }
 export const mostWork = 200_000_000
 
 const tooMuchWork = ({ format }: Terms): EngineError =>
-  new EngineError({
-    reason: "InvalidInput",
-    field: format === undefined ? "tools" : "format",
-    detail:
-      "takes too long to hold a reply to: it leaves too many ways of reading the same text; use fewer alternatives, or ones that begin differently",
-  })
+  invalidInput(
+    format === undefined ? "tools" : "format",
+    "takes too long to hold a reply to: it leaves too many ways of reading the same text; use fewer alternatives, or ones that begin differently",
+  )
 
 /** What constrained replies of a model share. */
 interface Tables {

@@ -2,9 +2,9 @@
 import { basename } from "node:path"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import type { EngineError } from "../../protocol/Engine.ts"
+import { type EngineError, loadFailed } from "../../protocol/Engine.ts"
 import type { NativeContext, OpenedNative } from "../native/Native.ts"
-import { loadFailed, type NativeLog } from "../native/NativeLog.ts"
+import type { NativeLog } from "../native/NativeLog.ts"
 import { UnfitTensors } from "../tower/Graph.ts"
 import { familyGraphs } from "../tower/Graphs.ts"
 import { openTower } from "../tower/Tower.ts"
@@ -71,13 +71,13 @@ export const loadPictures = ({
         const problem = misfit(read, opened, access.width, name)
         return problem === undefined ? read : { problem }
       },
-      catch: (cause) => loadFailed(named(cause)),
+      catch: (cause) => loadFailed("", named(cause)),
     })
-    if ("problem" in file) return yield* loadFailed(file.problem)
+    if ("problem" in file) return yield* loadFailed("", file.problem)
     const tower = yield* Effect.acquireRelease(
       Effect.tryPromise({
         try: () => openTower(path, file, device),
-        catch: (cause) => loadFailed(named(cause)),
+        catch: (cause) => loadFailed("", named(cause)),
       }),
       (one) => Effect.sync(() => one.close()),
     )

@@ -6,11 +6,11 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { GgufFileType, type Llama, type LlamaModel, LlamaVocabularyType } from "node-llama-cpp"
 import type { CallCosts } from "#domain/threads/CallCosts.ts"
-import type { EngineError, EngineSpec } from "../../protocol/Engine.ts"
+import { type EngineError, type EngineSpec, loadFailed } from "../../protocol/Engine.ts"
 import { nativeJinja, nativeModel } from "../native/Internals.ts"
 import { openLibrary } from "../native/Library.ts"
 import type { NativeContext, OpenedNative } from "../native/Native.ts"
-import { loadFailed, NativeLog } from "../native/NativeLog.ts"
+import { NativeLog } from "../native/NativeLog.ts"
 import { openLibllamaContext } from "../native/OpenLibllama.ts"
 import type { LlamaOptions } from "../Options.ts"
 import { type Spelling, Vocabulary } from "../output/Vocabulary.ts"
@@ -87,18 +87,24 @@ const warmUp = async (native: NativeContext): Promise<void> => {
   native.clear(0)
 }
 
+/** The path of a model's weights, which can be read. */
+export const weightsOf = ({ adapter, files }: EngineSpec): Effect.Effect<string, EngineError> => {
+  const path = files.weights
+  return path === undefined
+    ? Effect.fail(loadFailed("", `files: a ${adapter} model needs \`weights\``))
+    : Effect.tryPromise({
+        try: () => access(path, constants.R_OK),
+        catch: () => loadFailed("", `${basename(path)} does not exist or cannot be read`),
+      }).pipe(Effect.as(path))
+}
+
 export const loadModel = (
   spec: EngineSpec,
   options: LlamaOptions,
 ): Effect.Effect<Model, EngineError, Scope.Scope> =>
   Effect.gen(function* () {
-    const path = spec.files.weights
-    if (path === undefined) return yield* loadFailed("files: a llama-gguf model needs `weights`")
+    const path = yield* weightsOf(spec)
     const name = basename(path)
-    yield* Effect.tryPromise({
-      try: () => access(path, constants.R_OK),
-      catch: () => loadFailed(`${name} does not exist or cannot be read`),
-    })
     const log = new NativeLog(path)
     const llama = yield* openLlama(spec, options, log)
     const opened = yield* openLibllamaContext({ llama, path, options, threads: spec.threads, log })

@@ -2,9 +2,10 @@
 // and behind each of its last words. What of the conversation a sequence holds already is not evaluated again.
 import * as Effect from "effect/Effect"
 import {
-  EngineError,
+  type EngineError,
   type GenerateEnd,
   type GenerateRequest,
+  invalidInput,
   type MessageEndTerms,
   type NoMessageEnd,
   type Outlet,
@@ -88,6 +89,5 @@ export const messageEndProblem = ({
   const last = "turns" in prompt ? prompt.turns.at(-1) : undefined
   if (last?.role === "user" && typeof last.content === "string" && (pictures ?? []).length === 0)
     return undefined
-  const detail = "needs a chat without pictures whose last message is one of the user"
-  return new EngineError({ reason: "InvalidInput", field: "messages", detail })
+  return invalidInput("messages", "needs a chat without pictures whose last message is one of the user")
 }

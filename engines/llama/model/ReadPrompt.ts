@@ -1,7 +1,7 @@
 // The prompt of a request, or why it cannot be one.
 import * as Effect from "effect/Effect"
 import { textOf } from "../../protocol/Contents.ts"
-import { EngineError, type GenerateRequest } from "../../protocol/Engine.ts"
+import { EngineError, type GenerateRequest, invalidInput } from "../../protocol/Engine.ts"
 import type { Prompt } from "../prompt/ChatPrompt.ts"
 import { TemplateRefused } from "../prompt/ChatTemplate.ts"
 import type { Model } from "./LoadedGguf.ts"
@@ -30,20 +30,14 @@ export const readPrompt = (model: Model, request: GenerateRequest): Effect.Effec
     if ("tokens" in read) return Effect.succeed(read)
     if ("noInfill" in read)
       return Effect.fail(
-        new EngineError({
-          reason: "InvalidInput",
-          field: "suffix",
-          detail: "this model has no tokens for filling in text before a suffix",
-        }),
+        invalidInput("suffix", "this model has no tokens for filling in text before a suffix"),
       )
     if ("unknownToken" in read) {
       const detail = `has the token ${read.unknownToken}; this model has the tokens 0 to ${read.size - 1}`
-      return Effect.fail(new EngineError({ reason: "InvalidInput", field, detail }))
+      return Effect.fail(invalidInput(field, detail))
     }
-    if ("noPictures" in read)
-      return Effect.fail(new EngineError({ reason: "InvalidInput", field, detail: read.noPictures }))
-    if ("empty" in read)
-      return Effect.fail(new EngineError({ reason: "InvalidInput", field, detail: "is empty" }))
+    if ("noPictures" in read) return Effect.fail(invalidInput(field, read.noPictures))
+    if ("empty" in read) return Effect.fail(invalidInput(field, "is empty"))
     const { contextTokens } = model
     const { promptTokens } = read
     const detail = `${promptTokens} tokens do not fit into a context of ${contextTokens}`

@@ -2,7 +2,13 @@
 import * as Effect from "effect/Effect"
 import type { Constraint } from "../../grammar/Constraint.ts"
 import { textPromptsOf } from "../../protocol/Contents.ts"
-import { EngineError, type GenerateRequest, type Outlet, type Prepared } from "../../protocol/Engine.ts"
+import {
+  type EngineError,
+  type GenerateRequest,
+  invalidInput,
+  type Outlet,
+  type Prepared,
+} from "../../protocol/Engine.ts"
 import type { Prompt } from "../prompt/ChatPrompt.ts"
 import { DetailedReply, type DetailedTerms } from "../replies/DetailedReply.ts"
 import { EchoedPrompt } from "../replies/EchoedPrompt.ts"
@@ -20,9 +26,6 @@ export interface ReplyPlan {
   readonly jobs: readonly [JobTerms, ...ReadonlyArray<JobTerms>]
 }
 
-const refused = (field: string, detail: string): EngineError =>
-  new EngineError({ reason: "InvalidInput", field, detail })
-
 /** True if the request asks for nothing but the text of one reply, as most do. */
 const isPlain = (request: GenerateRequest): boolean =>
   request.logprobs === undefined &&
@@ -39,12 +42,12 @@ const problemOf = (model: Model, slots: number, request: GenerateRequest): Engin
   const { bestOf = 1, logitBias = [], replies = 1 } = request
   const field = bestOf > slots ? "best_of" : "n"
   if (Math.max(bestOf, replies) > slots)
-    return refused(field, `is more than the ${slots} replies that this model generates side by side`)
+    return invalidInput(field, `is more than the ${slots} replies that this model generates side by side`)
   const { size } = model.vocabulary
   const unknown = logitBias.find(([token]) => !(token >= 0 && token < size))
   return unknown === undefined
     ? undefined
-    : refused("logit_bias", `has the token ${unknown[0]}; this model has the tokens 0 to ${size - 1}`)
+    : invalidInput("logit_bias", `has the token ${unknown[0]}; this model has the tokens 0 to ${size - 1}`)
 }
 
 /** A bias of -100 excludes a token. */

@@ -2,9 +2,7 @@
 import { basename } from "node:path"
 import * as Effect from "effect/Effect"
 import type { LlamaLogLevel } from "node-llama-cpp"
-import { EngineError } from "../../protocol/Engine.ts"
-
-export const loadFailed = (detail: string) => new EngineError({ reason: "LoadFailed", field: "", detail })
+import { type EngineError, loadFailed } from "../../protocol/Engine.ts"
 
 /** Most characters of a message from the library. A guess: one line. */
 const detailLength = 300
@@ -45,7 +43,7 @@ export class NativeLog {
       const said = cause instanceof Error ? cause.message : String(cause)
       const detail = [what, said, this.#first].filter((part) => part !== "").join(": ")
       const named = detail.replaceAll(this.#path, basename(this.#path))
-      return loadFailed(named.replaceAll(/\s+/g, " ").slice(0, detailLength))
+      return loadFailed("", named.replaceAll(/\s+/g, " ").slice(0, detailLength))
     }
     return Effect.callback((resume) => {
       run().then(

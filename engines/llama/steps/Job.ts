@@ -1,6 +1,6 @@
 // The state of one admitted reply, from its sequence to its last token. LlamaGguf makes it, StepLoop advances it.
 import type * as Exit from "effect/Exit"
-import { EngineError, type Outlet, type Sampling } from "../../protocol/Engine.ts"
+import { callFailed, EngineError, type Outlet, type Sampling } from "../../protocol/Engine.ts"
 import type { BatchItem, Sampler, SavedState } from "../native/Native.ts"
 import type { Reply, ReplyEnd } from "../replies/Reply.ts"
 import type { Biases } from "../sampling/LogitSampler.ts"
@@ -113,10 +113,4 @@ export const itemOf = ({ pending, replying, slot, terms }: Job, take: number): B
 }
 
 export const failed = (cause: unknown): EngineError =>
-  cause instanceof EngineError
-    ? cause
-    : new EngineError({
-        reason: "Failed",
-        field: "",
-        detail: cause instanceof Error ? cause.message : String(cause),
-      })
+  cause instanceof EngineError ? cause : callFailed(cause instanceof Error ? cause.message : String(cause))

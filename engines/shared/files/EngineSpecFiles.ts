@@ -5,10 +5,7 @@ import { readFile } from "node:fs/promises"
 import { basename } from "node:path"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { EngineError, type EngineSpec } from "../../protocol/Engine.ts"
-
-export const loadFailed = (field: string, detail: string): EngineError =>
-  new EngineError({ reason: "LoadFailed", field, detail })
+import { type EngineError, type EngineSpec, loadFailed } from "../../protocol/Engine.ts"
 
 /** Absolute path of a role's file. */
 export const fileOf = (spec: EngineSpec, role: string): Effect.Effect<string, EngineError> => {

@@ -1,7 +1,6 @@
 // npm packages that an operator may leave out, because of their licence or size.
 import * as Effect from "effect/Effect"
-import type { EngineError } from "../../protocol/Engine.ts"
-import { loadFailed } from "./EngineSpecFiles.ts"
+import { type EngineError, loadFailed } from "../../protocol/Engine.ts"
 
 const isNotFound = (cause: unknown): boolean =>
   cause instanceof Error && "code" in cause && cause.code === "ERR_MODULE_NOT_FOUND"

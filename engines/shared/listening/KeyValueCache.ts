@@ -2,7 +2,7 @@
 // meaning of tokens.
 import * as Effect from "effect/Effect"
 import { Tensor } from "onnxruntime-node"
-import { EngineError } from "../../protocol/Engine.ts"
+import { type EngineError, loadFailed } from "../../protocol/Engine.ts"
 import type { OnnxSession } from "../onnx/OnnxSession.ts"
 import { numeric } from "../onnx/Tensors.ts"
 
@@ -47,8 +47,7 @@ export const freeTensor = (tensor: Tensor): void => {
 const pastName = /^past_key_values\.(\d+)\.(decoder|encoder)\.(key|value)$/
 const encoder = ".encoder."
 
-const refuse = (file: string, problem: string) =>
-  new EngineError({ reason: "LoadFailed", field: "decoder", detail: `${file}: ${problem}` })
+const refuse = (file: string, problem: string) => loadFailed("decoder", `${file}: ${problem}`)
 
 /** `known`: the graph's other inputs. Any further input means another layout, and fails. */
 export const discover = Effect.fnUntraced(function* (

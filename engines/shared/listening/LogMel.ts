@@ -49,7 +49,7 @@ export const make = (options: LogMelOptions): Effect.Effect<LogMel, never, Scope
   Effect.map(RealFft.make(options.fftSize), (fft) => {
     const { melBins, fftSize, hopSamples, rateHz } = options
     const window = periodicHann(fftSize)
-    const filters = flatten(melFilters({ melBins, fftSize, rateHz, lowHz: 0, highHz: rateHz / 2 }))
+    const filters = flatten(melFilters({ melBins, fftSize, rateHz }))
     const logs = (samples: Float32Array, frames: number, known: KnownFrames) => {
       const padded = reflectPadded(samples, frames * hopSamples, fftSize / 2)
       const audible = framesWithAudio(samples.length, frames, options)

@@ -11,8 +11,6 @@ export interface MelFilterOptions {
   readonly melBins: number
   readonly fftSize: number
   readonly rateHz: number
-  readonly lowHz: number
-  readonly highHz: number
 }
 
 // Slaney's Auditory Toolbox: 200/3 Hz for each mel up to 1 kHz (mel 15), then 27 steps for a factor of 6.4.
@@ -27,11 +25,10 @@ export const hzToMel = (hz: number): number =>
 export const melToHz = (mel: number): number =>
   mel < breakMel ? mel * hzPerMel : breakHz * Math.exp(logStep * (mel - breakMel))
 
-export const melFilters = (options: MelFilterOptions): ReadonlyArray<MelFilter> => {
-  const { melBins, fftSize, rateHz } = options
-  const low = hzToMel(options.lowHz)
-  const step = (hzToMel(options.highHz) - low) / (melBins + 1)
-  const edges = Array.from({ length: melBins + 2 }, (_, i) => melToHz(low + i * step))
+/** From 0 to half of the rate. */
+export const melFilters = ({ fftSize, melBins, rateHz }: MelFilterOptions): ReadonlyArray<MelFilter> => {
+  const step = hzToMel(rateHz / 2) / (melBins + 1)
+  const edges = Array.from({ length: melBins + 2 }, (_, i) => melToHz(i * step))
   const bins = fftSize / 2 + 1
   return Array.from({ length: melBins }, (_, mel) => {
     const [left, peak, right] = edges.slice(mel, mel + 3) as [number, number, number]

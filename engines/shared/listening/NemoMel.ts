@@ -34,7 +34,7 @@ export const make = (options: NemoMelOptions): Effect.Effect<NemoMel, never, Sco
   Effect.map(RealFft.make(options.fftSize), (fft) => {
     const { fftSize, melBins, rateHz } = options
     const window = symmetricHann(options.windowSamples)
-    const filters = melFilters({ melBins, fftSize, rateHz, lowHz: 0, highHz: rateHz / 2 })
+    const filters = melFilters({ melBins, fftSize, rateHz })
     return {
       melBins,
       frames: (samples, from, to) => logMel(fft, window, filters, samples, from, to, options),

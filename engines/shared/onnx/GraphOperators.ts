@@ -5,7 +5,7 @@
 import { open } from "node:fs/promises"
 import { basename } from "node:path"
 import * as Effect from "effect/Effect"
-import { EngineError } from "../../protocol/Engine.ts"
+import { type EngineError, loadFailed } from "../../protocol/Engine.ts"
 import { fields, Reader } from "./Protobuf.ts"
 
 /** Operators whose output changes from run to run, whatever their inputs. */
@@ -79,11 +79,10 @@ export const operatorCounts = (path: string): Effect.Effect<ReadonlyMap<string, 
   Effect.tryPromise({
     try: () => count(path),
     catch: (cause) =>
-      new EngineError({
-        reason: "LoadFailed",
-        field: "",
-        detail: `${basename(path)}: ${(cause instanceof Error ? cause.message : String(cause)).replaceAll(path, basename(path))}`,
-      }),
+      loadFailed(
+        "",
+        `${basename(path)}: ${(cause instanceof Error ? cause.message : String(cause)).replaceAll(path, basename(path))}`,
+      ),
   })
 
 /** Fails if the graph draws random numbers: its output would differ from run to run. */
@@ -93,10 +92,6 @@ export const requireRepeatable = (path: string): Effect.Effect<void, EngineError
     if (random.length === 0) return Effect.void
     const list = random.map(([operator, times]) => `${operator} ×${times}`).join(", ")
     return Effect.fail(
-      new EngineError({
-        reason: "LoadFailed",
-        field: "",
-        detail: `${basename(path)}: draws random numbers (${list}), its output would not repeat`,
-      }),
+      loadFailed("", `${basename(path)}: draws random numbers (${list}), its output would not repeat`),
     )
   })

@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { InferenceSession } from "onnxruntime-node"
-import { EngineError, type EngineSpec } from "../../protocol/Engine.ts"
+import { type EngineError, type EngineSpec, loadFailed } from "../../protocol/Engine.ts"
 import { executionProvider } from "./ExecutionProvider.ts"
 
 // ONNX Runtime's published binaries (1.29 and later) by default report every session to their maker: name and hash of the
@@ -24,9 +24,7 @@ const decodeEp = Schema.decodeUnknownEffect(Schema.Struct(executionProvider))
 export const optionsOf = ({ options, threads, trial }: EngineSpec): Effect.Effect<OnnxOptions, EngineError> =>
   decodeEp(options).pipe(
     Effect.map(({ ep }) => ({ ep, threads, ...(trial?.narrows === true ? { narrows: true } : {}) })),
-    Effect.mapError(
-      (error) => new EngineError({ reason: "LoadFailed", field: "", detail: `options: ${error.message}` }),
-    ),
+    Effect.mapError((error) => loadFailed("", `options: ${error.message}`)),
   )
 
 /**

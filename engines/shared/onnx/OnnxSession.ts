@@ -6,7 +6,8 @@ import { basename, dirname } from "node:path"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { InferenceSession, type Tensor } from "onnxruntime-node"
-import { EngineError } from "../../protocol/Engine.ts"
+import { callFailed, type EngineError, type EngineSpec, loadFailed } from "../../protocol/Engine.ts"
+import { fileOf } from "../files/EngineSpecFiles.ts"
 import { type OnnxOptions, sessionOptions } from "./OnnxOptions.ts"
 import { type Create, type NativeRun, release, withSecond } from "./SecondSession.ts"
 import type { Feeds, Fetched } from "./Tensors.ts"
@@ -33,12 +34,8 @@ export interface OnnxSession {
 
 const cudaHint = "(CUDA needs files that the package does not bring: docs/operations.md)"
 
-const loadFailed = (path: string, cause: unknown): EngineError =>
-  new EngineError({
-    reason: "LoadFailed",
-    field: "",
-    detail: `${basename(path)}: ${messageOf(cause).replaceAll(path, basename(path))}`,
-  })
+const graphFailed = (path: string, cause: unknown): EngineError =>
+  loadFailed("", `${basename(path)}: ${messageOf(cause).replaceAll(path, basename(path))}`)
 
 const messageOf = (cause: unknown): string => (cause instanceof Error ? cause.message.trim() : String(cause))
 
@@ -48,6 +45,14 @@ export const open = (
   options: OnnxOptions,
 ): Effect.Effect<OnnxSession, EngineError, Scope.Scope> =>
   opened(path, options, (wanted) => InferenceSession.create(path, sessionOptions(wanted)))
+
+/** Opens the graph of a role of the catalog entry. */
+export const openRole = (
+  spec: EngineSpec,
+  role: string,
+  options: OnnxOptions,
+): Effect.Effect<OnnxSession, EngineError, Scope.Scope> =>
+  Effect.flatMap(fileOf(spec, role), (path) => open(path, options))
 
 /** Opens an edited graph (GraphEdit) of the file at `path`, whose weights are beside it. */
 export const openEdited = (
@@ -65,7 +70,7 @@ const opened = (
   Effect.acquireRelease(
     Effect.tryPromise({
       try: () => create(options),
-      catch: (cause) => loadFailed(path, options.ep === "cuda" ? `${messageOf(cause)} ${cudaHint}` : cause),
+      catch: (cause) => graphFailed(path, options.ep === "cuda" ? `${messageOf(cause)} ${cudaHint}` : cause),
     }),
     (session) => Effect.promise(() => release(session)),
   ).pipe(
@@ -82,8 +87,7 @@ const fromNative = (file: string, session: InferenceSession, run: NativeRun): On
     Effect.uninterruptible(
       Effect.tryPromise({
         try: () => run(feeds, fetches),
-        catch: (cause) =>
-          new EngineError({ reason: "Failed", field: "", detail: `${file}: ${messageOf(cause)}` }),
+        catch: (cause) => callFailed(`${file}: ${messageOf(cause)}`),
       }),
     ) as Effect.Effect<Fetched, EngineError>,
 })
@@ -122,6 +126,6 @@ const named = (
   }
   const declared = [...infos.keys()].join(", ")
   return Effect.fail(
-    loadFailed(session.file, `has no ${side} named ${names.join(" or ")}; it declares ${declared}`),
+    graphFailed(session.file, `has no ${side} named ${names.join(" or ")}; it declares ${declared}`),
   )
 }

@@ -5,8 +5,9 @@ import * as Effect from "effect/Effect"
 import { InferenceSession, Tensor } from "onnxruntime-node"
 import { pickThreads, type Sample } from "#domain/threads/PickThreads.ts"
 import type { ThreadChoice, ThreadTrial } from "#domain/threads/ThreadChoice.ts"
-import { EngineError, type EngineSpec } from "../../protocol/Engine.ts"
+import { type EngineError, type EngineSpec, loadFailed } from "../../protocol/Engine.ts"
 import { sessionOptions } from "./OnnxOptions.ts"
+import { writeBytes, writeInteger, writeText } from "./Protobuf.ts"
 
 /**
  * Rows, inner length and columns: 3 GFLOP, with as many rows as a Whisper encoder has positions. 16 ms on one core with
@@ -17,37 +18,26 @@ const [rows, inner, columns] = [1536, 1024, 1024] as const
 /** Milliseconds for all runs, approximately. */
 const budgetMs = 600
 
-const varint = (value: number): ReadonlyArray<number> =>
-  value > 127 ? [(value & 127) | 128, ...varint(value >>> 7)] : [value]
-const integer = (field: number, value: number) => [...varint(field << 3), ...varint(value)]
-const bytes = (field: number, value: ReadonlyArray<number>) => [
-  ...varint((field << 3) | 2),
-  ...varint(value.length),
-  ...value,
-]
-const text = (field: number, value: string) => bytes(field, [...Buffer.from(value)])
+const message = (...fields: ReadonlyArray<Uint8Array>): Uint8Array => Buffer.concat(fields)
 
 /** ValueInfoProto of a float matrix. */
 const matrix = (name: string, ...shape: ReadonlyArray<number>) => {
-  const dims = shape.flatMap((size) => bytes(1, integer(1, size)))
-  return [...text(1, name), ...bytes(2, bytes(1, [...integer(1, 1), ...bytes(2, dims)]))]
+  const dims = message(...shape.map((size) => writeBytes(1, writeInteger(1, size))))
+  const tensor = message(writeInteger(1, 1), writeBytes(2, dims))
+  return message(writeText(1, name), writeBytes(2, writeBytes(1, tensor)))
 }
 
 /** ModelProto with one `MatMul`; both factors are inputs. */
 const productGraph = (): Uint8Array => {
-  const node = [...text(1, "a"), ...text(1, "b"), ...text(2, "c"), ...text(4, "MatMul")]
-  const graph = [
-    ...bytes(1, node),
-    ...text(2, "product"),
-    ...bytes(11, matrix("a", rows, inner)),
-    ...bytes(11, matrix("b", inner, columns)),
-    ...bytes(12, matrix("c", rows, columns)),
-  ]
-  return Uint8Array.from([
-    ...integer(1, 8),
-    ...bytes(7, graph),
-    ...bytes(8, [...text(1, ""), ...integer(2, 13)]),
-  ])
+  const graph = message(
+    writeBytes(1, message(writeText(1, "a"), writeText(1, "b"), writeText(2, "c"), writeText(4, "MatMul"))),
+    writeText(2, "product"),
+    writeBytes(11, matrix("a", rows, inner)),
+    writeBytes(11, matrix("b", inner, columns)),
+    writeBytes(12, matrix("c", rows, columns)),
+  )
+  const operators = message(writeText(1, ""), writeInteger(2, 13))
+  return message(writeInteger(1, 8), writeBytes(7, graph), writeBytes(8, operators))
 }
 
 const filled = (size: number): Float32Array => new Float32Array(size).fill(0.5)
@@ -91,9 +81,5 @@ export const chooseThreads = (
             ? pickThreads({ trial, sizes: [], run: () => Promise.reject(new Error("not run")), budgetMs: 0 })
             : probe(trial),
         catch: (cause) =>
-          new EngineError({
-            reason: "LoadFailed",
-            field: "",
-            detail: `CPU threads: ${cause instanceof Error ? cause.message : String(cause)}`,
-          }),
+          loadFailed("", `CPU threads: ${cause instanceof Error ? cause.message : String(cause)}`),
       })

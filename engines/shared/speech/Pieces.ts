@@ -2,7 +2,7 @@
 // the text alone, never on time or on other requests, so that a streamed and a whole reply have the same samples. Symbols that the
 // model does not know are dropped, and no others.
 import * as Effect from "effect/Effect"
-import { EngineError } from "../../protocol/Engine.ts"
+import { callFailed, type EngineError } from "../../protocol/Engine.ts"
 import { maxSymbols, type Symbols } from "./Symbols.ts"
 import { type Fragment, wordOfSymbols } from "./WordSymbols.ts"
 
@@ -119,8 +119,7 @@ export class PieceReader {
   get next(): Effect.Effect<Piece | undefined, EngineError> {
     return Effect.tryPromise({
       try: () => this.#read(),
-      catch: (cause) =>
-        new EngineError({ reason: "Failed", field: "", detail: `phonemes: ${String(cause)}` }),
+      catch: (cause) => callFailed(`phonemes: ${String(cause)}`),
     })
   }
 

@@ -3,7 +3,7 @@
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Tensor } from "onnxruntime-node"
-import { EngineError } from "../../protocol/Engine.ts"
+import { type EngineError, loadFailed } from "../../protocol/Engine.ts"
 import type { OnnxOptions } from "../onnx/OnnxOptions.ts"
 import * as OnnxSession from "../onnx/OnnxSession.ts"
 import * as Tensors from "../onnx/Tensors.ts"
@@ -78,4 +78,4 @@ export const open = (
   })
 
 const badGraph = (file: string, problem: string): Effect.Effect<never, EngineError> =>
-  Effect.fail(new EngineError({ reason: "LoadFailed", field: "", detail: `${file}: ${problem}` }))
+  Effect.fail(loadFailed("", `${file}: ${problem}`))

@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises"
 import { basename } from "node:path"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { EngineError } from "../../protocol/Engine.ts"
+import { type EngineError, loadFailed } from "../../protocol/Engine.ts"
 
 export interface Symbols {
   /** Whether the model has an id for this character. */
@@ -49,12 +49,5 @@ export const loadSymbols = (path: string): Effect.Effect<Symbols, EngineError> =
   Effect.tryPromise(() => readFile(path, "utf8")).pipe(
     Effect.flatMap(decode),
     Effect.map((file) => fromVocabulary("model" in file ? file.model.vocab : file.vocab)),
-    Effect.mapError(
-      () =>
-        new EngineError({
-          reason: "LoadFailed",
-          field: "",
-          detail: `${basename(path)}: not a readable symbol table`,
-        }),
-    ),
+    Effect.mapError(() => loadFailed("", `${basename(path)}: not a readable symbol table`)),
   )

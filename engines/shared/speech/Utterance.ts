@@ -3,7 +3,9 @@
 import * as Effect from "effect/Effect"
 import type { DeadlineQueue } from "#domain/queues/DeadlineQueue.ts"
 import {
-  EngineError,
+  callFailed,
+  type EngineError,
+  invalidInput,
   type Outlet,
   type SynthesizeEnd,
   type SynthesizeRequest,
@@ -33,9 +35,6 @@ interface Utterance {
   readonly speed: number
   readonly priority: "stream" | "batch"
 }
-
-export const invalidInput = (field: string, detail: string): EngineError =>
-  new EngineError({ reason: "InvalidInput", field, detail })
 
 /** Checks the speed: 0.25 to 4 (protocol 8.1), and an integer if the graph needs one. */
 export const checkedSpeed = (
@@ -84,7 +83,7 @@ export const speak = (
         ),
       )
       if (pcm === undefined) {
-        return yield* new EngineError({ reason: "Failed", field: "", detail: "the model returned NaN" })
+        return yield* callFailed("the model returned NaN")
       }
       yield* playout.give(pcm.samples, pcm.words)
       piece = yield* playout.whenDue(reader.next)

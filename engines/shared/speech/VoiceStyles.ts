@@ -2,7 +2,7 @@
 import { readdir, readFile } from "node:fs/promises"
 import { join } from "node:path"
 import * as Effect from "effect/Effect"
-import { EngineError } from "../../protocol/Engine.ts"
+import { type EngineError, loadFailed } from "../../protocol/Engine.ts"
 
 /** f32 [256], the style input of the graph. */
 export const styleSize = 256
@@ -35,18 +35,15 @@ export const mixedStyle = (
   },
 })
 
-const loadFailed = (detail: string): EngineError =>
-  new EngineError({ reason: "LoadFailed", field: "", detail })
-
 export const loadVoice = (path: string, name: string): Effect.Effect<VoiceStyle, EngineError> =>
   Effect.tryPromise({
     try: () => readFile(path),
-    catch: () => loadFailed(`voice ${name}: cannot be read`),
+    catch: () => loadFailed("", `voice ${name}: cannot be read`),
   }).pipe(
     Effect.flatMap((bytes) =>
       bytes.length === fileBytes
         ? Effect.succeed(fromBytes(bytes))
-        : Effect.fail(loadFailed(`voice ${name}: ${bytes.length} bytes, expected ${fileBytes}`)),
+        : Effect.fail(loadFailed("", `voice ${name}: ${bytes.length} bytes, expected ${fileBytes}`)),
     ),
   )
 
@@ -70,11 +67,11 @@ export const loadVoices = (
   Effect.gen(function* () {
     const found = yield* Effect.tryPromise({
       try: () => readdir(folder),
-      catch: () => loadFailed("voices: the folder cannot be read"),
+      catch: () => loadFailed("", "voices: the folder cannot be read"),
     })
     const ids = wanted ?? found.filter((file) => file.endsWith(".bin")).map((file) => file.slice(0, -4))
     const voices = new Map<string, VoiceStyle>()
     for (const id of [...ids].sort()) voices.set(id, yield* loadVoice(join(folder, `${id}.bin`), id))
-    if (voices.size === 0) return yield* loadFailed("voices: the folder holds no voice file")
+    if (voices.size === 0) return yield* loadFailed("", "voices: the folder holds no voice file")
     return voices
   })

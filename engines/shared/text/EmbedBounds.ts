@@ -1,9 +1,6 @@
 // What a request for embeddings may ask of a model of any kind. Pure.
 import { maxRequestTokens, maxRequestValues } from "../../protocol/Embedding.ts"
-import { type EmbedRequest, EngineError } from "../../protocol/Engine.ts"
-
-const invalid = (field: string, detail: string): EngineError =>
-  new EngineError({ reason: "InvalidInput", field, detail })
+import { type EmbedRequest, EngineError, invalidInput } from "../../protocol/Engine.ts"
 
 /** The refusal of a request by a model whose vectors have `width` values; undefined if it may run. */
 export const boundProblem = (
@@ -11,10 +8,10 @@ export const boundProblem = (
   { dimensions = width, inputs }: EmbedRequest,
 ): EngineError | undefined => {
   if (dimensions > width)
-    return invalid("dimensions", `is ${dimensions}; this model's embeddings have ${width}`)
+    return invalidInput("dimensions", `is ${dimensions}; this model's embeddings have ${width}`)
   const values = inputs.length * dimensions
   return values > maxRequestValues
-    ? invalid(
+    ? invalidInput(
         "input",
         `has ${inputs.length} inputs of ${dimensions} numbers each; a reply may have at most ${maxRequestValues} numbers`,
       )
@@ -22,7 +19,7 @@ export const boundProblem = (
 }
 
 export const tooManyTokens = (): EngineError =>
-  invalid("input", `has more than ${maxRequestTokens} tokens; send fewer inputs in one request`)
+  invalidInput("input", `has more than ${maxRequestTokens} tokens; send fewer inputs in one request`)
 
 export const tooLong = (index: number, promptTokens: number, contextTokens: number): EngineError =>
   new EngineError({

@@ -3,15 +3,14 @@
 // parameters, admission (refusals are HTTP), the session, the receipt.
 import { Effect, Schema } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
-import type { SocketError } from "effect/socket/Socket"
 import { Drain } from "#actors/Drain.ts"
 import type { LiveSession } from "#actors/live/LiveSession.ts"
 import { LiveSessions } from "#actors/live/LiveSessions.ts"
 import type { LiveError } from "#actors/live/SessionLease.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import type { InvalidRequest } from "#domain/wire/Errors.ts"
-import { isTrue, LiveParameters, windowSeconds } from "#domain/wire/LiveParameters.ts"
-import { punctuationOf } from "#domain/wire/Transcription.ts"
+import { LiveParameters, windowSeconds } from "#domain/wire/LiveParameters.ts"
+import { isTrue, punctuationOf } from "#domain/wire/Transcription.ts"
 import { checkPunctuation } from "#services/TranscriptionRun.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { onCredentialEnd } from "../access/CredentialEnd.ts"
@@ -83,10 +82,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
     )
   }).pipe(
     // The client has disconnected, or the socket was closed here: no event can be sent.
-    Effect.catchIf(
-      (error): error is SocketError => error._tag === "SocketError",
-      (error) => Effect.sync(() => trace?.left(error)),
-    ),
+    Effect.catchTag("SocketError", (error) => Effect.sync(() => trace?.left(error))),
     drain.admit,
   )
 }, Effect.scoped)

@@ -4,7 +4,7 @@
 // events.
 import { Cause, Effect, Exit, Schema, Scope } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
-import { CloseEvent, type SocketError, type Writer } from "effect/socket/Socket"
+import { CloseEvent, type Writer } from "effect/socket/Socket"
 import { Drain } from "#actors/Drain.ts"
 import { LiveSessions } from "#actors/live/LiveSessions.ts"
 import type { SessionLease } from "#actors/live/SessionLease.ts"
@@ -171,10 +171,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
     trace?.closed(close.code)
     yield* writer.write(close)
   }).pipe(
-    Effect.catchIf(
-      (error): error is SocketError => error._tag === "SocketError",
-      (error) => Effect.sync(() => trace?.left(error)),
-    ),
+    Effect.catchTag("SocketError", (error) => Effect.sync(() => trace?.left(error))),
     drain.admit,
   )
 }, Effect.scoped)

@@ -7,7 +7,7 @@ import { detailOf } from "#http/ErrorBody.ts"
 import { sinkResponse } from "#http/SinkBody.ts"
 import type { PulledFile } from "#weights/PullModel.ts"
 import { readJson } from "../http/JsonBody.ts"
-import { doneEvent, event } from "../text/TextStream.ts"
+import { doneEvent, event, eventStreamHeaders } from "../text/TextStream.ts"
 import { ModelPulls, type PullProgress, type SharedPull } from "./ModelPulls.ts"
 import { operator } from "./Operations.ts"
 import { PullRequest } from "./OperatorRecords.ts"
@@ -18,12 +18,6 @@ const readPull = readJson(PullRequest)
 const everyMs = 500
 /** Without progress, an event is repeated after this many intervals, so that proxies do not close the connection. */
 const quietTurns = 20
-
-const headers = {
-  "cache-control": "no-cache",
-  // Makes nginx and compatible proxies pass the stream on without buffering.
-  "x-accel-buffering": "no",
-}
 
 const progressEvent = ({ file, receivedBytes, totalBytes }: PullProgress): string =>
   event({ type: "progress", file, received_bytes: receivedBytes, total_bytes: totalBytes ?? null })
@@ -70,7 +64,7 @@ const bodyOf = (model: string, pull: SharedPull) =>
         if (last.type === "done" && pull.progress().file !== "") sink.write(progressEvent(pull.progress()))
         sink.write(event(last) + doneEvent)
       }),
-    { contentType: "text/event-stream; charset=utf-8", headers },
+    { contentType: "text/event-stream; charset=utf-8", headers: eventStreamHeaders },
   )
 
 /** Refuses what can be refused before the pull begins; after that, a failure is an event. */

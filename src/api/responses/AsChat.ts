@@ -2,10 +2,9 @@
 import type { ChatRequest } from "#domain/wire/Chat.ts"
 import { InvalidRequest, PromptTooLong, RateLimited } from "#domain/wire/Errors.ts"
 import type { EdgeError } from "#domain/wire/Failures.ts"
-import type { Json, JsonObject } from "#domain/wire/Json.ts"
+import { isJsonObject, type Json, type JsonObject } from "#domain/wire/Json.ts"
 import type { ResponsesEcho } from "#domain/wire/responses/Reply.ts"
 import { metadataOf, type ResponsesRequest } from "#domain/wire/responses/Request.ts"
-import { isObject } from "#domain/wire/text/Fields.ts"
 import type { Sampling } from "#engines/protocol/Text.ts"
 import { inputMessages } from "./InputMessages.ts"
 
@@ -88,8 +87,6 @@ export const asChat = (body: ResponsesRequest): AsChat | InvalidRequest => {
 
 const noParameters: JsonObject = { type: "object", properties: {} }
 
-/** Parsed JSON is JSON: the values inside an object need no check. */
-const isJsonObject = (value: unknown): value is JsonObject => isObject(value)
 const schemaOf = (schema: unknown): Json =>
   typeof schema === "boolean" || isJsonObject(schema) ? schema : null
 

@@ -96,7 +96,8 @@ const endOfPiece = (text: string, at: number): number => {
 
 const nothing = (): void => {}
 
-const headers = {
+/** Of every event stream. */
+export const eventStreamHeaders = {
   "cache-control": "no-cache",
   // Makes nginx and compatible proxies pass the stream on without buffering.
   "x-accel-buffering": "no",
@@ -199,5 +200,5 @@ export const streamReply = (
         )
         yield* events.writeAll(frames.last(end) + (frames.closing ?? doneEvent))
       }),
-    { contentType: "text/event-stream; charset=utf-8", headers },
+    { contentType: "text/event-stream; charset=utf-8", headers: eventStreamHeaders },
   )

@@ -3,11 +3,9 @@
 import { Deferred, Effect, Exit, Fiber } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Drain } from "#actors/Drain.ts"
-import type { TranscribeOptions } from "#actors/jobs/FileTranscription.ts"
 import type { ModelHandle } from "#actors/model/ModelHandle.ts"
 import { Decoder } from "#audio/Decoder.ts"
 import {
-  hasCues,
   logprobsOf,
   render,
   type Transcript,
@@ -28,6 +26,7 @@ import {
   checkLanguage,
   checkPunctuation,
   checkTranslates,
+  runOptions,
   runTranscription,
   type TranscriptionRun,
 } from "#services/TranscriptionRun.ts"
@@ -35,28 +34,11 @@ import { readUpload, type Upload } from "#services/TranscriptionUpload.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import type { JobOptions } from "#store/ledger/JobRows.ts"
 import { digestOfUpload, idempotent, isAnswered } from "../access/Idempotency.ts"
-import { doneEvent, event } from "../text/TextStream.ts"
+import { doneEvent, event, eventStreamHeaders } from "../text/TextStream.ts"
 import { checkBeforeUpload, optionsOf, parametersOf, queryOf } from "./TranscriptionRequest.ts"
 
 /** How often a client should poll (protocol 9.7). */
 const pollIntervalMs = 500
-
-const toRun = ({
-  format,
-  granularities,
-  keywords,
-  language,
-  prompt,
-  punctuation,
-  temperature,
-}: JobOptions): TranscribeOptions => ({
-  language: language ?? undefined,
-  prompt,
-  punctuation: punctuation ?? undefined,
-  temperature,
-  words: hasCues(format) || granularities.includes("word"),
-  ...(keywords === undefined ? {} : { keywords }),
-})
 
 /** What a client of `sync` or `stream` may ask for beside the options of a job. */
 interface Extras {
@@ -95,7 +77,7 @@ const interactive = Effect.fnUntraced(function* (
     model,
     path: upload.path,
     options: {
-      ...toRun(options),
+      ...runOptions(options),
       ...(logprobs ? { logprobs } : {}),
       ...(task === "translate" ? { translate: true } : {}),
     },
@@ -109,12 +91,6 @@ const interactive = Effect.fnUntraced(function* (
     },
   }).pipe(Effect.raceFirst(revoked), (yield* Drain).admit)
 })
-
-const streamHeaders = {
-  "cache-control": "no-cache",
-  // Makes nginx and compatible proxies pass the stream on without buffering.
-  "x-accel-buffering": "no",
-}
 
 /** Answers once the engine has accepted the first window: refusals until then are ordinary errors. */
 const streamed = Effect.fnUntraced(function* (
@@ -161,7 +137,7 @@ const streamed = Effect.fnUntraced(function* (
           }),
         ),
       ),
-    { contentType: "text/event-stream; charset=utf-8", headers: streamHeaders },
+    { contentType: "text/event-stream; charset=utf-8", headers: eventStreamHeaders },
   )
 })
 

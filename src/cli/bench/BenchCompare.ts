@@ -1,7 +1,7 @@
 // `edgewise bench compare A B`: two result files side by side.
 import { readFileSync, writeFileSync } from "node:fs"
 import { Console, Effect, Option, Schema } from "effect"
-import { Argument, Command, Flag } from "effect/cli"
+import { Argument, Command } from "effect/cli"
 import { table } from "#domain/process/Columns.ts"
 import {
   comparedParts,
@@ -17,7 +17,7 @@ import { Document, isDocument } from "../doctor/report/Document.ts"
 import { resultOf } from "../doctor/report/MeasuredFigures.ts"
 import { readableSize } from "../shared/FileErrors.ts"
 import { localFailure } from "../shared/NodeClient.ts"
-import { jsonFlag, printJson } from "../shared/Output.ts"
+import { jsonFlag, printJson, textFlag } from "../shared/Output.ts"
 import { WrongBench } from "./BenchPlan.ts"
 
 /** Results have less than a megabyte a point. */
@@ -40,11 +40,7 @@ export const compare = Command.make(
       Argument.withDescription("Result of a run (--out), of a suite (bench/results) or of doctor (--json)"),
     ),
     b: Argument.String("B").pipe(Argument.withDescription("Another; ratios are B divided by A")),
-    html: Flag.String("html").pipe(
-      Flag.withMetavar("FILE"),
-      Flag.withDescription("Write a report with plots; default: none"),
-      Flag.optional,
-    ),
+    html: textFlag("html", "FILE", "Write a report with plots; default: none"),
     json: jsonFlag,
   },
   Effect.fn(function* ({ a, b, html, json }) {

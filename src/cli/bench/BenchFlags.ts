@@ -4,7 +4,7 @@ import { speechFormats } from "#harness/client/SpeechRequest.ts"
 import { transportNames } from "#harness/conversation/Transport.ts"
 import { promptSizes } from "#harness/data/Prompts.ts"
 import { liveProtocols } from "#harness/Plan.ts"
-import { jsonFlag } from "../shared/Output.ts"
+import { integerFlag, jsonFlag, switchFlag, textFlag } from "../shared/Output.ts"
 
 const number = (name: string, low: number, high: number, description: string) =>
   Flag.Finite(name).pipe(
@@ -17,17 +17,7 @@ const number = (name: string, low: number, high: number, description: string) =>
   )
 
 const integer = (name: string, low: number, high: number, description: string) =>
-  Flag.Int(name).pipe(
-    Flag.filter(
-      (value) => value >= low && value <= high,
-      () => `an integer from ${low} to ${high}`,
-    ),
-    Flag.withMetavar("N"),
-    Flag.withDescription(description),
-  )
-
-const text = (name: string, metavar: string, description: string) =>
-  Flag.String(name).pipe(Flag.withMetavar(metavar), Flag.withDescription(description), Flag.optional)
+  integerFlag(name, low, high, "N", description)
 
 /** Requests whose figures are kept: about 0.5 KB each. */
 const mostRequests = 200_000
@@ -35,12 +25,16 @@ const mostRequests = 200_000
 const withDefault = <A>(flag: Flag.Flag<A>, value: A) => Flag.withDefault(flag, value)
 
 const targetFlags = {
-  target: text(
+  target: textFlag(
     "target",
     "URL",
     "Address of an OpenAI-style server, with or without /v1; default: the local node, as for other commands",
   ),
-  key: text("key", "KEY", "Sent as a bearer token; default: none, or the local node's key without --target"),
+  key: textFlag(
+    "key",
+    "KEY",
+    "Sent as a bearer token; default: none, or the local node's key without --target",
+  ),
   header: Flag.String("header").pipe(
     Flag.withMetavar("NAME:VALUE"),
     Flag.withDescription("Further header of every request; may be given several times"),
@@ -65,12 +59,9 @@ const loadFlags = {
       "Closed loop: clients that each send when answered; default: 1 without --rate",
     ),
   ),
-  ramp: Flag.Boolean("ramp").pipe(
-    Flag.withDescription("Search the highest rate, or number of clients, that holds --objective"),
-    Flag.withDefault(false),
-  ),
+  ramp: switchFlag("ramp", "Search the highest rate, or number of clients, that holds --objective"),
   rampMost: withDefault(number("ramp-most", 0.001, 100_000, "Highest load of a ramp; default: 1000"), 1_000),
-  objective: text(
+  objective: textFlag(
     "objective",
     "TEXT",
     'Conditions like "ttft_p95<300ms,errors<1%" (docs/benchmarks.md); decides goodput and the ramp; default: none',
@@ -105,12 +96,12 @@ const loadFlags = {
 
 const outputFlags = {
   json: jsonFlag,
-  out: text("out", "FILE", "Write the result as JSON; default: none"),
-  html: text("html", "FILE", "Write a report with plots; default: none"),
+  out: textFlag("out", "FILE", "Write the result as JSON; default: none"),
+  html: textFlag("html", "FILE", "Write a report with plots; default: none"),
 }
 
 const model = (kind: string) =>
-  text(
+  textFlag(
     kind === "" ? "model" : `${kind}-model`,
     "ID",
     `Model${kind === "" ? "" : ` of ${kind} requests`}; default: the server's first that fits by name`,
@@ -165,20 +156,17 @@ const speechOwn = {
 }
 
 const listenOwn = {
-  data: text(
+  data: textFlag(
     "data",
     "FOLDER",
     "Recordings in the form of LibriSpeech; default: 12 clips of synthetic voices that come with edgewise",
   ),
   clips: withDefault(integer("clips", 1, 1_000, "Recordings of --data, drawn by the seed; default: 50"), 50),
-  language: text("language", "CODE", "Spoken language, e.g. en; default: not sent"),
+  language: textFlag("language", "CODE", "Spoken language, e.g. en; default: not sent"),
 }
 
 const transcriptionOwn = {
-  stream: Flag.Boolean("stream").pipe(
-    Flag.withDescription("Transcriptions as events; adds the time to the first text"),
-    Flag.withDefault(false),
-  ),
+  stream: switchFlag("stream", "Transcriptions as events; adds the time to the first text"),
 }
 
 const liveOwn = {
@@ -219,14 +207,14 @@ const conversationOwn = {
     integer("turns", 1, 1_000, "Turns of a conversation, then the client opens another; default: 10"),
     10,
   ),
-  voice: text("voice", "ID", "Voice of the answers; default: the server's"),
-  instructions: text("instructions", "TEXT", "Of the session; default: none are sent"),
+  voice: textFlag("voice", "ID", "Voice of the answers; default: the server's"),
+  instructions: textFlag("instructions", "TEXT", "Of the session; default: none are sent"),
   maxTokens: withDefault(integer("max-tokens", 1, 4_096, "Tokens of an answer, at most; default: 32"), 32),
   pieceMs: withDefault(
     integer("piece-ms", 5, 200, "Milliseconds of audio in an event of the client; default: 20"),
     20,
   ),
-  transcriptionModel: text(
+  transcriptionModel: textFlag(
     "transcription-model",
     "ID",
     "Asked for the user's transcripts, `none` for no transcripts; default: the server's first that fits by name",
@@ -251,7 +239,7 @@ export const suiteFlags = {
     ...shared,
     model: model(""),
     ...textOwn,
-    data: text("data", "FILE", "Prompts in the form of ShareGPT (JSON); default: generated ones"),
+    data: textFlag("data", "FILE", "Prompts in the form of ShareGPT (JSON); default: generated ones"),
     field,
   },
   speech: { ...shared, model: model(""), ...speechOwn, field },

@@ -2,7 +2,7 @@
 import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { interrupted, localFailure, type NodeAccess, nodeAccess, nodeFlags } from "../shared/NodeClient.ts"
-import { jsonFlag, visibleJson, wrongUsage } from "../shared/Output.ts"
+import { jsonFlag, textFlag, visibleJson, wrongUsage } from "../shared/Output.ts"
 import { answerSoFar, type ChatOptions, stream } from "./Answer.ts"
 import { chatModels, chosenModel } from "./ChatModels.ts"
 import { ChatOutput, receiptLine } from "./ChatOutput.ts"
@@ -75,22 +75,16 @@ export const chat = Command.make(
       ),
       Argument.optional,
     ),
-    model: Flag.String("model").pipe(
-      Flag.withMetavar("ID"),
-      Flag.withDescription("Model that answers; default: the first text model of the node"),
-      Flag.optional,
-    ),
+    model: textFlag("model", "ID", "Model that answers; default: the first text model of the node"),
     system: Flag.String("system").pipe(
       Flag.withMetavar("TEXT"),
       Flag.withDescription("System message; default: none"),
       Flag.withDefault(""),
     ),
-    image: Flag.String("image").pipe(
-      Flag.withMetavar("FILE"),
-      Flag.withDescription(
-        "Picture for the first message, if the model sees: PNG, JPEG, WebP, GIF or BMP; default: none",
-      ),
-      Flag.optional,
+    image: textFlag(
+      "image",
+      "FILE",
+      "Picture for the first message, if the model sees: PNG, JPEG, WebP, GIF or BMP; default: none",
     ),
     maxTokens: Flag.Int("max-tokens").pipe(
       Flag.withMetavar("TOKENS"),

@@ -12,12 +12,7 @@ import { type Deleted, type DeletionOptions, Deletions } from "#store/deletion/D
 import { existingDataDirectory } from "#store/files/DataDir.ts"
 import { tryFileLock } from "#store/files/FileLock.ts"
 import { storeLayerFromEnvironment } from "#store/Store.ts"
-import { jsonFlag, printJson } from "../shared/Output.ts"
-
-const orgArgument = Argument.String("NAME").pipe(
-  Argument.filter(isAccountName, () => accountNameRule),
-  Argument.withDescription("Organization"),
-)
+import { jsonFlag, orgArgument, printJson } from "../shared/Output.ts"
 
 /** Whether no node runs on the data directory. While the scope is open, none can start. */
 const isAlone = Effect.gen(function* () {
@@ -28,8 +23,8 @@ const isAlone = Effect.gen(function* () {
   return yield* Effect.orElseSucceed(tryFileLock(join(dir, "edge.lock")), () => false)
 })
 
-const counted = (count: number, one: string, several = `${one}s`): ReadonlyArray<string> =>
-  count === 0 ? [] : [`${count} ${count === 1 ? one : several}`]
+const counted = (count: number, one: string): ReadonlyArray<string> =>
+  count === 0 ? [] : [`${count} ${one}${count === 1 ? "" : "s"}`]
 
 const linesOf = (what: string, deleted: Deleted): ReadonlyArray<string> => {
   const parts = [

@@ -10,7 +10,7 @@ import { pageOf } from "../doctor/report/Page.ts"
 import { deployedNow } from "../roles/NodeLayer.ts"
 import { AlreadyReported } from "../shared/CommandLine.ts"
 import { interrupted } from "../shared/NodeClient.ts"
-import { jsonFlag, printJson, wrongUsage } from "../shared/Output.ts"
+import { integerFlag, jsonFlag, printJson, wrongUsage } from "../shared/Output.ts"
 import { progressLine } from "../shared/ProgressLine.ts"
 import { settingFlags, textsOf } from "../shared/SettingFlags.ts"
 import { keepHeapSmall } from "../shared/V8Flags.ts"
@@ -41,17 +41,13 @@ export const doctor = Command.make(
       Flag.withDescription("Measure this model only; may be given several times; default: all models"),
       Flag.between(0, 256),
     ),
-    seconds: Flag.Int("seconds").pipe(
-      Flag.filter(
-        (value) => value >= leastSeconds && value <= mostSeconds,
-        () => `an integer from ${leastSeconds} to ${mostSeconds}`,
-      ),
-      Flag.withMetavar("SECONDS"),
-      Flag.withDescription(
-        `Time for loading and measuring models, ${leastSeconds} to ${mostSeconds}; models that do not fit are marked; default: ${defaultSeconds}`,
-      ),
-      Flag.withDefault(defaultSeconds),
-    ),
+    seconds: integerFlag(
+      "seconds",
+      leastSeconds,
+      mostSeconds,
+      "SECONDS",
+      `Time for loading and measuring models, ${leastSeconds} to ${mostSeconds}; models that do not fit are marked; default: ${defaultSeconds}`,
+    ).pipe(Flag.withDefault(defaultSeconds)),
     json: jsonFlag,
     catalog,
     dataDir,

@@ -1,11 +1,11 @@
 // `edgewise logs MODEL`: shows the output and the events of a model's engine on a running node, over the node's HTTP
 // interface (protocol 12.5). For operators.
 import { Console, Effect, Schema } from "effect"
-import { Command, Flag } from "effect/cli"
+import { Command } from "effect/cli"
 import { modelArgument } from "../shared/ModelOptions.ts"
 import { type NodeAccess, operatorAccess, operatorFlags } from "../shared/NodeClient.ts"
 import { getText, replyReader } from "../shared/NodeReplies.ts"
-import { jsonFlag, printJson } from "../shared/Output.ts"
+import { jsonFlag, printJson, switchFlag } from "../shared/Output.ts"
 
 /** How often `--follow` requests new lines. A guess: soon enough for a person. */
 const followEveryMs = 1_000
@@ -35,10 +35,7 @@ export const logs = Command.make(
   "logs",
   {
     model: modelArgument("MODEL"),
-    follow: Flag.Boolean("follow").pipe(
-      Flag.withDescription("Also print new lines until interrupted"),
-      Flag.withDefault(false),
-    ),
+    follow: switchFlag("follow", "Also print new lines until interrupted"),
     json: jsonFlag,
     ...operatorFlags,
   },

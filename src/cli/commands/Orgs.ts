@@ -3,19 +3,13 @@ import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { formatUsd, parseUsd } from "#domain/models/Money.ts"
 import { type ModelUsage, totalMicroDollars } from "#domain/models/Usage.ts"
-import { accountNameRule, isAccountName } from "#store/accounts/AccountName.ts"
 import { Accounts, type Org } from "#store/accounts/Accounts.ts"
 import type { NodeLease } from "#store/ledger/LeaseRows.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { storeLayerFromEnvironment } from "#store/Store.ts"
-import { isoTime, jsonFlag, printJson } from "../shared/Output.ts"
+import { isoTime, jsonFlag, orgArgument, printJson, switchFlag } from "../shared/Output.ts"
 import { deletionCommands } from "./DeleteFromOrg.ts"
 import { usageDocument, usageTable } from "./Usage.ts"
-
-const nameArgument = Argument.String("NAME").pipe(
-  Argument.filter(isAccountName, () => accountNameRule),
-  Argument.withDescription("Organization"),
-)
 
 const usdRule = "an amount in USD like 5 or 0.25, with at most 6 decimals"
 const usd = (text: string) => Option.fromUndefinedOr(parseUsd(text))
@@ -36,16 +30,16 @@ const print = (org: Org, json: boolean) => (json ? printJson(orgDocument(org)) :
 const create = Command.make(
   "create",
   {
-    name: nameArgument,
+    name: orgArgument,
     credits: Flag.String("credits").pipe(
       Flag.filterMap(usd, () => usdRule),
       Flag.withMetavar("USD"),
       Flag.withDescription("Initial credits in US dollars; default: 0"),
       Flag.withDefault(0),
     ),
-    paymentMethod: Flag.Boolean("payment-method").pipe(
-      Flag.withDescription("It is invoiced: its requests are never refused for lack of credits"),
-      Flag.withDefault(false),
+    paymentMethod: switchFlag(
+      "payment-method",
+      "It is invoiced: its requests are never refused for lack of credits",
     ),
     json: jsonFlag,
   },
@@ -58,7 +52,7 @@ const create = Command.make(
 const credit = Command.make(
   "credit",
   {
-    name: nameArgument,
+    name: orgArgument,
     amount: Argument.String("USD").pipe(
       Argument.filterMap(usd, () => usdRule),
       Argument.withDescription("Credits to add"),
@@ -87,7 +81,7 @@ const details = (org: Org, leases: ReadonlyArray<NodeLease>, usage: ReadonlyArra
 
 const show = Command.make(
   "show",
-  { name: nameArgument, json: jsonFlag },
+  { name: orgArgument, json: jsonFlag },
   Effect.fn(function* ({ name, json }) {
     const org = yield* (yield* Accounts).showOrg(name)
     const ledger = yield* UsageLedger

@@ -14,7 +14,7 @@ import { readReferences } from "../prove/ReadReferences.ts"
 import { nodeDecoder } from "../roles/NodeDecoder.ts"
 import { AlreadyReported } from "../shared/CommandLine.ts"
 import { interrupted, localFailure } from "../shared/NodeClient.ts"
-import { jsonFlag, printJson } from "../shared/Output.ts"
+import { jsonFlag, printJson, switchFlag, textFlag } from "../shared/Output.ts"
 import { progressLine } from "../shared/ProgressLine.ts"
 import { settingFlags, textsOf } from "../shared/SettingFlags.ts"
 import { keepHeapSmall } from "../shared/V8Flags.ts"
@@ -42,19 +42,15 @@ export const prove = Command.make(
       ),
       Argument.variadic({ min: 0, max: 100 }),
     ),
-    recordings: Flag.String("recordings").pipe(
-      Flag.withMetavar("FOLDER"),
-      Flag.withDescription(
-        "Also count wrong words on recordings with transcripts, in the form of LibriSpeech; default: none",
-      ),
-      Flag.optional,
+    recordings: textFlag(
+      "recordings",
+      "FOLDER",
+      "Also count wrong words on recordings with transcripts, in the form of LibriSpeech; default: none",
     ),
-    references: Flag.String("references").pipe(
-      Flag.withMetavar("FILE"),
-      Flag.withDescription(
-        "JSON file with what is known of other weights (docs/bring-your-weights.md); default: none",
-      ),
-      Flag.optional,
+    references: textFlag(
+      "references",
+      "FILE",
+      "JSON file with what is known of other weights (docs/bring-your-weights.md); default: none",
     ),
     seconds: Flag.Int("seconds").pipe(
       Flag.filter(
@@ -70,10 +66,7 @@ export const prove = Command.make(
       Flag.withDescription("Where the result is written; default: edgewise-prove.json"),
       Flag.withDefault("edgewise-prove.json"),
     ),
-    accept: Flag.Boolean("accept").pipe(
-      Flag.withDescription("Accept licences that restrict what a model may be used for"),
-      Flag.withDefault(false),
-    ),
+    accept: switchFlag("accept", "Accept licences that restrict what a model may be used for"),
     json: jsonFlag,
     dataDir,
     memoryMb,

@@ -1,19 +1,16 @@
 // `edgewise sessions`: the key that signs session tokens. Works on the data directory or on the nodes' shared database,
 // also while nodes run on it.
 import { Console, Effect } from "effect"
-import { Command, Flag } from "effect/cli"
+import { Command } from "effect/cli"
 import { load } from "#config/Config.ts"
 import { storeLayerFromEnvironment } from "#store/Store.ts"
 import { rotateSharedSigningKeys, rotateSigningKeys } from "#store/signing/SigningKeys.ts"
-import { isoTime, jsonFlag, printJson } from "../shared/Output.ts"
+import { isoTime, jsonFlag, printJson, switchFlag } from "../shared/Output.ts"
 
 const rotate = Command.make(
   "rotate",
   {
-    endAll: Flag.Boolean("end-all").pipe(
-      Flag.withDescription("Delete every other key: all tokens issued so far end at once"),
-      Flag.withDefault(false),
-    ),
+    endAll: switchFlag("end-all", "Delete every other key: all tokens issued so far end at once"),
     json: jsonFlag,
   },
   Effect.fn(function* ({ endAll, json }) {

@@ -18,7 +18,7 @@ import {
   send,
   textOf,
 } from "../shared/NodeClient.ts"
-import { visible, wrongUsage } from "../shared/Output.ts"
+import { switchFlag, visible, wrongUsage } from "../shared/Output.ts"
 import { type ProgressLine, progressLine } from "../shared/ProgressLine.ts"
 
 const endpoint = "/v1/audio/transcriptions"
@@ -157,10 +157,7 @@ export const transcribe = Command.make(
       Flag.withDescription("Output format; default: text"),
       Flag.withDefault("text"),
     ),
-    stream: Flag.Boolean("stream").pipe(
-      Flag.withDescription("Print the text while it is transcribed"),
-      Flag.withDefault(false),
-    ),
+    stream: switchFlag("stream", "Print the text while it is transcribed"),
     ...nodeFlags,
   },
   Effect.fn(function* ({ file, format, key, language, model, stream, url }) {

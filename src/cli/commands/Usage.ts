@@ -8,7 +8,15 @@ import { table } from "#domain/process/Columns.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { storeLayerFromEnvironment } from "#store/Store.ts"
-import { isoTime, jsonFlag, orgFlag, printJson, wrongUsage } from "../shared/Output.ts"
+import {
+  integerFlag,
+  isoTime,
+  jsonFlag,
+  orgFlag,
+  printJson,
+  switchFlag,
+  wrongUsage,
+} from "../shared/Output.ts"
 
 const seconds = (ms: number): number => ms / 1000
 
@@ -111,27 +119,19 @@ export const usage = Command.make(
       Flag.optional,
     ),
     json: jsonFlag,
-    csv: Flag.Boolean("csv").pipe(
-      Flag.withDescription("Print comma-separated values"),
-      Flag.withDefault(false),
+    csv: switchFlag("csv", "Print comma-separated values"),
+    receipts: switchFlag(
+      "receipts",
+      "One line per priced answer, with the id of its X-Receipt-Id, newest first",
     ),
-    receipts: Flag.Boolean("receipts").pipe(
-      Flag.withDescription("One line per priced answer, with the id of its X-Receipt-Id, newest first"),
-      Flag.withDefault(false),
-    ),
-    deleted: Flag.Boolean("deleted").pipe(
-      Flag.withDescription("Sums of all organizations that were deleted, together"),
-      Flag.withDefault(false),
-    ),
-    limit: Flag.Int("limit").pipe(
-      Flag.filter(
-        (value) => value >= 1 && value <= maxReceipts,
-        () => `an integer from 1 to ${maxReceipts}`,
-      ),
-      Flag.withMetavar("RECEIPTS"),
-      Flag.withDescription(`Number of receipts at most, newest first; default: ${defaultReceipts}`),
-      Flag.withDefault(defaultReceipts),
-    ),
+    deleted: switchFlag("deleted", "Sums of all organizations that were deleted, together"),
+    limit: integerFlag(
+      "limit",
+      1,
+      maxReceipts,
+      "RECEIPTS",
+      `Number of receipts at most, newest first; default: ${defaultReceipts}`,
+    ).pipe(Flag.withDefault(defaultReceipts)),
   },
   Effect.fn(function* ({ org, since, json, csv, receipts, limit, deleted }) {
     if (json && csv) {

@@ -1,7 +1,7 @@
 // `edgewise models add`: finds out what a model's files are, pulls them, writes the catalog entry with comments, and has a
 // running node serve it. A step that fails leaves the catalog as it was; received bytes are kept for the next try.
 import { Console, Effect, Option } from "effect"
-import { Argument, Command, Flag } from "effect/cli"
+import { Argument, Command } from "effect/cli"
 import { load } from "#config/Config.ts"
 import { indexOfEntry, withEntry } from "#weights/edit/CatalogText.ts"
 import { CatalogUnchanged, editCatalog } from "#weights/edit/CatalogWrite.ts"
@@ -13,7 +13,7 @@ import { locate } from "#weights/ModelFiles.ts"
 import { readModels, writtenCatalog } from "#weights/NodeCatalog.ts"
 import { weightsDir } from "#weights/Weights.ts"
 import { operatorFlags } from "../shared/NodeClient.ts"
-import { jsonFlag, printJson } from "../shared/Output.ts"
+import { jsonFlag, printJson, switchFlag, textFlag } from "../shared/Output.ts"
 import { catalogFlags, textsOf } from "../shared/SettingFlags.ts"
 import { withDevice } from "./MachineMemory.ts"
 import { noticeOfNode } from "./NodeNotice.ts"
@@ -58,36 +58,22 @@ export const addModel = Command.make(
         "A preset's name, hf:owner/repo[@revision][/file], a .gguf file, or the folder of an ONNX export",
       ),
     ),
-    id: Flag.String("id").pipe(
-      Flag.withMetavar("ID"),
-      Flag.withDescription("The model's id; default: the preset's or the file's name"),
-      Flag.optional,
+    id: textFlag("id", "ID", "The model's id; default: the preset's or the file's name"),
+    as: textFlag(
+      "as",
+      "ID",
+      "A further name that it answers to; a built-in model of this id steps aside; default: none",
     ),
-    as: Flag.String("as").pipe(
-      Flag.withMetavar("ID"),
-      Flag.withDescription(
-        "A further name that it answers to; a built-in model of this id steps aside; default: none",
-      ),
-      Flag.optional,
+    file: textFlag(
+      "file",
+      "FILE",
+      "File or precision of a repository with several, e.g. Q4_K_M, or int8 of ONNX; default: what fits in memory",
     ),
-    file: Flag.String("file").pipe(
-      Flag.withMetavar("FILE"),
-      Flag.withDescription(
-        "File or precision of a repository with several, e.g. Q4_K_M, or int8 of ONNX; default: what fits in memory",
-      ),
-      Flag.optional,
-    ),
-    dryRun: Flag.Boolean("dry-run").pipe(
-      Flag.withDescription("Print the entry; pull and write nothing"),
-      Flag.withDefault(false),
-    ),
-    noPull: Flag.Boolean("no-pull").pipe(
-      Flag.withDescription("Write the entry without its files; `models pull` gets them"),
-      Flag.withDefault(false),
-    ),
-    accept: Flag.Boolean("accept").pipe(
-      Flag.withDescription("Accept the model's licence, where it restricts what the model may be used for"),
-      Flag.withDefault(false),
+    dryRun: switchFlag("dry-run", "Print the entry; pull and write nothing"),
+    noPull: switchFlag("no-pull", "Write the entry without its files; `models pull` gets them"),
+    accept: switchFlag(
+      "accept",
+      "Accept the model's licence, where it restricts what the model may be used for",
     ),
     json: jsonFlag,
     ...catalogFlags,

@@ -2,7 +2,7 @@
 // the right sum) and the memory that a node would claim for them.
 
 import { Console, Effect } from "effect"
-import { Argument, Command, Flag } from "effect/cli"
+import { Argument, Command } from "effect/cli"
 import { Device, hostBytesOf } from "#actors/device/Device.ts"
 import { claimOf, processBytes, tooLargeProblem } from "#actors/model/MemoryClaim.ts"
 import { load } from "#config/Config.ts"
@@ -27,7 +27,7 @@ import { sumProblems } from "#weights/PulledSums.ts"
 import { weightsDir } from "#weights/Weights.ts"
 import { AlreadyReported } from "../shared/CommandLine.ts"
 import { localFailure } from "../shared/NodeClient.ts"
-import { jsonFlag, printJson } from "../shared/Output.ts"
+import { jsonFlag, printJson, switchFlag, textFlag } from "../shared/Output.ts"
 import { catalogFlags, textsOf } from "../shared/SettingFlags.ts"
 import { withDevice } from "./MachineMemory.ts"
 
@@ -143,18 +143,16 @@ export const checkModels = Command.make(
       ),
       Argument.variadic({ min: 0, max: 100 }),
     ),
-    sums: Flag.Boolean("sums").pipe(
-      Flag.withDescription(
-        "Also read every pulled file and compute its SHA-256, which takes seconds a gigabyte",
-      ),
-      Flag.withDefault(false),
+    sums: switchFlag(
+      "sums",
+      "Also read every pulled file and compute its SHA-256, which takes seconds a gigabyte",
     ),
     json: jsonFlag,
     ...catalogFlags,
-    memoryMb: Flag.String("memory-mb").pipe(
-      Flag.withMetavar("MB"),
-      Flag.withDescription("Check against this much memory; default: this machine's, or EDGEWISE_MEMORY_MB"),
-      Flag.optional,
+    memoryMb: textFlag(
+      "memory-mb",
+      "MB",
+      "Check against this much memory; default: this machine's, or EDGEWISE_MEMORY_MB",
     ),
   },
   Effect.fn(function* ({ catalog, dataDir, ids, json, memoryMb, sums }) {

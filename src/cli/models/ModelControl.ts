@@ -2,7 +2,7 @@
 // uses the node's HTTP interface: loading and unloading are for operators, the states for any key.
 
 import { Console, Effect, Option, Schema } from "effect"
-import { Argument, Command, Flag } from "effect/cli"
+import { Argument, Command } from "effect/cli"
 import { table } from "#domain/process/Columns.ts"
 import { describeThreads, describeTrial, ThreadChoice } from "#domain/threads/ThreadChoice.ts"
 import { modelArgument } from "../shared/ModelOptions.ts"
@@ -14,7 +14,7 @@ import {
   operatorFlags,
 } from "../shared/NodeClient.ts"
 import { getText, postForText, replyReader } from "../shared/NodeReplies.ts"
-import { jsonFlag, printJson, wrongUsage } from "../shared/Output.ts"
+import { jsonFlag, printJson, switchFlag, wrongUsage } from "../shared/Output.ts"
 
 /** A running node replies to this at once; `models list` should not wait longer. A guess. */
 const statusTimeoutMs = 2_000
@@ -90,10 +90,7 @@ export const loadModel = Command.make(
   "load",
   {
     id: modelArgument("ID"),
-    forceReload: Flag.Boolean("force-reload").pipe(
-      Flag.withDescription("Replace a running engine; its requests fail"),
-      Flag.withDefault(false),
-    ),
+    forceReload: switchFlag("force-reload", "Replace a running engine; its requests fail"),
     json: jsonFlag,
     ...operatorFlags,
   },
@@ -108,10 +105,7 @@ export const unloadModel = Command.make(
   "unload",
   {
     id: Argument.optional(modelArgument("ID")),
-    all: Flag.Boolean("all").pipe(
-      Flag.withDescription("Every model that is loaded"),
-      Flag.withDefault(false),
-    ),
+    all: switchFlag("all", "Every model that is loaded"),
     json: jsonFlag,
     ...operatorFlags,
   },

@@ -1,14 +1,14 @@
 // `edgewise models pull`: fetches the weights of models whose files are on a hub, and lists them. A node on the same
 // data directory uses them at the next load of the model.
 import { Console, Effect } from "effect"
-import { Argument, Command, Flag } from "effect/cli"
+import { Argument, Command } from "effect/cli"
 import { load } from "#config/Config.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import { BadCatalog } from "#weights/CatalogFile.ts"
 import { locate } from "#weights/ModelFiles.ts"
 import { readModels } from "#weights/NodeCatalog.ts"
 import { type GivenNode, operatorAccess, operatorFlags } from "../shared/NodeClient.ts"
-import { jsonFlag, printJson } from "../shared/Output.ts"
+import { jsonFlag, printJson, switchFlag } from "../shared/Output.ts"
 import { progressLine } from "../shared/ProgressLine.ts"
 import { type FileRecord, pullOnNode } from "../shared/PullOnNode.ts"
 import { catalogFlags, textsOf } from "../shared/SettingFlags.ts"
@@ -69,10 +69,7 @@ export const pull = Command.make(
       Argument.withDescription("Models of the catalog"),
       Argument.variadic({ min: 1, max: 100 }),
     ),
-    node: Flag.Boolean("node").pipe(
-      Flag.withDescription("Have the running node pull, into its own data directory; for its operator"),
-      Flag.withDefault(false),
-    ),
+    node: switchFlag("node", "Have the running node pull, into its own data directory; for its operator"),
     json: jsonFlag,
     ...catalogFlags,
     ...operatorFlags,

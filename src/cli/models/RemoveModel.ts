@@ -1,7 +1,7 @@
 // `edgewise models remove`: takes a model out of the catalog and off a running node, and deletes its weights if asked to.
 import { rm } from "node:fs/promises"
 import { Console, Effect } from "effect"
-import { Command, Flag } from "effect/cli"
+import { Command } from "effect/cli"
 import { load } from "#config/Config.ts"
 import type { Config } from "#config/Settings.ts"
 import type { ConversationEntry } from "#domain/conversation/ConversationEntry.ts"
@@ -20,7 +20,7 @@ import {
 import { besidePath, keptPath, weightsDir } from "#weights/Weights.ts"
 import { modelArgument } from "../shared/ModelOptions.ts"
 import { operatorFlags } from "../shared/NodeClient.ts"
-import { jsonFlag, printJson } from "../shared/Output.ts"
+import { jsonFlag, printJson, switchFlag } from "../shared/Output.ts"
 import { catalogFlags, textsOf } from "../shared/SettingFlags.ts"
 import { noticeOfNode } from "./NodeNotice.ts"
 
@@ -71,10 +71,7 @@ export const removeModel = Command.make(
   "remove",
   {
     id: modelArgument("ID"),
-    files: Flag.Boolean("files").pipe(
-      Flag.withDescription("Also delete its pulled weights that no other model uses"),
-      Flag.withDefault(false),
-    ),
+    files: switchFlag("files", "Also delete its pulled weights that no other model uses"),
     json: jsonFlag,
     ...catalogFlags,
     ...operatorFlags,

@@ -54,13 +54,11 @@ const whisper = (deployment: Deployment) =>
     const config = yield* Effect.promise(() => json(deployment.files.config ?? ""))
     const preprocessor = yield* Effect.promise(() => json(deployment.files.preprocessor ?? ""))
     const { fftSize, hopSamples, melBins, rateHz } = model.features
-    const weights = melFilters({ melBins, fftSize, rateHz, lowHz: 0, highHz: rateHz / 2 }).map(
-      ({ firstBin, weights: some }) => {
-        const all = new Float64Array(fftSize / 2 + 1)
-        all.set(some, firstBin)
-        return all
-      },
-    )
+    const weights = melFilters({ melBins, fftSize, rateHz }).map(({ firstBin, weights: some }) => {
+      const all = new Float64Array(fftSize / 2 + 1)
+      all.set(some, firstBin)
+      return all
+    })
     const carried = preprocessor.mel_filters as MelTable["carried"]
     return {
       dimensions: plain(config),

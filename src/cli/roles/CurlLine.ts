@@ -14,7 +14,8 @@ interface CurlTarget {
 /** Addresses that mean all interfaces, and the one to call instead. */
 const everyInterface: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "[::]": "[::1]" }
 
-const quoted = (path: string): string =>
+/** In single quotes for a shell if necessary. */
+export const quoted = (path: string): string =>
   /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`
 
 /** The address and options with which curl accepts the certificate. */

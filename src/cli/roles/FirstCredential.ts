@@ -6,6 +6,7 @@ import { type Config, settings } from "#config/Settings.ts"
 import type { DevKeyAccess } from "#domain/access/DevelopmentKey.ts"
 import { formatUsd } from "#domain/models/Money.ts"
 import { type DevelopmentKey, developmentKey, hasDevelopmentKey } from "#store/accounts/DevKey.ts"
+import { quoted } from "./CurlLine.ts"
 import { developmentKeyAccess } from "./NodeLayer.ts"
 
 export interface FirstCredential {
@@ -37,10 +38,6 @@ const reasonOf = ({ access }: FirstCredential, { host }: Config): string => {
       return `other machines can reach ${host} (EDGEWISE_DEV_KEY=anywhere accepts a key nevertheless)`
   }
 }
-
-/** In single quotes for a shell if necessary. */
-const quoted = (text: string): string =>
-  /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 
 /** The command that makes a key in this node's store. For a shared database only the variable's name is shown. */
 const createCommand = ({ dataDir, databaseUrl }: Config): string => {

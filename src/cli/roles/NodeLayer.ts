@@ -326,7 +326,7 @@ export const nodeLayer = (
             ? {}
             : { limits: { ...defaultLimits, maxSeconds: config.audioHours * 3_600 } }),
         }),
-        VoiceUrl.layer(),
+        VoiceUrl.layer,
         PictureUrl.layer({ plainHttp: config.httpPictures }),
         Drain.layer,
         EventLoopDelay.layer,

@@ -1,8 +1,9 @@
 // `edgewise setup cuda|vulkan|webrtc|chinese|japanese`: installs packages that an installation leaves out.
 import { fileURLToPath } from "node:url"
 import { Console, Effect, Option } from "effect"
-import { Argument, Command, Flag } from "effect/cli"
+import { Argument, Command } from "effect/cli"
 import { settings } from "#config/Settings.ts"
+import { textFlag } from "../shared/Output.ts"
 import { callPackages } from "./CallPackages.ts"
 import { type GpuKind, gpuKinds, gpuPackages } from "./GpuPackages.ts"
 import { installPackages, SetupFailed, tarballName } from "./InstallPackages.ts"
@@ -66,12 +67,10 @@ export const setup = Command.make(
       Argument.withDescription("what to install; without it, prints what is installed"),
       Argument.optional,
     ),
-    from: Flag.String("from").pipe(
-      Flag.withMetavar("FOLDER"),
-      Flag.withDescription(
-        "folder with the packages as `npm pack` writes them; default: the registry's packages are fetched",
-      ),
-      Flag.optional,
+    from: textFlag(
+      "from",
+      "FOLDER",
+      "folder with the packages as `npm pack` writes them; default: the registry's packages are fetched",
     ),
   },
   Effect.fn(function* ({ from, kind }) {

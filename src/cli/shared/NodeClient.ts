@@ -14,6 +14,7 @@ import { EventStream } from "#harness/client/EventStream.ts"
 import { operatorTokenFile } from "#store/accounts/OperatorToken.ts"
 import { tlsFiles } from "./NodeCertificate.ts"
 import { trustOptions } from "./NodeTrust.ts"
+import { textFlag } from "./Output.ts"
 import { textsOf } from "./SettingFlags.ts"
 
 /** An error that ends a command with one line. */
@@ -37,15 +38,11 @@ export class NodeRefused extends Schema.TaggedError<NodeRefused>()("NodeRefused"
 export const localFailure = (detail: string) => new NodeRefused({ status: 0, detail })
 
 export const nodeFlags = {
-  url: Flag.String("url").pipe(
-    Flag.withMetavar("URL"),
-    Flag.withDescription("Address of the node; default: from EDGEWISE_HOST and EDGEWISE_PORT"),
-    Flag.optional,
-  ),
-  key: Flag.String("key").pipe(
-    Flag.withMetavar("KEY"),
-    Flag.withDescription("API key; default: EDGEWISE_API_KEY, else the data directory's development key"),
-    Flag.optional,
+  url: textFlag("url", "URL", "Address of the node; default: from EDGEWISE_HOST and EDGEWISE_PORT"),
+  key: textFlag(
+    "key",
+    "KEY",
+    "API key; default: EDGEWISE_API_KEY, else the data directory's development key",
   ),
 }
 

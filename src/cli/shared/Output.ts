@@ -1,14 +1,30 @@
 // Shared output and options of the commands: JSON documents, times, text from elsewhere, `--json`, `--org`, and the
 // refusal of options that exclude each other.
 import { Console, DateTime } from "effect"
-import { CliError, Flag } from "effect/cli"
+import { Argument, CliError, Flag } from "effect/cli"
 import { accountNameRule, isAccountName } from "#store/accounts/AccountName.ts"
 
+/** An option without a value, off by default. */
+export const switchFlag = (name: string, description: string) =>
+  Flag.Boolean(name).pipe(Flag.withDescription(description), Flag.withDefault(false))
+
+/** An option with a text that may be left out. */
+export const textFlag = (name: string, metavar: string, description: string) =>
+  Flag.String(name).pipe(Flag.withMetavar(metavar), Flag.withDescription(description), Flag.optional)
+
+/** An option with an integer of a range. */
+export const integerFlag = (name: string, low: number, high: number, metavar: string, description: string) =>
+  Flag.Int(name).pipe(
+    Flag.filter(
+      (value) => value >= low && value <= high,
+      () => `an integer from ${low} to ${high}`,
+    ),
+    Flag.withMetavar(metavar),
+    Flag.withDescription(description),
+  )
+
 /** `--json` of every command: prints one document, and nothing else, on standard output. */
-export const jsonFlag = Flag.Boolean("json").pipe(
-  Flag.withDescription("Print one JSON document"),
-  Flag.withDefault(false),
-)
+export const jsonFlag = switchFlag("json", "Print one JSON document")
 
 export const printJson = (document: unknown) => Console.log(JSON.stringify(document, null, 2))
 
@@ -24,6 +40,12 @@ export const orgFlag = Flag.String("org").pipe(
   Flag.filter(isAccountName, () => accountNameRule),
   Flag.withMetavar("NAME"),
   Flag.withDescription("Organization"),
+)
+
+/** The organization as an argument. */
+export const orgArgument = Argument.String("NAME").pipe(
+  Argument.filter(isAccountName, () => accountNameRule),
+  Argument.withDescription("Organization"),
 )
 
 export const isoTime = (ms: number): string => DateTime.formatIso(DateTime.makeUnsafe(ms))

@@ -14,23 +14,13 @@ import { makeClip } from "#harness/data/Clip.ts"
 import { nodeDecoder } from "../roles/NodeDecoder.ts"
 import { readableSize } from "../shared/FileErrors.ts"
 import { interrupted, localFailure, nodeAccess, nodeFlags } from "../shared/NodeClient.ts"
-import { jsonFlag, wrongUsage } from "../shared/Output.ts"
+import { integerFlag, jsonFlag, switchFlag, textFlag, wrongUsage } from "../shared/Output.ts"
 import { converse, type Sound } from "./Conversation.ts"
 import { soundFile, soundPipe } from "./SoundFile.ts"
 import { TalkLines } from "./TalkLines.ts"
 
 /** Longest file, seconds: the longest turn of a conversation (protocol 11.4). */
 const mostSeconds = 120
-
-const integer = (name: string, low: number, high: number, metavar: string, description: string) =>
-  Flag.Int(name).pipe(
-    Flag.filter(
-      (value) => value >= low && value <= high,
-      () => `an integer from ${low} to ${high}`,
-    ),
-    Flag.withMetavar(metavar),
-    Flag.withDescription(description),
-  )
 
 /** Decoded by the decoder that a node on this machine would use. */
 const clipsOf = (paths: ReadonlyArray<string>) =>
@@ -80,14 +70,12 @@ export const talk = Command.make(
       ),
       Argument.variadic(),
     ),
-    out: Flag.String("out").pipe(
-      Flag.withMetavar("FILE"),
-      Flag.withDescription(
-        "Write what is played: a WAV file, or - for raw 16-bit samples of 24 kHz on standard output; default: none",
-      ),
-      Flag.optional,
+    out: textFlag(
+      "out",
+      "FILE",
+      "Write what is played: a WAV file, or - for raw 16-bit samples of 24 kHz on standard output; default: none",
     ),
-    rate: integer(
+    rate: integerFlag(
       "rate",
       8_000,
       96_000,
@@ -99,27 +87,19 @@ export const talk = Command.make(
       Flag.withDescription("Model that converses; default: gpt-realtime, the node's first"),
       Flag.withDefault("gpt-realtime"),
     ),
-    voice: Flag.String("voice").pipe(
-      Flag.withMetavar("ID"),
-      Flag.withDescription("Voice of the answers; default: the node's"),
-      Flag.optional,
-    ),
-    instructions: Flag.String("instructions").pipe(
-      Flag.withMetavar("TEXT"),
-      Flag.withDescription("What the model is told before the conversation; default: nothing"),
-      Flag.optional,
+    voice: textFlag("voice", "ID", "Voice of the answers; default: the node's"),
+    instructions: textFlag(
+      "instructions",
+      "TEXT",
+      "What the model is told before the conversation; default: nothing",
     ),
     transcriptionModel: Flag.String("transcription-model").pipe(
       Flag.withMetavar("ID"),
       Flag.withDescription("Model that hears; default: whisper-1, the node's first"),
       Flag.withDefault("whisper-1"),
     ),
-    language: Flag.String("language").pipe(
-      Flag.withMetavar("CODE"),
-      Flag.withDescription("Spoken language, e.g. en; default: detected, if the model can"),
-      Flag.optional,
-    ),
-    maxTokens: integer("max-tokens", 1, 4_096, "TOKENS", "Longest answer, tokens; default: 512").pipe(
+    language: textFlag("language", "CODE", "Spoken language, e.g. en; default: detected, if the model can"),
+    maxTokens: integerFlag("max-tokens", 1, 4_096, "TOKENS", "Longest answer, tokens; default: 512").pipe(
       Flag.withDefault(512),
     ),
     turnDetection: Flag.Literals("turn-detection", ["server_vad", "semantic_vad", "none"]).pipe(
@@ -128,7 +108,7 @@ export const talk = Command.make(
       ),
       Flag.withDefault("server_vad" as const),
     ),
-    silence: integer(
+    silence: integerFlag(
       "silence",
       20,
       10_000,
@@ -139,20 +119,21 @@ export const talk = Command.make(
       Flag.withDescription("Of semantic_vad; default: auto"),
       Flag.withDefault("auto" as const),
     ),
-    interruptAfter: integer(
+    interruptAfter: integerFlag(
       "interrupt-after",
       0,
       120_000,
       "MS",
       "Milliseconds of an answer that are heard before the next FILE is said; default: the whole answer",
     ).pipe(Flag.optional),
-    webrtc: Flag.Boolean("webrtc").pipe(
-      Flag.withDescription("Call the node over WebRTC, as browsers do; default: over a WebSocket"),
-      Flag.withDefault(false),
-    ),
-    timeout: integer("timeout", 1, 600, "SECONDS", "Longest wait for an answer, seconds; default: 30").pipe(
-      Flag.withDefault(30),
-    ),
+    webrtc: switchFlag("webrtc", "Call the node over WebRTC, as browsers do; default: over a WebSocket"),
+    timeout: integerFlag(
+      "timeout",
+      1,
+      600,
+      "SECONDS",
+      "Longest wait for an answer, seconds; default: 30",
+    ).pipe(Flag.withDefault(30)),
     json: jsonFlag,
     ...nodeFlags,
   },

@@ -11,7 +11,7 @@ export const accessSettings = {
     help: "from where the development key is accepted; `loopback` makes none on a shared database or beyond loopback",
     allowed: `one of ${devKeySettings.join(", ")}`,
     fallback: "loopback",
-    parse: oneOf(devKeySettings),
+    parse: oneOf(devKeySettings).parse,
   },
   twilioToken: {
     variable: "EDGEWISE_TWILIO_TOKEN",
@@ -29,20 +29,18 @@ export const accessSettings = {
     flag: "session-seconds",
     value: "SECONDS",
     help: "lifetime of a session token",
-    allowed: "an integer from 60 to 86400",
     // Protocol 17.4.
     fallback: 3_600,
-    parse: integer(60, 86_400),
+    ...integer(60, 86_400),
   },
   signingKeyDays: {
     variable: "EDGEWISE_SIGNING_KEY_DAYS",
     flag: "signing-key-days",
     value: "DAYS",
     help: "age at which the key that signs session tokens is replaced",
-    allowed: "an integer from 1 to 3650",
     // A guess: frequent enough that rotation is routine.
     fallback: 30,
-    parse: integer(1, 3_650),
+    ...integer(1, 3_650),
   },
   authJwksUrl: {
     variable: "EDGEWISE_AUTH_JWKS_URL",

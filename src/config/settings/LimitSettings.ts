@@ -1,5 +1,5 @@
 // Limits of requests, credentials and connections.
-import { integer, parseBoolean, type Setting } from "./Setting.ts"
+import { integer, type Setting, trueOrFalse } from "./Setting.ts"
 
 export const limitSettings = {
   rateLimit: {
@@ -7,65 +7,58 @@ export const limitSettings = {
     flag: "rate-limit",
     value: "REQUESTS",
     help: "requests per user and minute on this node; 0 turns the limit off, and that of audio on sockets",
-    allowed: "an integer from 0 to 1000000",
     fallback: 100,
-    parse: integer(0, 1_000_000),
+    ...integer(0, 1_000_000),
   },
   authFailureLimit: {
     variable: "EDGEWISE_AUTH_FAILURE_LIMIT",
     flag: "auth-failure-limit",
     value: "REQUESTS",
     help: "wrong credentials per address and minute at this edge; 0 turns the limit off",
-    allowed: "an integer from 0 to 1000000",
     // A guess: a refusal costs 0.2 ms, so this many take 0.1 % of a core; an office behind one address stays below.
     fallback: 300,
-    parse: integer(0, 1_000_000),
+    ...integer(0, 1_000_000),
   },
   anonymousRate: {
     variable: "EDGEWISE_ANONYMOUS_RATE",
     flag: "anonymous-rate",
     value: "REQUESTS",
     help: "requests per address and second without a valid credential at this edge; 0 turns the limit off",
-    allowed: "an integer from 0 to 1000000",
     // A guess: at 50 µs each they take 5 % of a core. All clients of a proxy that is not listed count as one address.
     fallback: 1_000,
-    parse: integer(0, 1_000_000),
+    ...integer(0, 1_000_000),
   },
   maxConnections: {
     variable: "EDGEWISE_MAX_CONNECTIONS",
     flag: "max-connections",
     value: "CONNECTIONS",
     help: "open connections of each listener, WebSockets not counted; further ones are closed at once",
-    allowed: "an integer from 16 to 1000000",
     fallback: 8_192,
-    parse: integer(16, 1_000_000),
+    ...integer(16, 1_000_000),
   },
   audioHours: {
     variable: "EDGEWISE_AUDIO_HOURS",
     flag: "audio-hours",
     value: "HOURS",
     help: "longest audio of a file that is transcribed, in hours; 0 sets no limit besides the file's size",
-    allowed: "an integer from 0 to 100000",
     fallback: 0,
-    parse: integer(0, 100_000),
+    ...integer(0, 100_000),
   },
   jobHours: {
     variable: "EDGEWISE_JOB_HOURS",
     flag: "job-hours",
     value: "HOURS",
     help: "how long an ended transcription job and its transcript are kept",
-    allowed: "an integer from 1 to 8760",
     fallback: 24,
-    parse: integer(1, 8_760),
+    ...integer(1, 8_760),
   },
   answerHours: {
     variable: "EDGEWISE_ANSWER_HOURS",
     flag: "answer-hours",
     value: "HOURS",
     help: "how long the answer to a request with an Idempotency-Key is kept for its retries",
-    allowed: "an integer from 1 to 720",
     fallback: 24,
-    parse: integer(1, 720),
+    ...integer(1, 720),
   },
   receiptDays: {
     variable: "EDGEWISE_RECEIPT_DAYS",
@@ -75,27 +68,23 @@ export const limitSettings = {
     allowed: "0, or an integer from 2 to 36500",
     fallback: 0,
     // A receipt is what keeps a job that runs again after a crash from being charged twice, for a day at most.
-    parse: (text: string) => (text === "0" ? 0 : integer(2, 36_500)(text)),
+    parse: (text: string) => (text === "0" ? 0 : integer(2, 36_500).parse(text)),
   },
   httpPictures: {
     variable: "EDGEWISE_HTTP_PICTURES",
     flag: "http-pictures",
-    value: "true|false",
     help: "fetch pictures of http: addresses too; https: addresses are always fetched",
-    allowed: "true or false",
     // Anyone on the way could replace the picture.
     fallback: false,
-    parse: parseBoolean,
+    ...trueOrFalse,
   },
   chunkedBodies: {
     variable: "EDGEWISE_CHUNKED_BODIES",
     flag: "chunked-bodies",
-    value: "true|false",
     help: "accept chunked request bodies; false answers 411 to a body without Content-Length",
-    allowed: "true or false",
     // The parser of chunk lines is more lenient than the standard (docs/security.md), but many clients send uploads in
     // chunks.
     fallback: true,
-    parse: parseBoolean,
+    ...trueOrFalse,
   },
 } as const satisfies Record<string, Setting<unknown>>

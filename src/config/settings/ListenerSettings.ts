@@ -7,9 +7,8 @@ const port = (variable: string, flag: string, fallback: number, role: string): S
   flag,
   value: "PORT",
   help: `port of the ${role} listener; 0 picks a free one`,
-  allowed: "an integer from 0 to 65535",
   fallback,
-  parse: integer(0, 65_535),
+  ...integer(0, 65_535),
 })
 
 export const roles = ["edge", "auth", "router"] as const
@@ -52,10 +51,9 @@ export const listenerSettings = {
     flag: "webrtc-port",
     value: "PORT",
     help: "UDP port of all WebRTC calls of the edge; calls are off without it",
-    allowed: "an integer from 1 to 65535",
     fallback: 0,
     fallbackText: "none",
-    parse: integer(1, 65_535),
+    ...integer(1, 65_535),
   },
   webrtcAddress: {
     variable: "EDGEWISE_WEBRTC_ADDRESS",
@@ -72,9 +70,8 @@ export const listenerSettings = {
     flag: "tls",
     value: "auto|self-signed|off",
     help: "self-signed makes a certificate; auto uses EDGEWISE_TLS_CERT where it is set; off is plain HTTP",
-    allowed: "auto, self-signed or off",
     fallback: "auto",
-    parse: oneOf(["auto", "self-signed", "off"]),
+    ...oneOf(["auto", "self-signed", "off"]),
   },
   tlsCert: {
     variable: "EDGEWISE_TLS_CERT",

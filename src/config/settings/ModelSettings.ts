@@ -1,5 +1,5 @@
 // Settings of loaded models and their processes: memory, confinement, unloading, and the end of the node.
-import { integer, parseBoolean, type Setting } from "./Setting.ts"
+import { integer, type Setting, trueOrFalse } from "./Setting.ts"
 
 export const modelSettings = {
   idleUnloadSeconds: {
@@ -7,44 +7,37 @@ export const modelSettings = {
     flag: "idle-unload-seconds",
     value: "SECONDS",
     help: "a model without a request for this long is unloaded until the next one; 0 keeps it",
-    allowed: "an integer from 0 to 31536000",
     fallback: 0,
-    parse: integer(0, 31_536_000),
+    ...integer(0, 31_536_000),
   },
   confine: {
     variable: "EDGEWISE_CONFINE",
     flag: "confine",
-    value: "true|false",
     help: "confine engines and decoders as far as this machine can; false only to find out why an engine does not load",
-    allowed: "true or false",
     fallback: true,
-    parse: parseBoolean,
+    ...trueOrFalse,
   },
   evictIdle: {
     variable: "EDGEWISE_EVICT_IDLE",
     flag: "evict-idle",
-    value: "true|false",
     help: "unload idle models when another one needs their memory",
-    allowed: "true or false",
     fallback: false,
-    parse: parseBoolean,
+    ...trueOrFalse,
   },
   memoryMb: {
     variable: "EDGEWISE_MEMORY_MB",
     flag: "memory-mb",
     value: "MB",
     help: "memory that the node and its models may use; 0 means nine tenths of the machine's or container's",
-    allowed: "an integer from 0 to 100000000",
     fallback: 0,
-    parse: integer(0, 100_000_000),
+    ...integer(0, 100_000_000),
   },
   drainSeconds: {
     variable: "EDGEWISE_DRAIN_SECONDS",
     flag: "drain-seconds",
     value: "SECONDS",
     help: "how long requests in flight may take to finish after SIGTERM",
-    allowed: "an integer from 0 to 3600",
     fallback: 10,
-    parse: integer(0, 3_600),
+    ...integer(0, 3_600),
   },
 } as const satisfies Record<string, Setting<unknown>>

@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url"
 import { nodeRegions } from "#domain/regions/Regions.ts"
 import { hasScheme, parseS3Address, s3AddressRule } from "#store/files/S3Address.ts"
 import { databaseUrlRule, hidePassword, parseDatabaseUrl } from "#store/sql/DatabaseUrl.ts"
-import { integer, nonEmpty, oneOf, parseBoolean, type Setting } from "./Setting.ts"
+import { integer, nonEmpty, oneOf, type Setting, trueOrFalse } from "./Setting.ts"
 
 /** The catalog that comes with the product. */
 export const builtInCatalog = fileURLToPath(new URL("../../../models/catalog.json", import.meta.url))
@@ -34,10 +34,9 @@ export const nodeSettings = {
     flag: "database-grace-seconds",
     value: "SECONDS",
     help: "how long requests go on while the shared database does not answer, with keys that were read and money that is leased; 0: not at all",
-    allowed: "an integer from 0 to 120",
     // Patroni takes up to 30 s until another server is the primary.
     fallback: 30,
-    parse: integer(0, 120),
+    ...integer(0, 120),
   },
   uploads: {
     variable: "EDGEWISE_UPLOADS",
@@ -76,35 +75,30 @@ export const nodeSettings = {
     flag: "transport",
     value: "auto|uws|node",
     help: "HTTP server: uws is uWebSockets.js, node is Node's own with ws; auto takes uws on loopback addresses and for `--trusted-proxies`, and node where other clients can connect and for TLS",
-    allowed: "auto, uws or node",
     fallback: "auto",
-    parse: oneOf(["auto", "uws", "node"]),
+    ...oneOf(["auto", "uws", "node"]),
   },
   decoder: {
     variable: "EDGEWISE_DECODER",
     flag: "decoder",
     value: "auto|node-av|ffmpeg",
     help: "what decodes audio files: the FFmpeg of the package node-av, or this machine's ffmpeg program; auto takes node-av where it loads",
-    allowed: "auto, node-av or ffmpeg",
     fallback: "auto",
-    parse: oneOf(["auto", "node-av", "ffmpeg"]),
+    ...oneOf(["auto", "node-av", "ffmpeg"]),
   },
   restart: {
     variable: "EDGEWISE_RESTART",
     flag: "restart",
     value: "auto|true|false",
     help: "whether npm start and the command edgewise start the node again when it crashes; auto does unless systemd or a container runs it",
-    allowed: "auto, true or false",
     fallback: "auto",
-    parse: oneOf(["auto", "true", "false"]),
+    ...oneOf(["auto", "true", "false"]),
   },
   openaiAliases: {
     variable: "EDGEWISE_OPENAI_ALIASES",
     flag: "openai-aliases",
-    value: "true|false",
     help: "accept OpenAI's names of speech and transcription models and of voices, such as tts-1 and alloy",
-    allowed: "true or false",
     fallback: true,
-    parse: parseBoolean,
+    ...trueOrFalse,
   },
 } as const satisfies Record<string, Setting<unknown>>

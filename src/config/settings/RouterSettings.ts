@@ -27,19 +27,17 @@ export const routerSettings = {
     flag: "route-ttl-seconds",
     value: "SECONDS",
     help: "how long a client may keep the router's answer",
-    allowed: "an integer from 0 to 86400",
     // A guess: clients leave an unhealthy region within a minute.
     fallback: 60,
-    parse: integer(0, 86_400),
+    ...integer(0, 86_400),
   },
   regionHealthSeconds: {
     variable: "EDGEWISE_REGION_HEALTH_SECONDS",
     flag: "region-health-seconds",
     value: "SECONDS",
     help: "how often the router probes each region's health and round trip; 0 turns the probes off",
-    allowed: "an integer from 0 to 3600",
     fallback: 0,
-    parse: integer(0, 3_600),
+    ...integer(0, 3_600),
   },
   geoipDb: {
     variable: "EDGEWISE_GEOIP_DB",

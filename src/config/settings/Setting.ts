@@ -17,18 +17,28 @@ export interface Setting<A> {
   readonly parse: (text: string) => A | undefined
 }
 
-export const integer = (minimum: number, maximum: number) => (text: string) => {
-  const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
-  return value >= minimum && value <= maximum ? value : undefined
+/** `allowed` and `parse` of a number. */
+export const integer = (minimum: number, maximum: number) => ({
+  allowed: `an integer from ${minimum} to ${maximum}`,
+  parse: (text: string): number | undefined => {
+    const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+    return value >= minimum && value <= maximum ? value : undefined
+  },
+})
+
+/** `allowed` and `parse` of one of several words. */
+export const oneOf = <const A extends string>(values: ReadonlyArray<A>) => ({
+  allowed: `${values.slice(0, -1).join(", ")} or ${values.at(-1)}`,
+  parse: (text: string): A | undefined => values.find((value) => value === text),
+})
+
+/** `value`, `allowed` and `parse` of a switch. */
+export const trueOrFalse = {
+  value: "true|false",
+  allowed: "true or false",
+  parse: (text: string): boolean | undefined =>
+    text === "true" ? true : text === "false" ? false : undefined,
 }
-
-export const oneOf =
-  <const A extends string>(values: ReadonlyArray<A>) =>
-  (text: string): A | undefined =>
-    values.find((value) => value === text)
-
-export const parseBoolean = (text: string): boolean | undefined =>
-  text === "true" ? true : text === "false" ? false : undefined
 
 export const nonEmpty = (text: string) => (text === "" ? undefined : text)
 

@@ -1,4 +1,5 @@
 // The caption of a running live session: the difference between two hypotheses as an event (protocol 10.3). Pure.
+import { codePointCount } from "../language/StripMarkdown.ts"
 
 /** A token with the natural log-probability with which it was chosen; its text as UTF-8, which may be part of a character. */
 interface LiveToken {
@@ -54,12 +55,6 @@ export const deltaOf = (shown: string, next: LiveHypothesis, rev: number): Capti
   }
 }
 
-const codePoints = (text: string): number => {
-  let count = 0
-  for (const _ of text) count++
-  return count
-}
-
 /**
  * A hypothesis from the engine's texts: `closed` from audio whose transcript is final, `open` from audio whose
  * transcript may still change.
@@ -68,14 +63,14 @@ export const hypothesisOf = (closed: string, open: string, rest: Rest): LiveHypo
   ...rest,
   text: (closed + open).trim(),
   // Spaces at its end are part of the text only if something follows.
-  stableChars: codePoints(closed.trim()),
+  stableChars: codePointCount(closed.trim()),
 })
 
 /** A hypothesis whose text later audio only extends. Its last word may get more letters; those before it are stable. */
 export const growingHypothesis = (text: string, rest: Rest): LiveHypothesis => {
   const shown = text.trim()
   const lastSpace = shown.search(/\s\S*$/u)
-  return { ...rest, text: shown, stableChars: codePoints(shown.slice(0, Math.max(0, lastSpace))) }
+  return { ...rest, text: shown, stableChars: codePointCount(shown.slice(0, Math.max(0, lastSpace))) }
 }
 
 const utf8 = new TextEncoder()

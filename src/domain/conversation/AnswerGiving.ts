@@ -146,8 +146,8 @@ export type AnswerCommand =
   | { readonly do: "message began"; readonly itemId: string }
   /** Speaks a piece of text, after the one before it. */
   | { readonly do: "speak"; readonly piece: number; readonly text: string }
-  /** Audio of this piece is sent now, by the next command: the client plays it. */
-  | { readonly do: "play"; readonly piece: number; readonly samples: Int16Array }
+  /** This audio is sent now, by the next command: the client plays it. */
+  | { readonly do: "play"; readonly samples: Int16Array }
   | { readonly do: "await"; readonly ms: number }
   | { readonly do: "pause model" }
   | { readonly do: "resume model" }
@@ -547,7 +547,7 @@ class Decision {
       waitingSamples: waitingSamples - samples.length,
       message: { ...message, spoken },
     })
-    this.#do({ do: "play", piece: piece.number, samples })
+    this.#do({ do: "play", samples })
     this.#tellCaptions(message, captions)
     this.#do({ do: "send audio", piece: piece.number, part: this.#part(message), samples })
   }

@@ -1,6 +1,7 @@
 // A catalog entry of kind `conversation`: which models a conversation joins, and how its sessions begin. It has no weights and no
 // engine of its own. The schema, and what can be wrong with an entry beside others. Pure.
-import { Effect, Schema } from "effect"
+import { Schema } from "effect"
+import { withDefault } from "../models/EntrySchemas.ts"
 import { type ModelEntry, ModelId, type ModelKind } from "../models/ModelEntry.ts"
 import { type AliasMistake, modelNamed, voiceAliases } from "../models/ModelNames.ts"
 import { suggestion } from "../models/NearestName.ts"
@@ -29,7 +30,7 @@ export const ConversationEntry = Schema.Struct({
     session: Schema.optionalKey(SessionDefaults),
   }),
   /** As those of a model; each of its models must be deployed there, too. */
-  regions: Schema.Array(Schema.String).pipe(Schema.withDecodingDefaultKey(Effect.succeed(["*"]))),
+  regions: withDefault(Schema.Array(Schema.String), ["*"]),
 })
 export type ConversationEntry = typeof ConversationEntry.Type
 

@@ -147,12 +147,12 @@ export class SpokenText {
     return new SpokenText(this.startsAt, this.#pieces, end, this.#isWhole)
   }
 
-  /** The words heard in the first `samples`. `isWhole`: all of the newest piece's audio has been added. */
-  heard(samples: number, isWhole = this.#isWhole): string {
+  /** The words heard in the first `samples`. */
+  heard(samples: number): string {
     let heard = ""
     for (const [index, piece] of this.#pieces.entries()) {
       const inPiece = samples - piece.start
-      const isKnown = isWhole || index < this.#pieces.length - 1
+      const isKnown = this.#isWhole || index < this.#pieces.length - 1
       if (inPiece >= piece.samples && isKnown) heard += piece.text
       else if (inPiece > 0 && piece.samples > 0) return heard + heardOf(piece, inPiece)
       else return heard

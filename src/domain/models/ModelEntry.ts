@@ -1,5 +1,6 @@
 // The schemas of catalog entries, and pure functions of an entry.
-import { Effect, Schema } from "effect"
+import { Schema } from "effect"
+import { integerFrom, numberFrom, withDefault } from "./EntrySchemas.ts"
 
 export const ModelKind = Schema.Literals(["text", "speech", "transcription", "embedding", "detection"])
 export type ModelKind = typeof ModelKind.Type
@@ -66,56 +67,41 @@ const Price = Schema.Struct({
 /** How the engine of a model is run. */
 export const Runtime = Schema.Struct({
   /** `process` survives native crashes and returns its memory; in a `thread` a native crash ends the node. */
-  isolation: Schema.Literals(["process", "thread"]).pipe(
-    Schema.withDecodingDefaultKey(Effect.succeed("process" as const)),
-  ),
+  isolation: withDefault(Schema.Literals(["process", "thread"]), "process"),
   /**
    * CPU threads. `auto`: the fastest number on this machine, fewer while other models work (docs/operations.md). A
    * number is used unchanged, whatever other models do.
    */
-  threads: Schema.Union([
-    Schema.Literal("auto"),
-    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 256 })),
-  ]).pipe(Schema.withDecodingDefaultKey(Effect.succeed("auto" as const))),
+  threads: withDefault(Schema.Union([Schema.Literal("auto"), integerFrom(1, 256)]), "auto"),
   /** Requests that may wait for a slot. A further one is refused with 503 (protocol 4.5). */
-  waitingLine: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10_000 })).pipe(
-    Schema.withDecodingDefaultKey(Effect.succeed(64)),
-  ),
+  waitingLine: withDefault(integerFrom(0, 10_000), 64),
   /** `start` loads the model with the node, `demand` at the first request. */
-  load: Schema.Literals(["start", "demand"]).pipe(
-    Schema.withDecodingDefaultKey(Effect.succeed("demand" as const)),
-  ),
+  load: withDefault(Schema.Literals(["start", "demand"]), "demand"),
   /**
    * Milliseconds without an answer and without computing after which an engine counts as hung and is killed. A native call that
    * computes for longer is no hang until it has used eight times as much processor time.
    */
-  hangDeadlineMs: Schema.Int.check(Schema.isBetween({ minimum: 100, maximum: 600_000 })).pipe(
-    Schema.withDecodingDefaultKey(Effect.succeed(15_000)),
-  ),
+  hangDeadlineMs: withDefault(integerFrom(100, 600_000), 15_000),
   /** Longest load, milliseconds; a longer one fails. 10 minutes: a guess, for weights on a slow disk. */
-  loadDeadlineMs: Schema.Int.check(Schema.isBetween({ minimum: 100, maximum: 86_400_000 })).pipe(
-    Schema.withDecodingDefaultKey(Effect.succeed(600_000)),
-  ),
+  loadDeadlineMs: withDefault(integerFrom(100, 86_400_000), 600_000),
   /** Seconds without a request after which it is unloaded. 0: never. Absent: the node's setting. */
-  idleUnloadSeconds: Schema.optionalKey(
-    Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 31_536_000 })),
-  ),
+  idleUnloadSeconds: Schema.optionalKey(numberFrom(0, 31_536_000)),
   /** Never unloaded, neither when idle nor for another model's memory. */
-  pinned: Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(false))),
+  pinned: withDefault(Schema.Boolean, false),
 })
 
 /** Limits and voices of a speech model. */
 const SpeechLimits = Schema.Struct({
   /** Unicode code points of one request's text, after clean-up (protocol 8.3). */
-  maxCharacters: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100_000 })),
+  maxCharacters: integerFrom(1, 100_000),
   /** Preset voices, as `/v1/audio/voices` lists them. */
   voices: Schema.Array(Schema.NonEmptyString),
   /** Other names of these voices: alias → voice. */
   aliases: Schema.optionalKey(Schema.Record(Schema.NonEmptyString, Schema.NonEmptyString)),
   /** True if the voice may be a reference clip. */
-  cloning: Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(false))),
+  cloning: withDefault(Schema.Boolean, false),
   /** ISO-639-1. */
-  languages: Schema.Array(Schema.NonEmptyString).pipe(Schema.withDecodingDefaultKey(Effect.succeed(["en"]))),
+  languages: withDefault(Schema.Array(Schema.NonEmptyString), ["en"]),
 })
 
 /** Defaults of a transcription model. */
@@ -139,18 +125,16 @@ export const ModelEntry = Schema.Struct({
   created: Schema.Int,
   files: Schema.Record(Schema.String, WeightFile),
   /** The adapter's options, which it decodes itself. */
-  options: Schema.Record(Schema.String, Schema.Unknown).pipe(
-    Schema.withDecodingDefaultKey(Effect.succeed({})),
-  ),
-  runtime: Runtime.pipe(Schema.withDecodingDefaultKey(Effect.succeed({}))),
+  options: withDefault(Schema.Record(Schema.String, Schema.Unknown), {}),
+  runtime: withDefault(Runtime, {}),
   price: Price,
   /** Speech models only. */
   speech: Schema.optionalKey(SpeechLimits),
   transcription: Schema.optionalKey(TranscriptionDefaults),
   /** Region codes that deploy it; `*` means every region. The region `local` deploys everything. */
-  regions: Schema.Array(Schema.String).pipe(Schema.withDecodingDefaultKey(Effect.succeed(["*"]))),
+  regions: withDefault(Schema.Array(Schema.String), ["*"]),
   /** True for the built-in demonstration weights; the start log and `/docs` say so. */
-  demonstration: Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(false))),
+  demonstration: withDefault(Schema.Boolean, false),
 })
 export type ModelEntry = typeof ModelEntry.Type
 

@@ -24,6 +24,9 @@ export const plainLine = (text: string, maxCharacters = maxReasonCharacters): st
   return `${/[\ud800-\udbff]$/.test(cut) ? cut.slice(0, -1) : cut}…`
 }
 
+/** A caller can send any method: others than those of HTTP are not repeated. */
+export const knownMethod = (method: string): string => (/^[A-Z]{3,7}$/.test(method) ? method : "other")
+
 /**
  * An exception as a reason. Double-quoted parts are removed: exceptions of parsers quote their input, which may be a
  * caller's text.

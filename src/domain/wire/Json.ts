@@ -6,6 +6,10 @@ export interface JsonObject {
   readonly [key: string]: Json
 }
 
+/** Of JSON that was parsed: what an object holds needs no check. */
+export const isJsonObject = (value: unknown): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
 /** What each value costs besides its characters, bytes: a small object, a number, or the head of a text. A guess from V8's sizes. */
 const valueBytes = 64
 

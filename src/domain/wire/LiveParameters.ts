@@ -29,6 +29,3 @@ export const LiveParameters = Schema.Struct({
   vad_events: TranscriptionParameters.fields.stream,
 })
 export type LiveParameters = typeof LiveParameters.Type
-
-/** The value of a flag whose form the schema has checked. */
-export const isTrue = (flag: string | undefined): boolean => flag === "1" || flag?.toLowerCase() === "true"

@@ -6,7 +6,8 @@ import { transcriptFormats } from "../audio/Transcript.ts"
 const flag = Schema.String.check(
   Schema.isPattern(/^(true|false|1|0)$/i, { message: "must be true or false" }),
 )
-const isTrue = (text: string | undefined): boolean => text === "1" || text?.toLowerCase() === "true"
+/** The value of a flag whose form the schema has checked. */
+export const isTrue = (text: string | undefined): boolean => text === "1" || text?.toLowerCase() === "true"
 
 /** A decimal number, with an optional exponent. No hexadecimal, blanks or Infinity. */
 const isTemperature = (text: string): boolean =>

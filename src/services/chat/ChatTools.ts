@@ -2,8 +2,7 @@
 // names. Pure.
 import type { ChatRequest } from "#domain/wire/Chat.ts"
 import { InvalidRequest, RateLimited } from "#domain/wire/Errors.ts"
-import type { JsonObject } from "#domain/wire/Json.ts"
-import { isObject } from "#domain/wire/text/Fields.ts"
+import { isJsonObject, type JsonObject } from "#domain/wire/Json.ts"
 import {
   clippedPath,
   maxSchemaBytesTogether,
@@ -22,9 +21,6 @@ export interface ChatShape {
   /** Where each of `tools` stands in the request, like `tools[2].function`. */
   readonly paths: ReadonlyArray<string>
 }
-
-/** Parsed JSON is JSON: the values inside an object need no check. */
-const isJsonObject = (value: unknown): value is JsonObject => isObject(value)
 
 const noParameters: JsonObject = { type: "object", properties: {} }
 

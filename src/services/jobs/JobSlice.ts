@@ -6,7 +6,7 @@ import type { Model } from "#actors/model/Model.ts"
 import type { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import type { Decoder } from "#audio/Decoder.ts"
 import { listenRateHz, samplesToMs } from "#domain/audio/Audio.ts"
-import { hasCues, type Transcript, type TranscriptProgress } from "#domain/audio/Transcript.ts"
+import type { Transcript, TranscriptProgress } from "#domain/audio/Transcript.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { costOf } from "#domain/models/Money.ts"
 import { audioUsage } from "#domain/models/Usage.ts"
@@ -17,7 +17,7 @@ import { Accounts } from "#store/accounts/Accounts.ts"
 import type { Job } from "#store/ledger/JobRows.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { findModel } from "../ModelLookup.ts"
-import { runTranscription } from "../TranscriptionRun.ts"
+import { runOptions, runTranscription } from "../TranscriptionRun.ts"
 import { UploadDir } from "../TranscriptionUpload.ts"
 import { untilStoreWorks } from "../UntilStoreWorks.ts"
 import { type JobWorld, type Kept, savedOf } from "./JobWorld.ts"
@@ -97,7 +97,6 @@ export const takeSlice = (
     kept.missingSinceMs = undefined
     kept.bill = undefined
     const path = yield* openUpload(world, job)
-    const { format, granularities, keywords, language, prompt, punctuation, temperature } = job.options
     const othersWait = jobs.othersWait(job.orgId, models())
     let windows = 0
     let savedAtMs = yield* monotonicMs
@@ -115,14 +114,7 @@ export const takeSlice = (
       principal,
       model: handle,
       path,
-      options: {
-        language: language ?? undefined,
-        prompt,
-        punctuation: punctuation ?? undefined,
-        temperature,
-        words: hasCues(format) || granularities.includes("word"),
-        ...(keywords === undefined ? {} : { keywords }),
-      },
+      options: runOptions(job.options),
       background: true,
       receiptId: job.id,
       settle: (reservation, settlement) =>

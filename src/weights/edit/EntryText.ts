@@ -1,4 +1,5 @@
 // A catalog entry as text with comments, two spaces to a level. Pure.
+import { isJsonObject } from "#domain/wire/Json.ts"
 
 /** Comments by the path of the key that they stand before, e.g. `options.slots`. The empty path stands before the first key. */
 export type Comments = Readonly<Record<string, string>>
@@ -26,15 +27,12 @@ const wrapped = (text: string): ReadonlyArray<string> => {
 const commentLines = (comment: string | undefined): ReadonlyArray<string> =>
   comment === undefined ? [] : wrapped(comment).map((line) => `// ${line}`)
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
 /** Values that stand on one line: texts, numbers, lists of them. */
 const shortText = (value: unknown): string =>
   Array.isArray(value) ? `[${value.map((one) => JSON.stringify(one)).join(", ")}]` : JSON.stringify(value)
 
 const linesOf = (value: unknown, comments: Comments, path: string): ReadonlyArray<string> => {
-  if (!isObject(value) || Object.keys(value).length === 0) return [shortText(value)]
+  if (!isJsonObject(value) || Object.keys(value).length === 0) return [shortText(value)]
   const keys = Object.entries(value).filter(([, inner]) => inner !== undefined)
   return [
     "{",

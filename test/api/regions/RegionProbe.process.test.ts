@@ -1,21 +1,20 @@
 // One probe of an edge, over real listeners: what it times, what counts as unhealthy, and that it leaves nothing open.
-import { createServer, type RequestListener, type Server } from "node:http"
-import type { AddressInfo } from "node:net"
+import type { RequestListener } from "node:http"
 import { Effect } from "effect"
 import { afterEach, expect, it } from "vitest"
 import { httpProbe } from "#api/regions/RegionProbe.ts"
 import { eventually } from "../../support/nodes/TestNode.ts"
+import { type LoopbackServer, startLoopbackServer } from "../../support/servers/LoopbackServer.ts"
 
-const servers: Array<Server> = []
-afterEach(() => {
-  for (const server of servers.splice(0)) server.close().closeAllConnections()
+const servers: Array<LoopbackServer> = []
+afterEach(async () => {
+  for (const { stop } of servers.splice(0)) await stop()
 })
 
 const serve = async (listener: RequestListener) => {
-  const server = createServer(listener)
-  servers.push(server)
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
-  return { server, endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+  const started = await startLoopbackServer(listener)
+  servers.push(started)
+  return { server: started.server, endpoint: started.url }
 }
 const probe = (endpoint: string, everyMs = 10_000) =>
   Effect.runPromise(httpProbe(everyMs)({ code: "one", endpoint }))

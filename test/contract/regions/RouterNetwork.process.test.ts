@@ -1,24 +1,20 @@
 // Region discovery by the network: a router probes edges of which some are slow, and sends callers across borders by
 // what it measures. The edges stand on this machine; their delays differ by far more than a busy machine adds.
 import { writeFileSync } from "node:fs"
-import { createServer } from "node:http"
-import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { inLong } from "../../support/groups/Runs.ts"
 import { eventually, parseMetrics, temporaryDir } from "../../support/nodes/TestNode.ts"
 import { startRoles, type TestRoles } from "../../support/nodes/TestRoles.ts"
+import { startLoopbackServer } from "../../support/servers/LoopbackServer.ts"
 
 /** An edge of which only /health is known. */
 const fakeEdge = async (delayMs: number) => {
-  const edge = { delayMs, status: 200, endpoint: "", close: () => {} }
-  const server = createServer((_, response) => {
+  const edge = { delayMs, status: 200 }
+  const { stop, url } = await startLoopbackServer((_, response) => {
     setTimeout(() => response.writeHead(edge.status).end("{}"), edge.delayMs)
   })
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
-  edge.endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  edge.close = () => server.close().closeAllConnections()
-  return edge
+  return Object.assign(edge, { endpoint: url, close: stop })
 }
 type FakeEdge = Awaited<ReturnType<typeof fakeEdge>>
 
@@ -55,8 +51,8 @@ beforeAll(async () => {
     }),
   )
 })
-afterAll(() => {
-  for (const edge of [toronto, newYork, saoPaulo]) edge.close()
+afterAll(async () => {
+  for (const edge of [toronto, newYork, saoPaulo]) await edge.close()
   dir.remove()
 })
 

@@ -120,11 +120,8 @@ const mutations: ReadonlyArray<Mutation> = [
   ["{ ...piece, chunks, hasBegun: true }", "{ ...piece, chunks }"],
   ["waitingSamples: waitingSamples - samples.length", "waitingSamples"],
   ["begun.add(samples.length, chunk.words)", "begun.add(samples.length)"],
-  ['this.#do({ do: "play", piece: piece.number, samples })', ""],
-  [
-    'this.#do({ do: "play", piece: piece.number, samples })',
-    'this.#do({ do: "play", piece: piece.number, samples: chunk.samples })',
-  ],
+  ['this.#do({ do: "play", samples })', ""],
+  ['this.#do({ do: "play", samples })', 'this.#do({ do: "play", samples: chunk.samples })'],
   ['{ do: "send audio", piece: piece.number,', '{ do: "send audio", piece: piece.number - 1,'],
   ["this.#become({ output: [...this.state.output, item] })", ""],
   ['if (!isBeside) this.#do({ do: "join", item, spoken })', 'this.#do({ do: "join", item, spoken })'],

@@ -69,27 +69,30 @@ export const avTargets = {
   mp3: { format: "mp3", codec: FF_ENCODER_LIBMP3LAME, sampleFormat: AV_SAMPLE_FMT_FLTP },
 } as const satisfies Record<string, AvTarget>
 
-/** Encodes mono samples into a file. 48 kHz suits every target. */
-export const writeWithAv = (path: string, samples: Int16Array, rateHz: number, target: AvTarget) => {
+interface Stream {
+  /** FFmpeg's names. */
+  readonly format: string
+  readonly codec: FFEncoderCodec
+  readonly configure: (encoder: CodecContext) => void
+  /** The frames to encode, once the encoder is open. */
+  readonly frames: (encoder: CodecContext) => Iterable<Frame>
+}
+
+/** Writes a file with one stream. */
+export const writeStream = (path: string, { codec: name, configure, format: kind, frames }: Stream): void => {
   const must = (status: number): number => {
-    if (status < 0) throw new Error(`FFmpeg failed to write a ${target.format} file (${status})`)
+    if (status < 0) throw new Error(`FFmpeg failed to write a ${kind} file (${status})`)
     return status
   }
-  const codec = Codec.findEncoderByName(target.codec)
-  if (codec === null) throw new Error(`no encoder ${target.codec}`)
+  const codec = Codec.findEncoderByName(name)
+  if (codec === null) throw new Error(`no encoder ${name}`)
   const encoder = new CodecContext()
   encoder.allocContext3(codec)
-  encoder.sampleRate = rateHz
-  encoder.sampleFormat = target.sampleFormat
-  encoder.channelLayout = avChannelLayoutDefault(1)
-  encoder.timeBase = new Rational(1, rateHz)
-  encoder.bitRate = 96_000n
+  configure(encoder)
   encoder.flags = AV_CODEC_FLAG_GLOBAL_HEADER
   must(encoder.open2Sync(codec, null))
-  const frameSamples = encoder.frameSize === 0 ? 1024 : encoder.frameSize
-
   const format = new FormatContext()
-  must(format.allocOutputContext2(null, target.format, path))
+  must(format.allocOutputContext2(null, kind, path))
   const stream = format.newStream(codec)
   must(stream.codecpar.fromContext(encoder))
   stream.timeBase = encoder.timeBase
@@ -104,19 +107,7 @@ export const writeWithAv = (path: string, samples: Int16Array, rateHz: number, t
       must(format.interleavedWriteFrameSync(packet))
     }
   }
-  for (let at = 0; at < samples.length; at += frameSamples) {
-    const piece = samples.slice(at, at + frameSamples)
-    const floats = Float32Array.from(piece, (sample) => sample / 32_768)
-    const frame = Frame.fromAudioBuffer(
-      Buffer.from(target.sampleFormat === AV_SAMPLE_FMT_S16 ? piece.buffer : floats.buffer),
-      {
-        nbSamples: piece.length,
-        format: target.sampleFormat,
-        sampleRate: rateHz,
-        channelLayout: avChannelLayoutDefault(1),
-        pts: BigInt(at),
-      },
-    )
+  for (const frame of frames(encoder)) {
     must(encoder.sendFrameSync(frame))
     frame.free()
     drain()
@@ -128,6 +119,36 @@ export const writeWithAv = (path: string, samples: Int16Array, rateHz: number, t
   packet.free()
   encoder.freeContext()
 }
+
+/** Encodes mono samples into a file. 48 kHz suits every target. */
+export const writeWithAv = (path: string, samples: Int16Array, rateHz: number, target: AvTarget) =>
+  writeStream(path, {
+    ...target,
+    configure: (encoder) => {
+      encoder.sampleRate = rateHz
+      encoder.sampleFormat = target.sampleFormat
+      encoder.channelLayout = avChannelLayoutDefault(1)
+      encoder.timeBase = new Rational(1, rateHz)
+      encoder.bitRate = 96_000n
+    },
+    *frames({ frameSize }) {
+      const frameSamples = frameSize === 0 ? 1024 : frameSize
+      for (let at = 0; at < samples.length; at += frameSamples) {
+        const piece = samples.slice(at, at + frameSamples)
+        const floats = Float32Array.from(piece, (sample) => sample / 32_768)
+        yield Frame.fromAudioBuffer(
+          Buffer.from(target.sampleFormat === AV_SAMPLE_FMT_S16 ? piece.buffer : floats.buffer),
+          {
+            nbSamples: piece.length,
+            format: target.sampleFormat,
+            sampleRate: rateHz,
+            channelLayout: avChannelLayoutDefault(1),
+            pts: BigInt(at),
+          },
+        )
+      }
+    },
+  })
 
 export const writeWav = (path: string, samples: Int16Array, rateHz: number, depth: WavDepth = "16") =>
   writeFileSync(path, wavBytes(samples, rateHz, depth))

@@ -456,12 +456,9 @@ class LivingAnswer {
         const aheadMs = this.#world.playsUntilMs - nowMs
         if (this.#terms.isPaced && !this.#isHurried) assert.ok(aheadMs <= leadMs, "at the pace of playing")
         this.#startsAtMs ??= nowMs
-        const piece = this.#pieces.find(({ number }) => number === command.piece)
-        assert.ok(piece !== undefined)
-        assert.ok(
-          this.#pieces.every((one) => one.number >= piece.number || one.sent === one.samples),
-          "pieces in their order",
-        )
+        // Which piece it is of, the audio that is sent next says: each must be written as far as it is sent.
+        const piece = this.#pieces.find(({ samples, sent }) => sent < samples)
+        assert.ok(piece !== undefined, "pieces in their order")
         piece.sent += count
         assert.ok(piece.sent <= piece.samples, "what was made")
         this.#sentSamples += count

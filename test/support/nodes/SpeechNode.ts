@@ -1,9 +1,8 @@
 // Speech models for a test's catalog, requests to them and checks of replies, with the known samples of the fake engine.
-import { fileURLToPath } from "node:url"
 import { Schema } from "effect"
-import { builtInCatalog } from "#config/settings/NodeSettings.ts"
 import { pieceSamples, SpeechScript } from "#engines/fake/SpeechScript.ts"
 import { type RawResponse, rawRequest, requestBytes } from "../clients/RawHttp.ts"
+import { builtInModel } from "./BuiltInModels.ts"
 import type { TestModel } from "./TestCatalog.ts"
 import { eventually, type TestNode } from "./TestNode.ts"
 
@@ -13,19 +12,13 @@ interface SpeechTestModel extends TestModel {
 
 export const speechPath = "/v1/audio/speech"
 
-const weights = (name: string) => ({
-  source: fileURLToPath(new URL(`kokoro-demo/${name}`, `file://${builtInCatalog}`)),
-})
-
-/** The price of `tts-82m`, micro-dollars a minute. */
-const speechPrice = { perMinute: 6_000 }
-
 export const fakeVoice: SpeechTestModel = {
   id: "fake-voice",
   kind: "speech",
   adapter: "fake-speech",
   runtime: { load: "start" },
-  price: speechPrice,
+  /** As of `tts-82m`. */
+  price: { perMinute: 6_000 },
   speech: { maxCharacters: 4096, voices: ["fake"] },
 }
 
@@ -37,47 +30,13 @@ export const fakeClone: SpeechTestModel = {
   speech: { maxCharacters: 850, voices: ["default"], cloning: true, languages: ["en", "fr"] },
 }
 
-/** The built-in weights under the ids and limits of the built-in catalog. */
-export const presetModel: SpeechTestModel = {
-  id: "tts-82m",
-  kind: "speech",
-  adapter: "kokoro-onnx",
-  runtime: { load: "start" },
-  price: speechPrice,
-  files: { model: weights("model.onnx"), tokenizer: weights("tokenizer.json"), voices: weights("voices") },
-  options: { slots: 8 },
-  speech: {
-    maxCharacters: 4096,
-    voices: [
-      "af_bella",
-      "af_sarah",
-      "am_adam",
-      "am_michael",
-      "bf_emma",
-      "bf_isabella",
-      "bm_george",
-      "bm_lewis",
-    ],
-  },
-}
+const builtIn = (id: string, options: object): SpeechTestModel =>
+  builtInModel(id, { runtime: { load: "start" }, options: { ...options } }) as SpeechTestModel
 
-export const languages = ["en", "fr", "de", "es", "it", "pt", "pl", "ja", "ar", "zh"]
+export const presetModel = builtIn("tts-82m", { slots: 8 })
+export const cloneModel = builtIn("tts-3b-ml", { slots: 8, training: "english" })
 
-export const cloneModel: SpeechTestModel = {
-  id: "tts-3b-ml",
-  kind: "speech",
-  adapter: "style-clone-onnx",
-  runtime: { load: "start" },
-  price: { perMinute: 9_000 },
-  files: {
-    model: weights("model.onnx"),
-    tokenizer: weights("tokenizer.json"),
-    styleEncoder: weights("style_encoder.onnx"),
-    defaultVoice: weights("voices/af_bella.bin"),
-  },
-  options: { slots: 8, training: "english" },
-  speech: { maxCharacters: 850, voices: ["default"], cloning: true, languages },
-}
+export const languages = cloneModel.speech.languages as ReadonlyArray<string>
 
 /** A text that is a script for the fake speech engine. */
 export const spokenScript = (steps: Readonly<Record<string, unknown>>): string =>

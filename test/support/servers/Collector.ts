@@ -1,6 +1,6 @@
 // A local OTLP collector: keeps the received bodies and answers with chosen statuses.
-import { createServer, type IncomingHttpHeaders } from "node:http"
-import type { AddressInfo } from "node:net"
+import type { IncomingHttpHeaders } from "node:http"
+import { startLoopbackServer } from "./LoopbackServer.ts"
 
 interface Received {
   readonly path: string
@@ -50,7 +50,7 @@ export interface Collector {
 export const startCollector = async (): Promise<Collector> => {
   const received: Array<Received> = []
   const statuses: Array<number> = []
-  const server = createServer(async (request, response) => {
+  const { stop, url } = await startLoopbackServer(async (request, response) => {
     const chunks: Array<Buffer> = []
     for await (const chunk of request) chunks.push(chunk as Buffer)
     const status = statuses.shift() ?? 200
@@ -62,10 +62,9 @@ export const startCollector = async (): Promise<Collector> => {
       })
     response.writeHead(status, { "content-type": "application/json" }).end("{}")
   })
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
   const bodies = () => received.map(({ text }) => JSON.parse(text) as Body)
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url,
     received,
     statuses,
     spans: () =>
@@ -76,10 +75,6 @@ export const startCollector = async (): Promise<Collector> => {
       bodies().flatMap(({ resourceLogs = [] }) =>
         resourceLogs.flatMap(({ scopeLogs }) => scopeLogs.flatMap(({ logRecords }) => logRecords)),
       ),
-    stop: () =>
-      new Promise<void>((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
+    stop,
   }
 }

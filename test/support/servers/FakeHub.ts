@@ -2,8 +2,8 @@
 // redirects, and its storage on another port, which sends the bytes. It can send false sizes, refuse requests, cut connections and be
 // slow.
 import { createHash } from "node:crypto"
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http"
-import type { AddressInfo } from "node:net"
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http"
+import { startLoopbackServer } from "./LoopbackServer.ts"
 
 export interface Seen {
   readonly at: "hub" | "storage"
@@ -68,19 +68,6 @@ export interface FakeHub {
 }
 
 export const sha256 = (bytes: Buffer): string => createHash("sha256").update(bytes).digest("hex")
-
-const listen = async (
-  handle: (request: IncomingMessage, response: ServerResponse) => void,
-): Promise<{ readonly url: string; readonly stop: () => Promise<void> }> => {
-  const server = createServer(handle)
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
-  const stop = () =>
-    new Promise<void>((resolve) => {
-      server.close(() => resolve())
-      server.closeAllConnections()
-    })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, stop }
-}
 
 /** The record of a repository at a commit or branch, in the hub's form. Files of a kilobyte or less have no large storage. */
 const listingOf = (
@@ -170,12 +157,12 @@ export const startHub = async (files: Readonly<Record<string, Buffer>>): Promise
     void send(response, bytes, cutAfter, holdAfter)
   }
 
-  const storage = await listen((request, response) => {
+  const storage = await startLoopbackServer((request, response) => {
     seen.push({ at: "storage", url: request.url ?? "", headers: request.headers })
     serve(request, response, new URL(request.url ?? "", "http://s").pathname.slice(1))
   })
 
-  const hub = await listen((request, response) => {
+  const hub = await startLoopbackServer((request, response) => {
     seen.push({ at: "hub", url: request.url ?? "", headers: request.headers })
     const key = (request.url ?? "").slice(1).replace("/resolve/", "/")
     if (behaviour.token !== undefined && request.headers.authorization !== `Bearer ${behaviour.token}`) {

@@ -2,8 +2,9 @@
 // each request (Signature Version 4) from what it received, with nothing of the client's, and refuses what AWS refuses: a wrong key or
 // secret, a changed header, path, query or body, and a time that is 15 minutes off.
 import { createHash, createHmac, timingSafeEqual } from "node:crypto"
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
+import type { IncomingMessage, ServerResponse } from "node:http"
 import type { S3Access } from "#store/files/S3Address.ts"
+import { startLoopbackServer } from "./LoopbackServer.ts"
 
 interface StoredObject {
   readonly bytes: Buffer
@@ -99,113 +100,103 @@ const statusOf: Readonly<Record<string, number>> = {
   AuthorizationHeaderMalformed: 400,
 }
 
-export const startS3 = (
+export const startS3 = async (
   options: { readonly bucket?: string; readonly sessionToken?: string } = {},
-): Promise<S3Server> =>
-  new Promise((resolve, reject) => {
-    const { bucket = "edgewise-test", sessionToken } = options
-    const objects = new Map<string, StoredObject>()
-    const requests: S3Server["requests"] = []
-    const faults: Array<S3Fault> = []
+): Promise<S3Server> => {
+  const { bucket = "edgewise-test", sessionToken } = options
+  const objects = new Map<string, StoredObject>()
+  const requests: S3Server["requests"] = []
+  const faults: Array<S3Fault> = []
 
-    const nowMs = () => Date.now() + made.aheadMs
-    const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-      const url = new URL(request.url ?? "/", "http://s3")
-      const method = request.method ?? ""
-      const end = (status: number, bytes: Buffer | string = "", headers: Record<string, string> = {}) => {
-        requests.push({ method, path: url.pathname, status })
-        const all = Buffer.from(bytes as string)
-        response.writeHead(status, {
-          date: new Date(nowMs()).toUTCString(),
-          ...(status === 204 ? {} : { "content-length": String(all.length) }),
-          ...headers,
-        })
-        response.end(method === "HEAD" ? undefined : all)
-      }
-      // As AWS does: the message repeats the key and what was signed.
-      const refuse = (status: number, code: string) =>
-        end(
-          status,
-          `<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>${code}</Code><Message>no</Message><AWSAccessKeyId>${made.access.accessKeyId}</AWSAccessKeyId><StringToSign>${String(request.headers.authorization)}</StringToSign></Error>`,
-          { "content-type": "application/xml" },
-        )
-      const key = decodeURIComponent(url.pathname).slice(bucket.length + 2)
-      const fault = faults.find(
-        (one) => one.method === method && (one.times ?? 1) > 0 && key.includes(one.key ?? ""),
+  const nowMs = () => Date.now() + made.aheadMs
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const url = new URL(request.url ?? "/", "http://s3")
+    const method = request.method ?? ""
+    const end = (status: number, bytes: Buffer | string = "", headers: Record<string, string> = {}) => {
+      requests.push({ method, path: url.pathname, status })
+      const all = Buffer.from(bytes as string)
+      response.writeHead(status, {
+        date: new Date(nowMs()).toUTCString(),
+        ...(status === 204 ? {} : { "content-length": String(all.length) }),
+        ...headers,
+      })
+      response.end(method === "HEAD" ? undefined : all)
+    }
+    // As AWS does: the message repeats the key and what was signed.
+    const refuse = (status: number, code: string) =>
+      end(
+        status,
+        `<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>${code}</Code><Message>no</Message><AWSAccessKeyId>${made.access.accessKeyId}</AWSAccessKeyId><StringToSign>${String(request.headers.authorization)}</StringToSign></Error>`,
+        { "content-type": "application/xml" },
       )
-      if (fault?.times !== undefined) fault.times -= 1
-      const does = fault?.does
-      if (does === "hang") return void request.resume()
-      if (does === "break" && method === "PUT") return void request.once("data", () => request.destroy())
-      const body = await bodyOf(request)
-      const problem = signatureProblem(request, body, made.access, nowMs())
-      if (problem !== undefined) return refuse(statusOf[problem] ?? 403, problem)
-      if (typeof does === "object") return refuse(...does.refuse)
-      if (!`${url.pathname}/`.startsWith(`/${bucket}/`)) return refuse(404, "NoSuchBucket")
-      const stored = objects.get(key)
-      if (method === "PUT") {
-        const encryption = request.headers["x-amz-server-side-encryption"]
-        const bytes = does === "cut" ? body.subarray(0, body.length >> 1) : body
-        objects.set(key, { bytes, modifiedMs: nowMs(), encryption: encryption as string | undefined })
-        return end(200)
-      }
-      if (method === "DELETE") {
-        objects.delete(key)
-        return end(204)
-      }
-      if (url.searchParams.get("list-type") === "2") {
-        const prefix = url.searchParams.get("prefix") ?? ""
-        const from = url.searchParams.get("continuation-token")?.slice("after <&".length) ?? ""
-        const keys = [...objects.keys()].filter((one) => one.startsWith(prefix) && one > from).toSorted()
-        const page = keys.slice(0, made.pageSize)
-        const next =
-          keys.length > page.length
-            ? `<NextContinuationToken>after &lt;&amp;${page.at(-1)}</NextContinuationToken>`
-            : ""
-        const contents = page.map((one) => {
-          const at = new Date(objects.get(one)!.modifiedMs).toISOString()
-          return `<Contents><Key>${one}</Key><LastModified>${at}</LastModified><Size>1</Size></Contents>`
-        })
-        const xml = `<?xml version="1.0"?><ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">${contents.join("")}${next}</ListBucketResult>`
-        return end(200, xml)
-      }
-      if (stored === undefined) return refuse(404, "NoSuchKey")
-      const half = stored.bytes.subarray(0, stored.bytes.length >> 1)
-      if (does === "break") {
-        response.writeHead(200, { "content-length": stored.bytes.length })
-        response.write(half, () => response.destroy())
-        return
-      }
-      return end(200, does === "cut" ? half : stored.bytes)
+    const key = decodeURIComponent(url.pathname).slice(bucket.length + 2)
+    const fault = faults.find(
+      (one) => one.method === method && (one.times ?? 1) > 0 && key.includes(one.key ?? ""),
+    )
+    if (fault?.times !== undefined) fault.times -= 1
+    const does = fault?.does
+    if (does === "hang") return void request.resume()
+    if (does === "break" && method === "PUT") return void request.once("data", () => request.destroy())
+    const body = await bodyOf(request)
+    const problem = signatureProblem(request, body, made.access, nowMs())
+    if (problem !== undefined) return refuse(statusOf[problem] ?? 403, problem)
+    if (typeof does === "object") return refuse(...does.refuse)
+    if (!`${url.pathname}/`.startsWith(`/${bucket}/`)) return refuse(404, "NoSuchBucket")
+    const stored = objects.get(key)
+    if (method === "PUT") {
+      const encryption = request.headers["x-amz-server-side-encryption"]
+      const bytes = does === "cut" ? body.subarray(0, body.length >> 1) : body
+      objects.set(key, { bytes, modifiedMs: nowMs(), encryption: encryption as string | undefined })
+      return end(200)
     }
+    if (method === "DELETE") {
+      objects.delete(key)
+      return end(204)
+    }
+    if (url.searchParams.get("list-type") === "2") {
+      const prefix = url.searchParams.get("prefix") ?? ""
+      const from = url.searchParams.get("continuation-token")?.slice("after <&".length) ?? ""
+      const keys = [...objects.keys()].filter((one) => one.startsWith(prefix) && one > from).toSorted()
+      const page = keys.slice(0, made.pageSize)
+      const next =
+        keys.length > page.length
+          ? `<NextContinuationToken>after &lt;&amp;${page.at(-1)}</NextContinuationToken>`
+          : ""
+      const contents = page.map((one) => {
+        const at = new Date(objects.get(one)!.modifiedMs).toISOString()
+        return `<Contents><Key>${one}</Key><LastModified>${at}</LastModified><Size>1</Size></Contents>`
+      })
+      const xml = `<?xml version="1.0"?><ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">${contents.join("")}${next}</ListBucketResult>`
+      return end(200, xml)
+    }
+    if (stored === undefined) return refuse(404, "NoSuchKey")
+    const half = stored.bytes.subarray(0, stored.bytes.length >> 1)
+    if (does === "break") {
+      response.writeHead(200, { "content-length": stored.bytes.length })
+      response.write(half, () => response.destroy())
+      return
+    }
+    return end(200, does === "cut" ? half : stored.bytes)
+  }
 
-    const server = createServer((request, response) => {
-      answer(request, response).catch(() => response.destroy())
-    })
-    const made: S3Server = {
-      access: {
-        endpoint: "",
-        region: "eu-test-1",
-        accessKeyId: "AKIDTESTKEY",
-        secretAccessKey: "secret/of+the=test",
-        sessionToken,
-      },
-      bucket,
-      objects,
-      requests,
-      faults,
-      aheadMs: 0,
-      pageSize: 1_000,
-      stop: () =>
-        new Promise((done) => {
-          server.close(() => done())
-          server.closeAllConnections()
-        }),
-    }
-    server.once("error", reject).listen(0, "127.0.0.1", () => {
-      const address = server.address()
-      if (address === null || typeof address === "string") return reject(new Error("no port"))
-      Object.assign(made.access, { endpoint: `http://127.0.0.1:${address.port}` })
-      resolve(made)
-    })
+  const { stop, url: endpoint } = await startLoopbackServer((request, response) => {
+    answer(request, response).catch(() => response.destroy())
   })
+  const made: S3Server = {
+    access: {
+      endpoint,
+      region: "eu-test-1",
+      accessKeyId: "AKIDTESTKEY",
+      secretAccessKey: "secret/of+the=test",
+      sessionToken,
+    },
+    bucket,
+    objects,
+    requests,
+    faults,
+    aheadMs: 0,
+    pageSize: 1_000,
+    stop,
+  }
+  return made
+}

@@ -8,8 +8,8 @@ export class JsonEnd {
   #escaped = false
 
   /** How many characters of the text belong to the value, and whether it ends there. */
-  scan(text: string, from = 0): { readonly to: number; readonly ended: boolean } {
-    for (let at = from; at < text.length; at++) {
+  scan(text: string): { readonly to: number; readonly ended: boolean } {
+    for (let at = 0; at < text.length; at++) {
       const code = text.charCodeAt(at)
       if (this.#inString) {
         if (this.#escaped) this.#escaped = false

@@ -1,13 +1,10 @@
 // JSON Schemas in the form that Gemma's templates can print: every schema has one type with a name, `nullable` stands for null,
 // and references are replaced by what they name. Only for the definitions in the prompt: replies are held to the schema itself.
-import type { Json, JsonObject } from "#domain/wire/Json.ts"
+import { isJsonObject, type Json, type JsonObject } from "#domain/wire/Json.ts"
 import { mostNested } from "./MarkedText.ts"
 
 /** Most schemas of one tool that are printed. References could repeat them without end. A guess. */
 const mostSchemas = 2_000
-
-const isObject = (value: Json | undefined): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 const isList = (value: Json | undefined): value is ReadonlyArray<Json> => Array.isArray(value)
 
@@ -21,7 +18,7 @@ const typesOf = (schema: JsonObject): ReadonlyArray<string> => {
   const { type } = schema
   const types = (isList(type) ? type : [type]).filter((name) => typeof name === "string")
   if (types.length > 0) return types
-  if (isObject(schema.properties)) return ["object"]
+  if (isJsonObject(schema.properties)) return ["object"]
   if (schema.items !== undefined) return ["array"]
   const values = isList(schema.enum) ? schema.enum : schema.const === undefined ? [] : [schema.const]
   return [...new Set(values.map(typeOfValue))]
@@ -36,10 +33,12 @@ class Reader {
   }
 
   read(schema: Json, depth: number): JsonObject {
-    if (!isObject(schema) || depth >= mostNested || this.#left-- <= 0) return { type: "string" }
+    if (!isJsonObject(schema) || depth >= mostNested || this.#left-- <= 0) return { type: "string" }
     const { $defs: _defs, definitions: _definitions, ...own } = this.#resolved(schema)
     const alternatives = own.anyOf ?? own.oneOf
-    const ways = isList(alternatives) ? alternatives.filter(isObject).map((way) => this.#resolved(way)) : []
+    const ways = isList(alternatives)
+      ? alternatives.filter(isJsonObject).map((way) => this.#resolved(way))
+      : []
     const chosen = ways.find((way) => typesOf(way).some((type) => type !== "null")) ?? {}
     const { anyOf: _any, oneOf: _one, ...others } = own
     const merged = typesOf(own).length > 0 ? others : { ...chosen, ...others }
@@ -49,8 +48,8 @@ class Reader {
       ...merged,
       type: types.find((type) => type !== "null") ?? types[0] ?? "string",
       ...(types.includes("null") ? { nullable: true } : {}),
-      ...(isObject(properties) ? { properties: this.#properties(properties, depth) } : {}),
-      ...(isObject(items) ? { items: this.read(items, depth + 1) } : {}),
+      ...(isJsonObject(properties) ? { properties: this.#properties(properties, depth) } : {}),
+      ...(isJsonObject(items) ? { items: this.read(items, depth + 1) } : {}),
     }
   }
 
@@ -68,9 +67,9 @@ class Reader {
     if (typeof $ref !== "string" || !$ref.startsWith("#") || most === 0) return others
     let target: Json | undefined = this.#whole
     for (const step of $ref.slice(1).split("/").slice(1)) {
-      target = isObject(target) ? target[step.replaceAll("~1", "/").replaceAll("~0", "~")] : undefined
+      target = isJsonObject(target) ? target[step.replaceAll("~1", "/").replaceAll("~0", "~")] : undefined
     }
-    return isObject(target) ? { ...this.#resolved(target, most - 1), ...others } : others
+    return isJsonObject(target) ? { ...this.#resolved(target, most - 1), ...others } : others
   }
 }
 

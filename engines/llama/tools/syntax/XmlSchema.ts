@@ -1,5 +1,5 @@
 // Which arguments of a tool an XML-like call can hold: each top-level property is written on its own, texts without quotes.
-import type { Json, JsonObject } from "#domain/wire/Json.ts"
+import { isJsonObject, type Json, type JsonObject } from "#domain/wire/Json.ts"
 import type { Tool } from "../../../protocol/Text.ts"
 
 export interface Property {
@@ -14,9 +14,6 @@ export interface Property {
   /** For texts: a keyword that restricts them, as a path below the parameters. */
   readonly restricted?: string
 }
-
-const isObject = (value: Json | undefined): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** Keywords that restrict nothing, or that are read here. */
 const readable: ReadonlySet<string> = new Set([
@@ -35,7 +32,7 @@ const copy = "whole"
 /** The same schema with its references redirected into a copy of the whole schema. */
 const redirected = (schema: Json): Json => {
   if (Array.isArray(schema)) return schema.map(redirected)
-  if (!isObject(schema)) return schema
+  if (!isJsonObject(schema)) return schema
   const members = Object.entries(schema).map(([key, value]): [string, Json] =>
     key === "$ref" && typeof value === "string" && value.startsWith("#")
       ? [key, `#/$defs/${copy}${value.slice(1)}`]
@@ -48,7 +45,7 @@ const hasReference = (schema: Json): boolean => JSON.stringify(schema).includes(
 
 /** Follows a reference to a definition, at most a few times. */
 const resolve = (schema: Json | undefined, whole: JsonObject, most = 8): JsonObject => {
-  if (!isObject(schema)) return {}
+  if (!isJsonObject(schema)) return {}
   const { $ref } = schema
   if (typeof $ref !== "string" || most === 0 || !$ref.startsWith("#/")) return schema
   const steps = $ref
@@ -56,7 +53,7 @@ const resolve = (schema: Json | undefined, whole: JsonObject, most = 8): JsonObj
     .split("/")
     .map((step) => decodeURIComponent(step).replaceAll("~1", "/").replaceAll("~0", "~"))
   let at: Json | undefined = whole
-  for (const step of steps) at = isObject(at) ? at[step] : undefined
+  for (const step of steps) at = isJsonObject(at) ? at[step] : undefined
   return resolve(at, whole, most - 1)
 }
 
@@ -71,10 +68,10 @@ const propertyOf = (
   whole: () => Json,
 ): Property => {
   const { parameters } = tool
-  const own = isObject(schema) ? schema : {}
+  const own = isJsonObject(schema) ? schema : {}
   const standalone = (): JsonObject => {
     const copied = redirected(own)
-    return isObject(copied) && hasReference(own) ? { ...copied, $defs: { [copy]: whole() } } : own
+    return isJsonObject(copied) && hasReference(own) ? { ...copied, $defs: { [copy]: whole() } } : own
   }
   const { type, enum: listed, const: fixed, ...others } = resolve(schema, parameters)
   const values = listed ?? (fixed === undefined ? undefined : [fixed])
@@ -98,7 +95,7 @@ const propertyOf = (
 /** The properties in the order of the schema. `closer`: what ends a value. */
 export const propertiesOf = (tool: Tool, closer: string): ReadonlyArray<Property> => {
   const { properties } = tool.parameters
-  if (!isObject(properties)) return []
+  if (!isJsonObject(properties)) return []
   let copied: Json | undefined
   const whole = (): Json => {
     copied ??= redirected(tool.parameters)

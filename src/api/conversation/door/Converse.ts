@@ -187,10 +187,7 @@ const converse = Effect.fnUntraced(function* <E extends Refusal, R>(
     yield* writer.write(close)
   }).pipe(
     Effect.scoped,
-    Effect.catchIf(
-      (error): error is SocketError => error._tag === "SocketError",
-      () => Effect.void,
-    ),
+    Effect.catchTag("SocketError", () => Effect.void),
     drain.admit,
     spending === undefined
       ? (life) => life

@@ -3,29 +3,18 @@
 import { setTimeout as sleep } from "node:timers/promises"
 import type { WebSocket } from "ws"
 import { listenRateHz } from "#domain/audio/Audio.ts"
-import type { Target } from "#harness/client/Exchange.ts"
 import { isUnfinished, RequestFailed } from "#harness/client/Failures.ts"
 import { liveProtocol } from "#harness/client/LiveProtocols.ts"
 import { runLive as liveSession } from "#harness/client/LiveRequest.ts"
 import { openSocket, socketUrl } from "#harness/client/Socket.ts"
 import { transcriptOf } from "#harness/client/TranscriptionRequest.ts"
 import { makeClip } from "#harness/data/Clip.ts"
-import type {
-  AdmissionResult,
-  AdmissionTask,
-  LiveResult,
-  LiveTask,
-  TranscribeResult,
-  TranscribeTask,
-} from "./Tasks.ts"
+import type { Run } from "./Tasks.ts"
 
 /** What is said in the audio does not matter here. */
 const clipOf = (samples: Int16Array) => makeClip("speech", samples, "")
 
-export const runTranscribe = async (
-  target: Target,
-  { deadlineMs, model, samples }: TranscribeTask,
-): Promise<TranscribeResult> => {
+export const runTranscribe: Run<"transcribe"> = async (target, { deadlineMs, model, samples }) => {
   const ask = { model, clip: clipOf(samples), language: undefined, stream: false }
   const { endAtMs, sentAtMs } = await transcriptOf(target, ask, AbortSignal.timeout(deadlineMs))
   return { tookMs: endAtMs - sentAtMs }
@@ -45,7 +34,7 @@ interface Session {
   readonly end: "final" | "refused" | "failed"
 }
 
-export const runLive = async (target: Target, task: LiveTask): Promise<LiveResult> => {
+export const runLive: Run<"live"> = async (target, task) => {
   const { aheadSeconds, deadlineMs, model, samples, seconds, speakers } = task
   const signal = AbortSignal.timeout(deadlineMs)
   const clip = clipOf(repeated(samples, aheadSeconds + seconds))
@@ -85,10 +74,7 @@ export const runLive = async (target: Target, task: LiveTask): Promise<LiveResul
   }
 }
 
-export const runAdmission = async (
-  target: Target,
-  { deadlineMs, model, most }: AdmissionTask,
-): Promise<AdmissionResult> => {
+export const runAdmission: Run<"admission"> = async (target, { deadlineMs, model, most }) => {
   const untilMs = performance.now() + deadlineMs
   const open: Array<WebSocket> = []
   const { path } = liveProtocol("edgewise", { model, language: undefined })

@@ -1,11 +1,10 @@
 // Speech requests of the load client: one synthesized text, and many streams started at once to measure how many the
 // node admits and whether their playback has gaps.
 import { AudioReply } from "#harness/client/AudioReply.ts"
-import type { Target } from "#harness/client/Exchange.ts"
 import { isUnfinished, RequestFailed } from "#harness/client/Failures.ts"
 import { speak } from "#harness/client/SpeechRequest.ts"
 import { play } from "#harness/figures/VirtualPlayer.ts"
-import type { PlayResult, PlayTask, SpeakResult, SpeakTask, Voice } from "./Tasks.ts"
+import type { Run, Voice } from "./Tasks.ts"
 
 /** Of the node's PCM. */
 const rateHz = 24_000
@@ -13,10 +12,7 @@ const rateHz = 24_000
 const askOf = ({ model, voice }: Voice, input: string, stream: boolean) =>
   ({ model, voice, input, format: "pcm", rateHz, playerBufferMs: 0, fields: { stream } }) as const
 
-export const runSpeak = async (
-  target: Target,
-  { deadlineMs, stream, text, voice }: SpeakTask,
-): Promise<SpeakResult> => {
+export const runSpeak: Run<"speak"> = async (target, { deadlineMs, stream, text, voice }) => {
   const ask = askOf(voice, text, stream)
   const { figures } = await speak(target, ask, performance.now(), AbortSignal.timeout(deadlineMs))
   const { audio = 0, e2e = 0, first_byte: firstAudioMs = e2e } = figures
@@ -33,10 +29,7 @@ const ranDry = ({ deliveries, firstByteMs }: AudioReply, isPlaying: boolean): bo
   return Math.max(starvedMs, waitingMs) > bridgedMs
 }
 
-export const runPlay = async (
-  target: Target,
-  { deadlineMs, streams, text, voice }: PlayTask,
-): Promise<PlayResult> => {
+export const runPlay: Run<"play"> = async (target, { deadlineMs, streams, text, voice }) => {
   const signal = AbortSignal.timeout(deadlineMs)
   const beganMs = performance.now()
   const ask = askOf(voice, text, true)

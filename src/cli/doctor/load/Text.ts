@@ -3,14 +3,7 @@
 import type { Target } from "#harness/client/Exchange.ts"
 import { isUnfinished, RequestFailed } from "#harness/client/Failures.ts"
 import { ChatReply, streamed } from "#harness/client/TextRequest.ts"
-import type {
-  PromptResult,
-  PromptTask,
-  ReplyOnceResult,
-  ReplyOnceTask,
-  ReplyResult,
-  ReplyTask,
-} from "./Tasks.ts"
+import type { Run } from "./Tasks.ts"
 
 interface Asked {
   readonly model: string
@@ -53,10 +46,7 @@ const complete = async (target: Target, asked: Asked): Promise<Completed> => {
 /** The API's limit of `max_tokens` (protocol 7.1). */
 const mostTokens = 4096
 
-export const runPrompts = async (
-  target: Target,
-  { deadlineMs, model, prompts }: PromptTask,
-): Promise<PromptResult> => {
+export const runPrompts: Run<"prompts"> = async (target, { deadlineMs, model, prompts }) => {
   const signal = AbortSignal.timeout(deadlineMs)
   const beganMs = performance.now()
   let lastMs = beganMs
@@ -76,7 +66,7 @@ export const runPrompts = async (
   return { answered: answers.flat(), tookMs: lastMs - beganMs }
 }
 
-export const runReplies = async (target: Target, task: ReplyTask): Promise<ReplyResult> => {
+export const runReplies: Run<"replies"> = async (target, task) => {
   const controller = new AbortController()
   const { signal } = controller
   const overdue = setTimeout(() => controller.abort(), task.deadlineMs)
@@ -126,10 +116,7 @@ export const runReplies = async (target: Target, task: ReplyTask): Promise<Reply
   return { firstTokenMs, counted: { tokens: window.tokens * tokensEach, tookMs, began: window.began } }
 }
 
-export const runReply = async (
-  target: Target,
-  { deadlineMs, maxTokens, model, prompt }: ReplyOnceTask,
-): Promise<ReplyOnceResult> => {
+export const runReply: Run<"reply"> = async (target, { deadlineMs, maxTokens, model, prompt }) => {
   const signal = AbortSignal.timeout(deadlineMs)
   const beganMs = performance.now()
   const asked = { model, prompt, maxTokens, endless: true, signal }

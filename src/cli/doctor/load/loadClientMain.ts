@@ -5,7 +5,7 @@ import type { Target } from "#harness/client/Exchange.ts"
 import { isUnfinished, RequestFailed } from "#harness/client/Failures.ts"
 import { runAdmission, runLive, runTranscribe } from "./Listening.ts"
 import { runPlay, runSpeak } from "./Speech.ts"
-import type { Answered, Asked, Results, Task } from "./Tasks.ts"
+import type { Answered, Asked, ResultOf, Task } from "./Tasks.ts"
 import { runPrompts, runReplies, runReply } from "./Text.ts"
 
 const target = workerData as Target
@@ -21,7 +21,7 @@ const tasks = {
   admission: runAdmission,
 }
 
-const run = (task: Task): Promise<Results[Task["kind"]]> => tasks[task.kind](target, task as never)
+const run = (task: Task): Promise<ResultOf<Task>> => tasks[task.kind](target, task as never)
 
 const problemOf = (error: unknown, { deadlineMs }: Task): string => {
   if (isUnfinished(error)) return `not finished within ${(deadlineMs / 1000).toFixed(1)} s`

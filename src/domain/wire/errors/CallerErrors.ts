@@ -1,5 +1,5 @@
 // Errors that refuse a request because of what it asks or who asks it.
-import { Schema } from "effect"
+import { Schema, Struct } from "effect"
 import { type Failure, retryAfterMs } from "./Failure.ts"
 
 /** A request that cannot be served as written. `field` names the parameter, `problem` what is wrong with it. */
@@ -81,26 +81,7 @@ const adviceOf: Readonly<Partial<Record<string, string>>> = {
 
 /** No bearer credential, or one that is not a known live key or a valid session token. */
 export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthorized", {
-  reason: Schema.Literals([
-    "missing",
-    "invalid-key",
-    "invalid-secret",
-    "expired-secret",
-    "spent-secret",
-    "invalid-signature",
-    "secret-elsewhere",
-    "invalid-operator",
-    "operator-elsewhere",
-    "malformed-token",
-    "invalid-token",
-    "expired-token",
-    "wrong-algorithm",
-    "wrong-type",
-    "wrong-audience",
-    "wrong-issuer",
-    "wrong-claims",
-    "premature-token",
-  ]),
+  reason: Schema.Literals(Struct.keys(unauthorized)),
 }) {
   static readonly failure: Failure<Unauthorized> = {
     status: 401,
