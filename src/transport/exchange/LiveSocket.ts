@@ -290,7 +290,8 @@ export class LiveSocket implements SocketEvents, Watched {
       this.#wakeWriters()
       this.#puller?.()
     })
-    if (!this.#endKnown) setTimeout(() => this.#listener.ticks.afterwards(this.#giveUp), unreportedEndMs).unref()
+    if (!this.#endKnown)
+      setTimeout(() => this.#listener.ticks.afterwards(this.#giveUp), unreportedEndMs).unref()
   }
 
   /** The handler does not read, and does not know that the socket has ended. */

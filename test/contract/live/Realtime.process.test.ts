@@ -361,7 +361,7 @@ it("a node that stops completes what was said, then closes with 1001", async () 
     send(client, byHand)
     append(client, spoken(1.2, 1).pcm)
     // Its answer comes when the audio before it has been heard.
-    send(client, { type: "nothing" })
+    send(client, { type: "conversation.item.retrieve", item_id: "none" })
     await client.until((events) => events.some(({ type }) => type === "error"))
     await stopping.run(Effect.flatMap(Drain, (drain) => drain.close))
     expect((await client.closed).code).toBe(1001)
