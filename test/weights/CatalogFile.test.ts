@@ -154,7 +154,7 @@ describe("a wrong value is named with what is allowed", () => {
     [
       "a kind",
       { kind: "txt" },
-      'kind: "txt" is not allowed; allowed is one of "text", "speech", "transcription", "embedding"; did you mean "text"?',
+      'kind: "txt" is not allowed; allowed is one of "text", "speech", "transcription", "embedding", "detection"; did you mean "text"?',
     ],
     ["an id", { id: "a b" }, 'id: "a b" is not allowed; allowed is 1 to 128 letters'],
     ["an id of three parts", { id: "a/b/c" }, 'id: "a/b/c" is not allowed'],
