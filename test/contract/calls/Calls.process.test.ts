@@ -55,7 +55,8 @@ describe("a call", onlyWhere(canCall, noLibrary), () => {
     expect(types).not.toContain("error")
     expect(types.indexOf("output_audio_buffer.started")).toBeGreaterThan(types.indexOf("response.created"))
     expect(types.indexOf("output_audio_buffer.stopped")).toBeGreaterThan(types.indexOf("response.done"))
-    expect(caller.packets.filter(({ peak }) => peak > loud).length).toBeGreaterThan(10)
+    // On a busy machine packets leave later than the node counts them as heard.
+    await eventually(() => caller.packets.filter(({ peak }) => peak > loud).length > 10, "speech is heard")
     // The numbers and the clock go on without a jump, through speech and silence.
     for (const [at, packet] of caller.packets.slice(1).entries()) {
       const before = caller.packets[at]!
