@@ -18,8 +18,9 @@ import {
   EngineError,
   type EngineSpec,
   type Outlet,
+  loadFailed,
 } from "../protocol/Engine.ts"
-import { decodeOptions, fileOf, loadFailed } from "../shared/files/EngineSpecFiles.ts"
+import { decodeOptions, fileOf } from "../shared/files/EngineSpecFiles.ts"
 import { optionsOf } from "../shared/onnx/OnnxOptions.ts"
 import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
 import { int64, numeric, toFloat32 } from "../shared/onnx/Tensors.ts"

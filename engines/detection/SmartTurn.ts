@@ -17,8 +17,9 @@ import {
   EngineError,
   type EngineSpec,
   type Outlet,
+  loadFailed,
 } from "../protocol/Engine.ts"
-import { decodeOptions, fileOf, loadFailed } from "../shared/files/EngineSpecFiles.ts"
+import { decodeOptions, fileOf } from "../shared/files/EngineSpecFiles.ts"
 import * as LogMel from "../shared/listening/LogMel.ts"
 import { optionsOf } from "../shared/onnx/OnnxOptions.ts"
 import * as OnnxSession from "../shared/onnx/OnnxSession.ts"

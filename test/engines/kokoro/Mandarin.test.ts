@@ -1,6 +1,7 @@
 // Chinese characters in the published symbols of Kokoro v1.0.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
+import fc from "fast-check"
 import { loadMandarin, syllableSymbols } from "#engines/kokoro/Mandarin.ts"
 import { loadSymbols } from "#engines/shared/speech/Symbols.ts"
 import { demoFiles } from "./speech.ts"
@@ -121,5 +122,13 @@ describe("characters", () => {
     ["한국", ""],
   ])("%s are %s", (text, expected) => {
     expect(mandarin(text).replace(/\s+/g, " ")).toBe(expected)
+  })
+
+  it("keep their readings behind any text", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary", maxLength: 40 }), (text) => {
+        expect(mandarin(`${text} 字`)).toMatch(/(?:^| )ʦɨ↘$/)
+      }),
+    )
   })
 })

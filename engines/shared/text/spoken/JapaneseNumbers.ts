@@ -189,7 +189,13 @@ type Rule = readonly [pattern: RegExp, say: (all: string, a: string, b: string, 
 
 const rules: ReadonlyArray<Rule> = [
   // Numbers in kanji, whose readings the dictionary does not fit to each other, but no names of places. "十分" alone is "enough".
-  [new RegExp(`(?!千歳|(?<!時)十分(?![間後前ほ以く]))${kanji}(?=(?:${written})(?![り称月木市島橋]|三脚))`, "g"), kanjiNumber],
+  [
+    new RegExp(
+      `(?!千歳|(?<!時)十分(?![間後前ほ以く]))${kanji}(?=(?:${written})(?![り称月木市島橋]|三脚))`,
+      "g",
+    ),
+    kanjiNumber,
+  ],
   [
     /(?<![\d:])(\d{1,2}):(\d{2}):(\d{2})(?![\d:])/g,
     (_, hours, minutes, seconds) => `${hours}時${minutes}分${seconds}秒`,
