@@ -3,11 +3,12 @@
 import { Effect } from "effect"
 import { median } from "#harness/figures/Statistics.ts"
 import { atMost, besideFloor, figure, readingsOf } from "#harness/report/Figure.ts"
+import { startLoadClient } from "../support/LoadClient.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { completionsPath } from "../text/Models.ts"
 import { Serials, sizedCompletion, slots, unendingTokens } from "../text/sized/Models.ts"
 import { promptOnce, runToEnd, startServed } from "../text/sized/Stage.ts"
-import { type CardSize, type Measure, settingsOf, startClient, threads, weightsOf } from "./Stage.ts"
+import { type CardSize, type Measure, settingsOf, threads, weightsOf } from "./Stage.ts"
 
 export interface CancelsPlan extends RoundsPlan {
   readonly size: CardSize
@@ -25,7 +26,7 @@ const promptMs = 8
 export const cancels: Measure<CancelsPlan> = (stage, { size, ...plan }) =>
   Effect.gen(function* () {
     const weights = (yield* weightsOf(size)).path
-    const client = yield* startClient
+    const client = yield* startLoadClient
     const serials = new Serials()
     const served = yield* startServed(client, serials, {
       weights,

@@ -3,6 +3,7 @@
 
 import { Effect, Schedule } from "effect"
 import { atLeast, atMost, figure } from "#harness/report/Figure.ts"
+import { startLoadClient } from "../support/LoadClient.ts"
 import { completionsPath } from "../text/Models.ts"
 import { Serials, sizedCompletion, sizedModel, unendingTokens } from "../text/sized/Models.ts"
 import { startServed } from "../text/sized/Stage.ts"
@@ -13,7 +14,6 @@ import {
   engineOf,
   type Measure,
   settingsOf,
-  startClient,
   threads,
   weightsOf,
 } from "./Stage.ts"
@@ -34,7 +34,7 @@ const retryMs = 20
 export const killed: Measure<KilledPlan> = (stage, { rounds, size, streams }) =>
   Effect.gen(function* () {
     const weights = (yield* weightsOf(size)).path
-    const client = yield* startClient
+    const client = yield* startLoadClient
     const serials = new Serials()
     const beganMs = performance.now()
     const { gateway } = yield* startServed(client, serials, {

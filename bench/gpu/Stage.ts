@@ -7,10 +7,9 @@ import { figure, type Part } from "#harness/report/Figure.ts"
 import { operatorOf, superadminKey } from "../operations/Operator.ts"
 import { type TextSize, textWeights } from "../sizes/text/TextWeights.ts"
 import { ask, asked } from "../support/Ask.ts"
-import { type Child, ChildFailed, startChild } from "../support/Child.ts"
+import { ChildFailed } from "../support/Child.ts"
 import { childrenOf } from "../support/EngineCpu.ts"
 import type { Gateway } from "../support/Gateway.ts"
-import type { LoadClientCommands } from "../support/loadClientMain.ts"
 import { completionsPath, demoWeights } from "../text/Models.ts"
 import { sizedCompletion, sizedEntry } from "../text/sized/Models.ts"
 import { generated } from "../transcription/Sized.ts"
@@ -90,15 +89,6 @@ export const onDemand = (id: string, { path }: Weights, { gpu }: GpuOptions) => 
   ...sizedEntry(path, threads, gpu),
   id,
   runtime: { load: "demand", threads },
-})
-
-export const startClient: Effect.Effect<
-  Child<LoadClientCommands>,
-  ChildFailed,
-  Scope.Scope
-> = startChild<LoadClientCommands>({
-  name: "load client",
-  entry: new URL("../support/loadClientMain.ts", import.meta.url),
 })
 
 export const operatorIn = (gateway: Gateway) =>

@@ -1,13 +1,13 @@
 // The processes of the pictures suite: a node with two models that take pictures, and the load client.
 import { Effect, type Scope } from "effect"
-import { type Child, type ChildFailed, startChild } from "../support/Child.ts"
+import type { ChildFailed } from "../support/Child.ts"
 import { type Gateway, startGateway } from "../support/Gateway.ts"
-import type { LoadClientCommands } from "../support/loadClientMain.ts"
+import { type LoadClient, startLoadClient } from "../support/LoadClient.ts"
 import { pictureModel } from "./Models.ts"
 
 export interface Stage {
   readonly gateway: Gateway
-  readonly client: Child<LoadClientCommands>
+  readonly client: LoadClient
 }
 
 export const startStage = (profileDir?: string): Effect.Effect<Stage, ChildFailed, Scope.Scope> =>
@@ -16,9 +16,6 @@ export const startStage = (profileDir?: string): Effect.Effect<Stage, ChildFaile
       Promise.all([pictureModel("smol-256m"), pictureModel("toy-idefics3")]),
     )
     const gateway = yield* startGateway({ models, profileDir })
-    const client = yield* startChild<LoadClientCommands>({
-      name: "load client",
-      entry: new URL("../support/loadClientMain.ts", import.meta.url),
-    })
+    const client = yield* startLoadClient
     return { gateway, client }
   })

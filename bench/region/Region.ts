@@ -9,7 +9,7 @@ import { ChildFailed, startChild } from "../support/Child.ts"
 import type { Target } from "../support/Connection.ts"
 import { startGateway, temporaryFolder } from "../support/Gateway.ts"
 import { madeKey } from "../support/Keys.ts"
-import type { LoadClientCommands } from "../support/loadClientMain.ts"
+import { startLoadClient } from "../support/LoadClient.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import type { RouterCommands } from "./routerMain.ts"
 
@@ -84,10 +84,7 @@ export const throughput = (plan: RegionPlan): Effect.Effect<Part, ChildFailed, S
       name: "router",
       entry: new URL("./routerMain.ts", import.meta.url),
     })
-    const client = yield* startChild<LoadClientCommands>({
-      name: "load client",
-      entry: new URL("../support/loadClientMain.ts", import.meta.url),
-    })
+    const client = yield* startLoadClient
     const shared: Target = { port: yield* router.ask("port"), key }
 
     const loop = (target: Target, connections: number, forMs: number) =>

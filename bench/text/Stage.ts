@@ -4,7 +4,8 @@ import { atMost, type Figure, figureOf, ofEach } from "#harness/report/Figure.ts
 import { type Child, ChildFailed, startChild } from "../support/Child.ts"
 import type { Target } from "../support/Connection.ts"
 import { type Gateway, startGateway } from "../support/Gateway.ts"
-import type { LoadClientCommands, OnceReply, Window } from "../support/loadClientMain.ts"
+import { type LoadClient, startLoadClient } from "../support/LoadClient.ts"
+import type { OnceReply, Window } from "../support/loadClientMain.ts"
 import type { LoopDelay } from "../support/Probe.ts"
 import type { BareNodeCommands } from "./bareNodeMain.ts"
 import type { LoopsCommands } from "./loopsMain.ts"
@@ -15,7 +16,7 @@ export interface Stage {
   readonly gateway: Gateway
   readonly raw: { readonly child: Child<RawServerCommands>; readonly target: Target }
   readonly bareNode: { readonly child: Child<BareNodeCommands>; readonly target: Target }
-  readonly client: Child<LoadClientCommands>
+  readonly client: LoadClient
   readonly loops: Child<LoopsCommands>
 }
 
@@ -40,10 +41,7 @@ export const startStage = (profileDir?: string): Effect.Effect<Stage, ChildFaile
       name: "bare node:http server",
       entry: new URL("./bareNodeMain.ts", import.meta.url),
     })
-    const client = yield* startChild<LoadClientCommands>({
-      name: "load client",
-      entry: new URL("../support/loadClientMain.ts", import.meta.url),
-    })
+    const client = yield* startLoadClient
     const loops = yield* startChild<LoopsCommands>({
       name: "decode loops",
       entry: new URL("./loopsMain.ts", import.meta.url),

@@ -4,7 +4,8 @@ import { Effect, type Scope } from "effect"
 import { type Child, ChildFailed, startChild } from "../../support/Child.ts"
 import type { Target } from "../../support/Connection.ts"
 import { type Gateway, type GatewayOptions, startGateway } from "../../support/Gateway.ts"
-import type { LoadClientCommands, Window } from "../../support/loadClientMain.ts"
+import { type LoadClient, startLoadClient } from "../../support/LoadClient.ts"
+import type { Window } from "../../support/loadClientMain.ts"
 import { completionsPath } from "../Models.ts"
 import { whole } from "../Stage.ts"
 import type { BareCommands } from "./bareMain.ts"
@@ -12,7 +13,7 @@ import { type Gpu, Serials, sizedCompletion, sizedEntry, unendingTokens } from "
 
 /** A node, and the client that sends requests to it. */
 export interface Served {
-  readonly client: Child<LoadClientCommands>
+  readonly client: LoadClient
   readonly target: Target
 }
 
@@ -120,7 +121,7 @@ const warmUp = (served: Served, serials: Serials): Effect.Effect<void, ChildFail
 
 /** A warm node with only these weights. Without `threads` it chooses them itself. */
 export const startServed = (
-  client: Child<LoadClientCommands>,
+  client: LoadClient,
   serials: Serials,
   { gpu, profileDir, settings, threads, weights }: Partial<SizedStageOptions> & { readonly weights: string },
 ): Effect.Effect<Served & { readonly gateway: Gateway }, ChildFailed, Scope.Scope> =>
@@ -141,10 +142,7 @@ export const startSizedStage = (
   Effect.gen(function* () {
     const { gpu = "off", threads, weights } = options
     const serials = new Serials()
-    const client = yield* startChild<LoadClientCommands>({
-      name: "load client",
-      entry: new URL("../../support/loadClientMain.ts", import.meta.url),
-    })
+    const client = yield* startLoadClient
     const served = yield* startServed(client, serials, options)
     const bare = yield* startChild<BareCommands>({
       name: "bare loop",
