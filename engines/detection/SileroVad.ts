@@ -17,8 +17,8 @@ import {
   type EngineDescriptor,
   EngineError,
   type EngineSpec,
-  type Outlet,
   loadFailed,
+  type Outlet,
 } from "../protocol/Engine.ts"
 import { decodeOptions, fileOf } from "../shared/files/EngineSpecFiles.ts"
 import { optionsOf } from "../shared/onnx/OnnxOptions.ts"

@@ -16,8 +16,8 @@ import {
   type EngineDescriptor,
   EngineError,
   type EngineSpec,
-  type Outlet,
   loadFailed,
+  type Outlet,
 } from "../protocol/Engine.ts"
 import { decodeOptions, fileOf } from "../shared/files/EngineSpecFiles.ts"
 import * as LogMel from "../shared/listening/LogMel.ts"

@@ -161,7 +161,7 @@ const written = [...counters.keys(), ...Object.keys(endings), ...Object.keys(who
   .join("|")
 
 const numerals = "〇一二三四五六七八九"
-const kanji = String.raw`[一二三四五六七八九十百千][${numerals}十百千万億兆]{0,15}`
+const kanji = `[一二三四五六七八九十百千][${numerals}十百千万億兆]{0,15}`
 const powers: Readonly<Record<string, number>> = { 十: 10, 百: 100, 千: 1000, 万: 1e4, 億: 1e8, 兆: 1e12 }
 
 /** "二〇二四" and "二千二十四" → "2024". */
