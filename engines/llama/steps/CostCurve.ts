@@ -18,6 +18,9 @@ const paceCalls = 7
 /** Milliseconds after which a call says nothing about the pace any more. A guess. */
 const paceMs = 10_000
 
+/** So many recent calls of a size say more about it than the pace of other sizes. A guess. */
+const callsOfSize = 3
+
 /**
  * Milliseconds after which a least duration that was not reached again is forgotten, or twice as many: the machine has changed, or
  * sequences have become longer. More than a disturbance lasts that is worth ignoring. A guess.
@@ -69,6 +72,8 @@ export class CostCurve {
   readonly #least: Array<Least | undefined>
   /** The newest last, at most `paceCalls`. */
   #recent: ReadonlyArray<Call> = []
+  /** The same for each size. */
+  readonly #recentOf: Array<ReadonlyArray<Call>>
 
   /** `largest`: the largest size. */
   constructor(largest: number, nowMs: () => number = () => performance.now()) {
@@ -77,6 +82,7 @@ export class CostCurve {
     this.#sizes = largest > 1 ? [...sizes, largest] : sizes
     this.#nowMs = nowMs
     this.#least = this.#sizes.map(() => undefined)
+    this.#recentOf = this.#sizes.map(() => [])
   }
 
   get largest(): number {
@@ -118,7 +124,9 @@ export class CostCurve {
     const elapsedMs = Math.max(leastMs, measuredMs)
     const at = this.#nearest(size)
     const gridMs = this.#atGrid(at, size, elapsedMs)
-    this.#recent = [...this.#recent.slice(1 - paceCalls), { size, ms: elapsedMs, atMs: nowMs }]
+    const call = { size, ms: elapsedMs, atMs: nowMs }
+    this.#recent = [...this.#recent.slice(1 - paceCalls), call]
+    this.#recentOf[at] = [...this.#recentOf[at]!.slice(1 - paceCalls), call]
     const least = this.#least[at]
     if (least === undefined || least.guessed) {
       this.#least[at] = leastOf(gridMs, nowMs)
@@ -147,6 +155,17 @@ export class CostCurve {
     return this.quietMs(size) * this.#pace()
   }
 
+  /**
+   * What calls of this size took lately, or what is expected where there were few. For choosing between sizes: other work on the machine
+   * lengthens calls of some sizes more than of others, which the pace does not tell.
+   */
+  latelyMs(size: number): number {
+    const calls = this.#since(this.#recentOf[this.#nearest(size)]!)
+    if (calls.length < callsOfSize) return this.expectedMs(size)
+    const [quietMs, each] = [this.quietMs(size), calls.map((call) => call.ms / this.quietMs(call.size))]
+    return quietMs * median(each)
+  }
+
   /** Milliseconds on a quiet machine: measured, interpolated, or extrapolated from the nearest measured size. */
   quietMs(size: number): number {
     let below = -1
@@ -167,12 +186,13 @@ export class CostCurve {
 
   /** How many times longer than on a quiet machine recent calls took: their median, 1 if there were none. */
   #pace(): number {
+    const calls = this.#since(this.#recent)
+    return calls.length === 0 ? 1 : median(calls.map(({ ms, size }) => ms / this.quietMs(size)))
+  }
+
+  #since(calls: ReadonlyArray<Call>): ReadonlyArray<Call> {
     const fromMs = this.#nowMs() - paceMs
-    const ratios = this.#recent
-      .filter(({ atMs }) => atMs >= fromMs)
-      .map(({ ms, size }) => ms / this.quietMs(size))
-      .sort((a, b) => a - b)
-    return ratios[Math.floor((ratios.length - 1) / 2)] ?? 1
+    return calls.filter(({ atMs }) => atMs >= fromMs)
   }
 
   /** What a call of the kept size would have taken where one of a size near it took so long. */
@@ -214,3 +234,7 @@ const leastOf = (ms: number, nowMs: number): Least => ({
   guessed: false,
   trial: undefined,
 })
+
+/** Of an even number, the lower one of the two in the middle. */
+const median = (values: ReadonlyArray<number>): number =>
+  values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) / 2)]!

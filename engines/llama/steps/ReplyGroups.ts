@@ -11,10 +11,10 @@ const worth = 0.9
 /** Replies of each call for `length` neighbouring sequences: all of them, or an equal size with a remainder. */
 const groupSize = (length: number, costs: CostCurve): number => {
   let best = length
-  let least = costs.expectedMs(length) * worth
+  let least = costs.latelyMs(length) * worth
   for (let size = 1; size < length; size *= 2) {
     const rest = length % size
-    const total = Math.floor(length / size) * costs.expectedMs(size) + (rest > 0 ? costs.expectedMs(rest) : 0)
+    const total = Math.floor(length / size) * costs.latelyMs(size) + (rest > 0 ? costs.latelyMs(rest) : 0)
     if (total >= least) continue
     least = total
     best = size
@@ -22,18 +22,26 @@ const groupSize = (length: number, costs: CostCurve): number => {
   return best
 }
 
-/** `ids`: sequence ids, ascending. Each group is one native call. */
-export const replyGroups = (ids: ReadonlyArray<number>, costs: CostCurve): Array<ReadonlyArray<number>> => {
+/** `ids`: sequence ids, ascending. One group for each row of neighbours. */
+export const neighbours = (ids: ReadonlyArray<number>): Array<ReadonlyArray<number>> => {
   const groups: Array<ReadonlyArray<number>> = []
   for (let from = 0; from < ids.length; ) {
     let to = from + 1
     while (to < ids.length && ids[to] === ids[to - 1]! + 1) to++
-    const size = groupSize(to - from, costs)
-    for (let at = from; at < to; at += size) groups.push(ids.slice(at, Math.min(to, at + size)))
+    groups.push(ids.slice(from, to))
     from = to
   }
   return groups
 }
+
+/** `ids`: sequence ids, ascending. Each group is one native call. */
+export const replyGroups = (ids: ReadonlyArray<number>, costs: CostCurve): Array<ReadonlyArray<number>> =>
+  neighbours(ids).flatMap((row) => {
+    const size = groupSize(row.length, costs)
+    return Array.from({ length: Math.ceil(row.length / size) }, (_, at) =>
+      row.slice(at * size, (at + 1) * size),
+    )
+  })
 
 /** Milliseconds of all groups, one after the other. */
 export const groupsMs = (groups: ReadonlyArray<ReadonlyArray<number>>, costs: CostCurve): number =>

@@ -92,6 +92,19 @@ it("the calls of requests replace what was measured without them, at their own s
   expect(curve.quietMs(1)).toBe(1)
 })
 
+it("what a size took lately is known apart from other sizes, for 10 s", () => {
+  const { nowMs, pass } = clock()
+  const curve = filled(16, (size) => (size < 16 ? 0.65 * size : 8), nowMs)
+  for (let call = 0; call < 20; call++) curve.observe(1, 1.25)
+  expect(curve.latelyMs(16)).toBeCloseTo((8 * 1.25) / 0.65)
+  for (let call = 0; call < 3; call++) curve.observe(16, 11)
+  for (let call = 0; call < 20; call++) curve.observe(1, 1.25)
+  expect(curve.latelyMs(16)).toBeCloseTo(11)
+  expect(curve.latelyMs(1)).toBeCloseTo(1.25)
+  pass(10_001)
+  expect(curve.latelyMs(16)).toBe(8)
+})
+
 /** A cost that grows with the size and has jumps, as kernels do. */
 const costs = fc
   .record({

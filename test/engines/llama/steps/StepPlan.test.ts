@@ -101,6 +101,38 @@ const measured: Machine = (() => {
   }
 })()
 
+it("learns from rare common calls that they have become the cheaper ones, and keeps to single calls where these are", () => {
+  // Measured: 3 MB, one thread, first one reply alone, then sixteen beside a busy gateway.
+  const quiet: Machine = { ...measured, replies: (count) => (count === 1 ? 0.65 : 13.15) }
+  for (const [together, share] of [
+    [11, 0.4],
+    [40, 0.05],
+  ] as const) {
+    const plan = planFor(quiet)
+    let tokens = 0
+    let tokensTogether = 0
+    while (tokens < 16 * 200) {
+      const works = replies(16).map(
+        (_, id): Work => ({
+          id,
+          order: id,
+          pending: 1,
+          replying: true,
+          beganBefore: 0,
+          pauseAfter: undefined,
+        }),
+      )
+      const step = plan.next(works)! as Extract<Step, { kind: "replies" }>
+      const { length } = step.ids
+      tokens += length
+      if (length === 16) tokensTogether += length
+      plan.observe(step, length === 1 ? 1.25 : together)
+    }
+    if (share > 0.1) expect(tokensTogether / tokens).toBeGreaterThan(share)
+    else expect(tokensTogether / tokens).toBeLessThan(share)
+  }
+})
+
 it("a prompt alone is evaluated at nearly the best price of a token", () => {
   const done = run(planFor(measured), measured, [{ prompt: 1000 }])
   expect(total(done) / 1000).toBeLessThan(1.1 * (223 / 256))
