@@ -83,7 +83,7 @@ it("a message carries the request that its verb takes", () => {
   }
   expect(foreign.type).toBe("step")
   expectTypeOf<keyof typeof verbs>().toEqualTypeOf<EngineKind>()
-  expect(new Set(Object.values(verbs)).size).toBe(4)
+  expect(new Set(Object.values(verbs)).size).toBe(Object.keys(verbs).length)
 })
 
 it("the registry gives a handle whose requests, events and facts are those of the kind", () => {

@@ -41,10 +41,9 @@ export class UnknownRelease extends Error {}
 /** Bytes. More than any call was seen to use. Only the pages that are used become resident. */
 const callStack = 8 * 1024 * 1024
 
-let configured = false
-const configure = (): void => {
-  if (configured) return
-  configured = true
+/** Before the first library of the process is loaded: later koffi refuses. */
+export const configureKoffi = (): void => {
+  if (koffi.config().sync_stack_size === callStack) return
   koffi.config({ async_stack_size: callStack, sync_stack_size: callStack, resident_async_pools: 2 })
 }
 
@@ -59,7 +58,7 @@ const fileOf = (folder: string): string => {
 const libraryOfC = (linked: string) => koffi.load(process.platform === "win32" ? "ucrtbase.dll" : linked)
 
 const openOnce = (folder: string) => {
-  configure()
+  configureKoffi()
   const file = fileOf(folder)
   const library = koffi.load(file)
   const native = <A extends ReadonlyArray<unknown>, R>(
