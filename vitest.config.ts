@@ -1,13 +1,6 @@
 import { configDefaults, defineConfig } from "vitest/config"
-import ByGroup from "./test/support/groups/ByGroup.ts"
-import {
-  dialectFiles,
-  filesOf,
-  fullerFiles,
-  type Group,
-  groups,
-  together,
-} from "./test/support/groups/Groups.ts"
+import ByGroup, { together } from "./test/support/groups/ByGroup.ts"
+import { dialectFiles, filesOf, fullerFiles, type Group, groups } from "./test/support/groups/Groups.ts"
 import { startsPrograms } from "./test/support/process/Programs.ts"
 
 const otherGroups = groups.filter((group) => group !== "fast" && group !== "long").map(filesOf)

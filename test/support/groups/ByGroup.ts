@@ -1,7 +1,7 @@
 // The order of the files of a run: by group, so that what files have left in their worker is nothing that the next ones may not use
 // (Guard.ts); within a group as vitest orders them, the longest first.
 import { BaseSequencer, type TestSpecification } from "vitest/node"
-import { groupOf, groups, together } from "./Groups.ts"
+import { groupOf, groups } from "./Groups.ts"
 
 export default class ByGroup extends BaseSequencer {
   override async sort(files: Array<TestSpecification>): Promise<Array<TestSpecification>> {
@@ -13,3 +13,6 @@ export default class ByGroup extends BaseSequencer {
     return sorted.toSorted((one, other) => rank(one) - rank(other))
   }
 }
+
+/** The project of the files of several groups. */
+export const together = "together"

@@ -8,9 +8,6 @@ import { fileURLToPath } from "node:url"
 /** In order: a group may also use what the groups before it may use. */
 export const groups = ["fast", "process", "weights", "postgres", "browser", "long"] as const
 
-/** The project of the files of several groups. */
-export const together = "together"
-
 export type Group = (typeof groups)[number]
 
 /** The group in a file's name; `fast` where there is none. */
