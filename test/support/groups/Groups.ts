@@ -1,5 +1,5 @@
 // The groups of tests, by what they need. The end of a file's name says which group it is in: `X.test.ts` is fast,
-// `X.process.test.ts` starts processes, and so on. vitest.config.ts makes a project of each or of several; Guard.ts checks that a file
+// `X.process.test.ts` starts processes, and so on. vitest.config.ts makes a project of each; Guard.ts checks that a file
 // uses only what its group allows.
 import { readdirSync, readFileSync } from "node:fs"
 import { join, sep } from "node:path"
