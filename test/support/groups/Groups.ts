@@ -10,10 +10,6 @@ export const groups = ["fast", "process", "weights", "postgres", "browser", "lon
 
 export type Group = (typeof groups)[number]
 
-/** The group in a file's name; `fast` where there is none. */
-export const groupOf = (path: string): Group =>
-  groups.find((group) => path.endsWith(`.${group}.test.ts`)) ?? "fast"
-
 /** Folders of tests, from the root. */
 const folders = ["test", "engines/grammar/test", "models/test", "src/web/voice/test"]
 
@@ -39,7 +35,7 @@ export const fullerFiles = (): ReadonlyArray<string> =>
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** The group in which a file runs; absent where that is the one in its name. */
-    readonly group?: Group
+    /** The group in which a file runs. */
+    readonly group: Group
   }
 }
