@@ -25,7 +25,7 @@ export type FromCaller =
       readonly timestamp: number
       readonly marker: boolean
     }
-  /** s16 of 24 kHz: what is heard of the packets, in their order. */
+  /** s16 of 24 kHz: the decoded packets, in their order. */
   | { readonly t: "sound"; readonly samples: Int16Array }
 
 export interface CallerProcess {

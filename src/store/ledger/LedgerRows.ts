@@ -39,7 +39,7 @@ const balanceOf = (row: BalanceRow): OrgBalance => ({
   paymentMethod: row.payment_method === 1,
 })
 
-interface ReceiptRow {
+export interface ReceiptRow {
   readonly receipt_id: string
   readonly at_ms: number
   readonly user_name: string | null

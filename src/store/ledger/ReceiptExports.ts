@@ -6,11 +6,10 @@ import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql/SqlError"
 import { freshIds } from "#domain/access/FreshIds.ts"
-import type { ModelKind } from "#domain/models/ModelEntry.ts"
 import { notWorking, type StoreUnavailable } from "../files/StoreErrors.ts"
 import { makeStoreClock } from "../sql/StoreClock.ts"
 import { StatementDeadline } from "../sql/StorePresence.ts"
-import { makeLedgerRows } from "./LedgerRows.ts"
+import { makeLedgerRows, type ReceiptRow } from "./LedgerRows.ts"
 import { dayMs, dayOf, foldedIdMs, makeReceiptCheck, tableOfDay } from "./ReceiptDays.ts"
 
 const newId = freshIds(randomBytes)
@@ -21,20 +20,10 @@ const readAtOnce = 500
 /** Longest time of a statement over all receipts of a day, or of all days. A guess: seconds for millions of receipts. */
 const patientMs = 10 * 60_000
 
-export interface ExportedReceipt {
-  readonly receipt_id: string
-  readonly at_ms: number
+export interface ExportedReceipt extends ReceiptRow {
   readonly org_id: string
-  /** Null where the organization or the user was deleted. */
+  /** Null where the organization was deleted, as `user_name` where the user was. */
   readonly org: string | null
-  readonly user_name: string | null
-  readonly key_id: string
-  readonly model: string
-  readonly kind: ModelKind
-  readonly input_tokens: number
-  readonly output_tokens: number
-  readonly audio_ms: number
-  readonly micro_dollars: number
 }
 
 /** An export of a day that has begun. */

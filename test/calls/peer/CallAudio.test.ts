@@ -23,7 +23,7 @@ const sideOf = async () => {
   return { audio, heard }
 }
 
-/** What is heard of speech. `tells`: reports reach the sender. */
+/** Decoded speech after a lossy network. `tells`: reports reach the sender. */
 const heardOf = async (
   spoken: Int16Array,
   isLost: (nth: number) => boolean,

@@ -182,18 +182,23 @@ it("fails where the node closes, and not where the page does", async () => {
   await second.talk.finished
 })
 
-it("over a call: the node plays and cuts, and this side only shows it", async () => {
-  let nowMs = 0
+/** A conversation over a call, which is connected before it begins. */
+const overCall = (now: () => number) => {
   const call = new FakeSocket()
-  // A call is connected before the conversation begins.
   call.readyState = FakeSocket.OPEN
   const talk = new Conversation({
     call: call as unknown as Call,
     session: {},
     makePlayer: () => new FakePlayer(),
     onProblem: (message) => problems.push(message),
-    now: () => nowMs,
+    now,
   })
+  return { call, talk }
+}
+
+it("over a call: the node plays and cuts, and this side only shows it", async () => {
+  let nowMs = 0
+  const { call, talk } = overCall(() => nowMs)
   const texts = () => talk.turns.map(({ text, who }) => `${who}: ${text}`)
   const [created, ...words] = answer.slice(0, 4)
   const item = { type: "response.output_item.added", response_id: "r", item: { id: "a", type: "message" } }
@@ -215,15 +220,7 @@ it("over a call: the node plays and cuts, and this side only shows it", async ()
 
 it("over a call: an interruption clears what the node plays, and shows what it says was heard", () => {
   let nowMs = 0
-  const call = new FakeSocket()
-  call.readyState = FakeSocket.OPEN
-  const talk = new Conversation({
-    call: call as unknown as Call,
-    session: {},
-    makePlayer: () => new FakePlayer(),
-    onProblem: (message) => problems.push(message),
-    now: () => nowMs,
-  })
+  const { call, talk } = overCall(() => nowMs)
   const item = { type: "response.output_item.added", response_id: "r", item: { id: "a", type: "message" } }
   call.says(...question, answer[0]!, item, ...answer.slice(1, 4))
   call.says({ type: "output_audio_buffer.started", response_id: "r" })
