@@ -41,7 +41,7 @@ export const takeTurns = (work: Turn): (() => void) => {
   }
 }
 
-/** Time that works of one turn of the loop may take before those that ask go on in the next. A guess: the rest of 10 ms is for others. */
+/** Time that works of one turn of the loop may take before those that ask go on in a later one. A guess: the rest of 10 ms is for others. */
 const turnMs = 4
 
 /** When the present turn's first work asked; undefined where none has. */
@@ -51,7 +51,8 @@ const turnEnds = (): void => {
   turnBeganMs = undefined
 }
 
-const isTurnOver = (): boolean => {
+/** Whether works that asked before in this turn of the loop have taken that time since the first of them asked. */
+export const isTurnOver = (): boolean => {
   const nowMs = performance.now()
   if (turnBeganMs === undefined) {
     turnBeganMs = nowMs

@@ -76,8 +76,8 @@ export class NodeConnection implements ReplyConnection, Watched {
         if (arriving === undefined || arriving.complete) return true
         return arriving.readableLength < arriving.readableHighWaterMark
       },
-      // Node's own note (_http_server.js), which nothing public tells.
-      waitsForResponses: () => (this.socket as { readonly _paused?: boolean })._paused === true,
+      // By Node, for responses that wait to be sent: its own note (_http_server.js), which nothing public tells.
+      isHeldUp: () => (this.socket as { readonly _paused?: boolean })._paused === true,
     })
   }
 

@@ -9,6 +9,7 @@ import type { SocketChannel, SocketEvents } from "../exchange/Channel.ts"
 import type { ListenerState } from "../exchange/ListenerState.ts"
 import { droppedFactor } from "../exchange/LiveSocket.ts"
 import { LargeMessages } from "./LargeMessages.ts"
+import { SlicedReads } from "./SlicedReads.ts"
 
 export class NodeSockets {
   readonly #listener: ListenerState
@@ -204,6 +205,11 @@ class NodeSocket implements SocketChannel, Watched {
     })
     socket.off("data", toWs)
     socket.on("data", (chunk: Buffer) => messages.read(chunk))
+    new SlicedReads(socket, {
+      comes: () => "in chunks",
+      hasRoom: () => !ws.isPaused,
+      isHeldUp: () => ws.isPaused,
+    })
   }
 
   /** A client that reads no pongs gets no more of them, so that they do not pile up. */

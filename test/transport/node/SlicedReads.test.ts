@@ -4,7 +4,7 @@ import { Duplex } from "node:stream"
 import fc from "fast-check"
 import { afterEach, describe, expect, it, vi } from "vitest"
 import { sliceMs } from "#http/InSlices.ts"
-import { type ArrivingBody, SlicedReads } from "#transport/node/SlicedReads.ts"
+import { type Arriving, SlicedReads } from "#transport/node/SlicedReads.ts"
 
 afterEach(() => {
   vi.restoreAllMocks()
@@ -18,27 +18,27 @@ interface Parsed {
   readonly turn: number
 }
 
-/** A connection whose parser takes so many milliseconds for each byte. The clock stands still otherwise. */
+/** A connection whose parser takes so many milliseconds of the clock for each byte. The clock stands still otherwise. */
 const connection = (
   msPerByte: number,
-  body: Partial<ArrivingBody> = {},
+  arriving: Partial<Arriving> = {},
   onPart: (parsedBytes: number) => void = () => {},
+  clock = { nowMs: 0 },
 ) => {
-  let nowMs = 0
-  vi.spyOn(performance, "now").mockImplementation(() => nowMs)
+  vi.spyOn(performance, "now").mockImplementation(() => clock.nowMs)
   const parsed: Array<Parsed> = []
   let turn = 0
   const socket = new Duplex({ read: () => {}, write: (_bytes, _encoding, done) => done() })
   socket.on("data", (bytes: Buffer) => {
-    nowMs += bytes.length * msPerByte
+    clock.nowMs += bytes.length * msPerByte
     parsed.push({ bytes, turn })
     onPart(all().length)
   })
   const reads = new SlicedReads(socket as Socket, {
     comes: () => "in chunks",
     hasRoom: () => true,
-    waitsForResponses: () => false,
-    ...body,
+    isHeldUp: () => false,
+    ...arriving,
   })
   const turns = async (count: number) => {
     for (let at = 0; at < count; at++) {
@@ -89,6 +89,38 @@ describe("the parser gets what was read", () => {
   })
 })
 
+describe("connections of which much was read in one turn of the event loop", () => {
+  const clock = { nowMs: 0 }
+  const several = (count: number) =>
+    Array.from({ length: count }, () => connection(0.000_02, {}, () => {}, clock))
+  const read = (all: ReadonlyArray<ReturnType<typeof connection>>) =>
+    all.reduce((sum, one) => sum + one.all().length, 0)
+
+  it("take a part of it together, and the rest in later ones", async () => {
+    const all = several(20)
+    for (const { socket } of all) socket.push(numbered(65_536))
+    const beganMs = clock.nowMs
+    await new Promise((resolve) => process.nextTick(resolve))
+    // Four milliseconds, and the slice that began within them.
+    expect(clock.nowMs - beganMs).toBeLessThanOrEqual(5.1)
+    for (const { turns } of all) await turns(3)
+    for (let at = 0; read(all) < 20 * 65_536 && at < 100; at++) await turnOfLoop()
+    for (const one of all) expect(one.all().equals(numbered(65_536))).toBe(true)
+  })
+
+  it("do not delay what is small, nor requests", async () => {
+    const busy = several(5)
+    const [small] = several(1)
+    const requests = connection(0, { comes: () => "not" }, () => {}, clock)
+    for (const { socket } of busy) socket.push(numbered(65_536))
+    small?.socket.push(numbered(1_000))
+    requests.socket.push(numbered(20_000))
+    await new Promise((resolve) => process.nextTick(resolve))
+    expect(busy.at(-1)?.all().length).toBe(0)
+    expect([small?.all().length, requests.all().length]).toEqual([1_000, 20_000])
+  })
+})
+
 describe("while some of it waits", () => {
   it.each(["not", "in one piece"] as const)("none of a body does that comes %s", async (comes) => {
     const { parsed, socket, turns } = connection(0.01, { comes: () => comes })
@@ -131,18 +163,14 @@ describe("while some of it waits", () => {
     async (msPerByte) => {
       let waits = false
       let waited = false
-      const { all, socket, turns } = connection(
-        msPerByte,
-        { waitsForResponses: () => waits },
-        (parsedBytes) => {
-          expect(waits, "bytes for a parser that takes none").toBe(false)
-          if (parsedBytes < 1_000 || waited) return
-          // As Node does within a part: behind responses that a slow reader has not taken.
-          waited = true
-          waits = true
-          socket.pause()
-        },
-      )
+      const { all, socket, turns } = connection(msPerByte, { isHeldUp: () => waits }, (parsedBytes) => {
+        expect(waits, "bytes for a parser that takes none").toBe(false)
+        if (parsedBytes < 1_000 || waited) return
+        // As Node does within a part: behind responses that a slow reader has not taken.
+        waited = true
+        waits = true
+        socket.pause()
+      })
       const whole = numbered(9_000)
       socket.push(whole)
       await turns(20)
