@@ -52,7 +52,7 @@ let isOver = false
 const sendNext = (): void => {
   if (isOver || !track.isOpen()) return
   try {
-    for (const packet of audio.next()) track.sendMessageBinary(Buffer.from(packet))
+    for (const packet of audio.due()) track.sendMessageBinary(Buffer.from(packet))
   } catch {
     // The node has closed it.
     isOver = true

@@ -40,11 +40,17 @@ export class CallAudio {
     return blocks
   }
 
-  /** The next packet, and a report where one is due. */
-  next(): ReadonlyArray<Uint8Array> {
-    const packet = this.outgoing.next()
+  /** What is sent every 20 ms: a packet, and a report where one is due. */
+  due(): ReadonlyArray<Uint8Array> {
+    const packet = this.outgoing.due()
+    if (packet === undefined) return []
     if (this.#packets++ % packetsPerReport > 0) return [packet]
     return [packet, this.outgoing.report(Date.now(), this.incoming.report())]
+  }
+
+  /** What is sent as soon as more speech has come. */
+  early(): ReadonlyArray<Uint8Array> {
+    return this.outgoing.begins ? [this.outgoing.early()] : []
   }
 
   close(): void {

@@ -1,5 +1,6 @@
 // The audio to one caller: samples wait until their time, and every 20 ms one packet leaves, with speech or with silence. A browser stretches
-// what it has where packets are missing, so there is no pause in the packets, and sequence numbers never jump.
+// what it has where packets are missing, so there is no pause in the packets, and sequence numbers never jump. The first packet of speech after
+// silence does not wait for its time; the packets behind it leave at theirs, and where the speech has ended one of silence is left out for it.
 import { randomInt } from "node:crypto"
 import type { OpusEncoder } from "#audio/codecs/OpusCodec.ts"
 import { speechRateHz } from "#domain/audio/Audio.ts"
@@ -40,6 +41,8 @@ export class OutgoingAudio {
   #sequence = randomInt(2 ** 16)
   #timestamp = randomInt(2 ** 32)
   #isSilent = true
+  /** One packet has left before its time. */
+  #isAhead = false
   #packets = 0
   #bytes = 0
   #expectedLoss = 0
@@ -52,6 +55,11 @@ export class OutgoingAudio {
   /** Whether the next packet would be full of speech. */
   get isFull(): boolean {
     return this.#waitingSamples >= packetSamples
+  }
+
+  /** Whether speech begins whose first packet may leave now. */
+  get begins(): boolean {
+    return this.#isSilent && !this.#isAhead && this.isFull
   }
 
   push(samples: Int16Array): void {
@@ -71,8 +79,20 @@ export class OutgoingAudio {
     this.#encoder.expectLoss(this.#expectedLoss)
   }
 
-  /** The next packet. */
-  next(): Uint8Array {
+  /** The packet whose time has come; undefined where it has left before. */
+  due(): Uint8Array | undefined {
+    if (!this.#isAhead || this.#waitingSamples > 0) return this.#next()
+    this.#isAhead = false
+    return undefined
+  }
+
+  /** The next packet, before its time. */
+  early(): Uint8Array {
+    this.#isAhead = true
+    return this.#next()
+  }
+
+  #next(): Uint8Array {
     const hasSpeech = this.#waitingSamples > 0
     const payload = hasSpeech ? this.#encoder.encode(this.#frame()) : opusSilence
     const packet = writeRtp({

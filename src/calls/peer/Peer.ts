@@ -144,10 +144,14 @@ export class Peer {
 
   /** The time of the next packet has come. */
   tick(): void {
+    this.#sendAudio(() => this.#audio.due())
+  }
+
+  #sendAudio(packets: () => ReadonlyArray<Uint8Array>): void {
     const track = this.#track
     if (!this.#isConnected || track === undefined || !track.isOpen()) return
     try {
-      for (const packet of this.#audio.next()) track.sendMessageBinary(Buffer.from(packet))
+      for (const packet of packets()) track.sendMessageBinary(Buffer.from(packet))
     } catch {
       // It was closed meanwhile, which the state says.
     }
@@ -158,7 +162,8 @@ export class Peer {
       case "event":
         return this.#send(message.text)
       case "speech":
-        return this.#audio.outgoing.push(message.samples)
+        this.#audio.outgoing.push(message.samples)
+        return this.#sendAudio(() => this.#audio.early())
       case "flush":
         return this.#audio.outgoing.flush()
       case "taken":

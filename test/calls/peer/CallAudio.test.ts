@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest"
 import { Resampler } from "#audio/Resampler.ts"
 import { CallAudio } from "#calls/peer/CallAudio.ts"
-import { isRtcp } from "#domain/calls/Rtp.ts"
+import { isRtcp, parseRtp } from "#domain/calls/Rtp.ts"
 import { longSamples, rateHz } from "../../support/audio/SpeechClips.ts"
 
 const payloadType = 111
@@ -34,8 +34,8 @@ const heardOf = async (
   caller.audio.outgoing.push(spoken)
   for (let nth = 0; nth * frame < spoken.length; nth++) {
     vi.advanceTimersByTime(packetMs)
-    for (const packet of caller.audio.next()) if (isRtcp(packet) || !isLost(nth)) node.audio.take(packet)
-    for (const packet of node.audio.next()) if (tells || !isRtcp(packet)) caller.audio.take(packet)
+    for (const packet of caller.audio.due()) if (isRtcp(packet) || !isLost(nth)) node.audio.take(packet)
+    for (const packet of node.audio.due()) if (tells || !isRtcp(packet)) caller.audio.take(packet)
   }
   vi.advanceTimersByTime(100)
   caller.audio.close()
@@ -81,4 +81,41 @@ it("goes on from what was before, quieter and quieter, where several packets are
   expect(heard.length).toBe(whole.length)
   expect(energyIn(heard, loudest + 1)).toBeGreaterThan(energyIn(whole, loudest) / 20)
   expect(energyIn(heard, loudest + 1)).toBeGreaterThan(2 * energyIn(heard, loudest + 7))
+})
+
+it("begins to speak at once, and lasts as long as its timestamps say", async () => {
+  const { audio } = await sideOf()
+  const sent: Array<{ readonly tick: number; readonly sequence: number; readonly timestamp: number }> = []
+  const send = (tick: number, packets: ReadonlyArray<Uint8Array>) => {
+    for (const packet of packets) {
+      if (isRtcp(packet)) continue
+      const { sequence, timestamp } = parseRtp(packet)!
+      sent.push({ tick, sequence, timestamp })
+    }
+  }
+  const packets = 4
+  for (let tick = 0; tick < 30; tick++) {
+    if (tick === 5 || tick === 15) {
+      // Pieces of half a packet: the first says nothing yet.
+      for (let half = 0; half < 2 * packets; half++) {
+        audio.outgoing.push(spoken.subarray((half * frame) / 2, ((half + 1) * frame) / 2))
+        send(tick - 0.5, audio.early())
+      }
+    }
+    send(tick, audio.due())
+  }
+  audio.close()
+  expect(sent).toHaveLength(30)
+  for (const [at, { sequence, timestamp }] of sent.entries()) {
+    expect((sequence - sent[0]!.sequence) & 0xffff).toBe(at)
+    expect((timestamp - sent[0]!.timestamp) >>> 0).toBe(960 * at)
+  }
+  // One of speech leaves before its tick, and no packet in the tick behind the speech.
+  const ticks = Array.from({ length: 30 }, (_, at) => at)
+  const moved = ticks.map((at) => {
+    const isSpeech = (begin: number) => at >= begin && at < begin + packets
+    if (at === 5 || at === 15) return at - 0.5
+    return isSpeech(5) || isSpeech(15) ? at - 1 : at
+  })
+  expect(sent.map(({ tick }) => tick)).toEqual(moved)
 })

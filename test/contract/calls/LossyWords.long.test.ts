@@ -77,8 +77,8 @@ const heardClips = async (loss: number | undefined, seed: number): Promise<Reado
   }
   for (let at = 0; at < samples.length; at += packetSamples) {
     caller.audio.outgoing.push(samples.subarray(at, at + packetSamples))
-    pass(caller.audio.next(), other.audio)
-    pass(other.audio.next(), caller.audio)
+    pass(caller.audio.due(), other.audio)
+    pass(other.audio.due(), caller.audio)
     vi.advanceTimersByTime(packetMs)
   }
   vi.advanceTimersByTime(100)
