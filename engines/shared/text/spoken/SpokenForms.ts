@@ -73,7 +73,7 @@ export const counted = (table: string): Readonly<Record<string, Counted>> =>
   byFirst(table, (one = "", many) => ({ one, many: many ?? `${one.slice(one.indexOf(" ") + 1)}s` }))
 
 /** Rows of "sign=one=many=one cent=cents". */
-export const moneys = (table: string): Readonly<Record<string, Currency>> =>
+export const moneys = (table: string): Readonly<Record<string, Required<Currency>>> =>
   byFirst(table, (one = "", many = "", cent = "", cents = "") => ({
     one,
     many,
