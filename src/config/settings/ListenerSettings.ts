@@ -14,6 +14,9 @@ const port = (variable: string, flag: string, fallback: number, role: string): S
 export const roles = ["edge", "auth", "router"] as const
 export type Role = (typeof roles)[number]
 
+/** The setting with a role's port. */
+export const portSettings = { edge: "port", auth: "authPort", router: "routerPort" } as const
+
 const parseRoles = (text: string): ReadonlyArray<Role> | undefined => {
   const named = text.split(",").map((name) => roles.find((role) => role === name.trim()))
   return named.some((role) => role === undefined) ? undefined : roles.filter((role) => named.includes(role))
