@@ -12,19 +12,14 @@
 import { Effect } from "effect"
 import { listenRateHz, samplesToMs } from "#domain/audio/Audio.ts"
 import { growingHypothesis, hypothesisOf, type LiveHypothesis } from "#domain/audio/LiveTranscript.ts"
+import type { SegmentToken } from "#domain/audio/Transcript.ts"
 import {
   nothingPunctuated,
   type Punctuating,
   type PunctuationChoice,
   punctuated,
 } from "#domain/language/Punctuated.ts"
-import type {
-  Segment,
-  SegmentToken,
-  TranscribeEnd,
-  TranscribeRequest,
-  TranscriptionEngine,
-} from "#engines/protocol/Engine.ts"
+import type { Segment, TranscribeEnd, TranscribeRequest, TranscriptionEngine } from "#engines/protocol/Engine.ts"
 import type { LiveAudio } from "./LiveAudio.ts"
 import { type Captioner, LiveCaptions } from "./LiveCaptions.ts"
 
