@@ -172,7 +172,7 @@ const accepted = Effect.fnUntraced(function* (
   )
 })
 
-/** Reads the upload of a request that can be served. @param what needs a decoder, for the refusal where there is none */
+/** Reads the upload of a request that can be served: `what`, which is refused where there is no decoder. */
 const received = Effect.fnUntraced(function* (
   request: HttpServerRequest.HttpServerRequest,
   query: URLSearchParams,

@@ -52,8 +52,7 @@ const targetOf = Effect.fnUntraced(function* ({ header, key, target, timeout }: 
 
 /** What a promise of the harness fails with, as the command's one line. */
 const failureOf = (cause: unknown) => {
-  if (!(cause instanceof RequestFailed))
-    return localFailure(cause instanceof Error ? cause.message : String(cause))
+  if (!(cause instanceof RequestFailed)) return localFailure(cause)
   if (cause.key === "401" || cause.key === "403") {
     const how = scopeHint(cause.message) ?? "edgewise keys create --org NAME makes one for a node of edgewise"
     return localFailure(`the server refused the key (${cause.key}): ${cause.message}; give --key; ${how}`)
