@@ -19,7 +19,12 @@ import {
   type PunctuationChoice,
   punctuated,
 } from "#domain/language/Punctuated.ts"
-import type { Segment, TranscribeEnd, TranscribeRequest, TranscriptionEngine } from "#engines/protocol/Engine.ts"
+import type {
+  Segment,
+  TranscribeEnd,
+  TranscribeRequest,
+  TranscriptionEngine,
+} from "#engines/protocol/Engine.ts"
 import type { LiveAudio } from "./LiveAudio.ts"
 import { type Captioner, LiveCaptions } from "./LiveCaptions.ts"
 

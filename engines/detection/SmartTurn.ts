@@ -61,7 +61,8 @@ const score = Effect.fnUntraced(function* (
   const features = numeric(input.type, mel.compute(turnWindow(samples), frames), [1, melBins, frames])
   if (features === undefined) return yield* callFailed(`${session.file} takes ${input.type}`)
   const scores = toFloat32((yield* session.run({ [input.name]: features }, ["logits"])).logits!)
-  if (scores.length !== 1) return yield* callFailed(`${session.file} gave ${scores.length} values for one turn`)
+  if (scores.length !== 1)
+    return yield* callFailed(`${session.file} gave ${scores.length} values for one turn`)
   return Float32Array.of(scores[0]!)
 })
 

@@ -10,10 +10,12 @@ const published: ReadonlyMap<string, number> = new Map(
     pt-PT 13, ko 14, it 15, nl 16, pl 17, tr 18, uk 19, ro 20, el 21, cs 22, hu 23, sv 24, da 25, fi 26,
     no 27, sk 28, hr 29, bg 30, lt 31, th 32, vi 33, et 60, lv 61, sl 62, he 64, fr-CA 100, auto 101,
     mt 102, nb 103, nn 104
-  `.split(",").map((row) => {
-    const [tag = "", number] = row.trim().split(" ")
-    return [tag, Number(number)] as const
-  }),
+  `
+    .split(",")
+    .map((row) => {
+      const [tag = "", number] = row.trim().split(" ")
+      return [tag, Number(number)] as const
+    }),
 )
 
 export interface Languages {

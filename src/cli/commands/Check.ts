@@ -87,9 +87,7 @@ const catalogAndWeights = (config: Config): Effect.Effect<ReadonlyArray<Finding>
   }).pipe(Effect.catch((error) => Effect.succeed(findingsOf("catalog", error))))
 
 const listenersOf = (config: Config) =>
-  config.roles
-    .map((role) => ({ role, port: config[portSettings[role]] }))
-    .filter((one) => one.port !== 0)
+  config.roles.map((role) => ({ role, port: config[portSettings[role]] })).filter((one) => one.port !== 0)
 
 /** Runs a step that returns the problem in one line, if there is one. */
 const oneFinding = (subject: Subject, step: Effect.Effect<string | undefined>) =>

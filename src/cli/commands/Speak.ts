@@ -85,7 +85,7 @@ const speakInto = Effect.fnUntraced(function* (
     file.once("error", (cause) => resume(localFailure(cause)))
     file.end(() => resume(Effect.void))
   })
-  yield* Effect.try({ try: () => renameSync(`${out}.part`, out), catch: local })
+  yield* Effect.try({ try: () => renameSync(`${out}.part`, out), catch: localFailure })
   return sizeBytes
 })
 

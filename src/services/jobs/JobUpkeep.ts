@@ -78,12 +78,7 @@ export const takeOverJobs = (jobs: Jobs["Service"], { beats }: PresenceView, wak
       Effect.annotateLogs({ jobs: moved }),
     )
   })
-  return atIntervals(
-    "jobs of dead nodes",
-    takeOverEveryMs,
-    "jobs of dead nodes could not be moved",
-    takeOver,
-  )
+  return atIntervals("jobs of dead nodes", takeOverEveryMs, "jobs of dead nodes could not be moved", takeOver)
 }
 
 /** Interval of the look for models that no node has. A guess: short beside `removedModelMs`. */

@@ -17,7 +17,10 @@ const access = <A>(file: string, run: () => Promise<A>): Effect.Effect<A, StoreU
   })
 
 /** The same, and undefined if there is no file. */
-const accessIfThere = <A>(file: string, run: () => Promise<A>): Effect.Effect<A | undefined, StoreUnavailable> =>
+const accessIfThere = <A>(
+  file: string,
+  run: () => Promise<A>,
+): Effect.Effect<A | undefined, StoreUnavailable> =>
   access(file, () =>
     run().catch((cause: NodeJS.ErrnoException) => {
       if (cause.code === "ENOENT") return undefined

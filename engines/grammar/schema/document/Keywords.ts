@@ -12,7 +12,16 @@ export const isList = (value: Json | undefined): value is ReadonlyArray<Json> =>
 export const keyword = (schema: JsonObject, name: string): Json | undefined =>
   Object.hasOwn(schema, name) ? schema[name] : undefined
 
-type Shape = "schema" | "schemas" | "schemaMap" | "count" | "number" | "string" | "strings" | "boolean" | "any"
+type Shape =
+  | "schema"
+  | "schemas"
+  | "schemaMap"
+  | "count"
+  | "number"
+  | "string"
+  | "strings"
+  | "boolean"
+  | "any"
 
 /** By keyword, from the keywords of each shape. */
 const shapes = (keywords: Readonly<Partial<Record<Shape, string>>>): ReadonlyMap<string, Shape> =>

@@ -1,6 +1,6 @@
 // What Chinese writes in signs. Digits become characters (ChineseNumbers.ts), because the front end reads characters alone.
 import { chineseNumbers } from "./ChineseNumbers.ts"
-import { signsOf, type SpokenForms, uncounted } from "./SpokenForms.ts"
+import { type SpokenForms, signsOf, uncounted } from "./SpokenForms.ts"
 
 const digits = ["1", "2", "3", "4", "5", "6", "7", "8", "9"]
 

@@ -1,5 +1,5 @@
 // What French writes in signs. eSpeak itself reads whole and decimal numbers, "10:30", "%", "&", "+", "=", "@", "1er", and most units of length.
-import { abbreviated, counted, moneys, saidOf, signsOf, type SpokenForms } from "./SpokenForms.ts"
+import { abbreviated, counted, moneys, type SpokenForms, saidOf, signsOf } from "./SpokenForms.ts"
 
 export const french: SpokenForms = {
   decimal: ",",

@@ -1,5 +1,5 @@
 // What Hindi writes in signs. eSpeak itself reads whole and decimal numbers and "%". It reads signs and Latin letters in English.
-import { abbreviated, counted, moneys, saidOf, signsOf, type SpokenForms } from "./SpokenForms.ts"
+import { abbreviated, counted, moneys, type SpokenForms, saidOf, signsOf } from "./SpokenForms.ts"
 
 /** Nouns after a number have one form here; "one" is before the singular. */
 const nouns = (table: string): SpokenForms["units"] => counted(table.replace(/=([^;\n]*)/g, "=एक $1=$1"))

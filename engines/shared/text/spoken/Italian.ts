@@ -1,5 +1,5 @@
 // What Italian writes in signs. eSpeak itself reads whole and decimal numbers, "10:30", "%", "+", "=", "@", and ordinals written with "º" and "ª".
-import { abbreviated, counted, moneys, saidOf, signsOf, type SpokenForms } from "./SpokenForms.ts"
+import { abbreviated, counted, moneys, type SpokenForms, saidOf, signsOf } from "./SpokenForms.ts"
 
 export const italian: SpokenForms = {
   decimal: ",",

@@ -1,6 +1,6 @@
 // What Japanese writes in signs. Digits and their counters become katakana (JapaneseNumbers.ts), because their readings depend on each other.
 import { japaneseNumbers } from "./JapaneseNumbers.ts"
-import { moneys, signsOf, type SpokenForms, uncounted } from "./SpokenForms.ts"
+import { moneys, type SpokenForms, signsOf, uncounted } from "./SpokenForms.ts"
 
 const digits = ["1", "2", "3", "4", "5", "6", "7", "8", "9"]
 

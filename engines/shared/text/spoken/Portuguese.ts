@@ -1,6 +1,6 @@
 // What Brazilian Portuguese writes in signs. eSpeak itself reads whole numbers, decimals with a comma, "%", "&", "+", "=", "@", "nº", and ordinals
 // written with "º" and "ª". The point of "3.5" it leaves out.
-import { abbreviated, counted, moneys, saidOf, signsOf, type SpokenForms } from "./SpokenForms.ts"
+import { abbreviated, counted, moneys, type SpokenForms, saidOf, signsOf } from "./SpokenForms.ts"
 
 export const portuguese: SpokenForms = {
   decimal: ",",

@@ -1,5 +1,5 @@
 // What Spanish writes in signs. eSpeak itself reads whole and decimal numbers, "%", "+", "=", "@", and ordinals written with "º" and "ª".
-import { abbreviated, counted, moneys, saidOf, signsOf, type SpokenForms } from "./SpokenForms.ts"
+import { abbreviated, counted, moneys, type SpokenForms, saidOf, signsOf } from "./SpokenForms.ts"
 
 export const spanish: SpokenForms = {
   decimal: ",",

@@ -85,8 +85,7 @@ export const uncounted = (table: string): Readonly<Record<string, Counted>> =>
   byFirst(table, (noun = "") => ({ one: `1 ${noun}`, many: noun }))
 
 /** Rows of "written=said". */
-export const saidOf = (table: string): Readonly<Record<string, string>> =>
-  byFirst(table, (said = "") => said)
+export const saidOf = (table: string): Readonly<Record<string, string>> => byFirst(table, (said = "") => said)
 
 /** Rows of a sign, a space and its words. */
 export const signsOf = (table: string): Readonly<Record<string, string>> =>
