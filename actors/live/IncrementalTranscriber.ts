@@ -12,6 +12,7 @@
 import { Effect } from "effect"
 import { listenRateHz, samplesToMs } from "#domain/audio/Audio.ts"
 import { growingHypothesis, hypothesisOf, type LiveHypothesis } from "#domain/audio/LiveTranscript.ts"
+import type { SegmentToken } from "#domain/audio/Transcript.ts"
 import {
   nothingPunctuated,
   type Punctuating,
@@ -20,7 +21,6 @@ import {
 } from "#domain/language/Punctuated.ts"
 import type {
   Segment,
-  SegmentToken,
   TranscribeEnd,
   TranscribeRequest,
   TranscriptionEngine,

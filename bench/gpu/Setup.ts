@@ -3,7 +3,7 @@
 import { execFile } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { Effect } from "effect"
-import { hasGpuLibraries } from "#cli/setup/GpuPackages.ts"
+import { isSetUp } from "#cli/setup/Packages.ts"
 import { atLeast, figure, type Part } from "#harness/report/Figure.ts"
 import type { GpuStage } from "./Stage.ts"
 
@@ -22,7 +22,7 @@ const run = (options: ReadonlyArray<string>): Promise<string> =>
 
 export const setup = ({ from }: GpuStage): Effect.Effect<Part> =>
   Effect.promise(async () => {
-    const before = hasGpuLibraries("cuda")
+    const before = isSetUp("cuda")
     const startedMs = performance.now()
     const said = await run(from === undefined ? [] : ["--from", from])
     const seconds = (performance.now() - startedMs) / 1_000
@@ -31,7 +31,7 @@ export const setup = ({ from }: GpuStage): Effect.Effect<Part> =>
       method: `${before ? "the libraries were installed before" : "nothing was installed before"}; its last line: ${said}`,
       figures: [
         figure("the command", "s", [seconds]),
-        figure("installed afterwards", "1 is yes", [hasGpuLibraries("cuda") ? 1 : 0], atLeast(1)),
+        figure("installed afterwards", "1 is yes", [isSetUp("cuda") ? 1 : 0], atLeast(1)),
       ],
     }
   })

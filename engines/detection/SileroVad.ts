@@ -10,13 +10,15 @@ import type * as Scope from "effect/Scope"
 import { s16ToF32 } from "#domain/audio/Audio.ts"
 import { speechStepSamples } from "../protocol/Detection.ts"
 import {
+  callFailed,
   type DetectEnd,
   type DetectionEngine,
   type DetectPiece,
   type DetectRequest,
   type EngineDescriptor,
-  EngineError,
+  type EngineError,
   type EngineSpec,
+  invalidInput,
   loadFailed,
   type Outlet,
 } from "../protocol/Engine.ts"
@@ -33,45 +35,24 @@ const inputSamples = contextSamples + speechStepSamples
 /** Values of one layer of the recurrent state. There are two layers. */
 const stateWidth = 128
 const stateValues = 2 * stateWidth
-
-/** What the step before leaves for the next one of the same audio. */
-class Memory {
-  readonly context = new Float32Array(contextSamples)
-  readonly state = new Float32Array(stateValues)
-
-  static of(packed: Float32Array | undefined): Memory {
-    const memory = new Memory()
-    if (packed === undefined) return memory
-    memory.context.set(packed.subarray(0, contextSamples))
-    memory.state.set(packed.subarray(contextSamples))
-    return memory
-  }
-
-  packed(): Float32Array {
-    const all = new Float32Array(contextSamples + stateValues)
-    all.set(this.context)
-    all.set(this.state, contextSamples)
-    return all
-  }
-}
+/** What a step leaves for the next one of the same audio: its last samples, and the state of both layers. */
+const memoryValues = contextSamples + stateValues
 
 /** One session's piece while it is worked at. */
 interface Row {
   readonly samples: Float32Array
-  readonly memory: Memory
+  readonly memory: Float32Array
   readonly scores: Float32Array
 }
 
-const invalid = (detail: string) => new EngineError({ reason: "InvalidInput", field: "pieces", detail })
-
 const rowOf = ({ memory, samples }: DetectPiece): Effect.Effect<Row, EngineError> => {
   if (samples.length === 0 || samples.length % speechStepSamples !== 0)
-    return Effect.fail(invalid(`each must be whole steps of ${speechStepSamples} samples`))
-  if (memory !== undefined && memory.length !== contextSamples + stateValues)
-    return Effect.fail(invalid("the memory is of another model"))
+    return Effect.fail(invalidInput("pieces", `each must be whole steps of ${speechStepSamples} samples`))
+  if (memory !== undefined && memory.length !== memoryValues)
+    return Effect.fail(invalidInput("pieces", "the memory is of another model"))
   return Effect.succeed({
     samples: s16ToF32(samples),
-    memory: Memory.of(memory),
+    memory: memory?.slice() ?? new Float32Array(memoryValues),
     scores: new Float32Array(samples.length / speechStepSamples),
   })
 }
@@ -97,6 +78,11 @@ const tensorOf = (
     : Effect.succeed(tensor)
 }
 
+const layerOf = (memory: Float32Array, layer: number): Float32Array => {
+  const from = contextSamples + layer * stateWidth
+  return memory.subarray(from, from + stateWidth)
+}
+
 /** Step number `step` of all rows in one call; each row's memory and scores are written. */
 const runStep = Effect.fnUntraced(function* (
   graph: Graph,
@@ -108,12 +94,9 @@ const runStep = Effect.fnUntraced(function* (
   const state = new Float32Array(count * stateValues)
   for (const [i, { memory, samples }] of rows.entries()) {
     const at = step * speechStepSamples
-    input.set(memory.context, i * inputSamples)
+    input.set(memory.subarray(0, contextSamples), i * inputSamples)
     input.set(samples.subarray(at, at + speechStepSamples), i * inputSamples + contextSamples)
-    for (const layer of [0, 1]) {
-      const values = memory.state.subarray(layer * stateWidth, (layer + 1) * stateWidth)
-      state.set(values, (layer * count + i) * stateWidth)
-    }
+    for (const layer of [0, 1]) state.set(layerOf(memory, layer), (layer * count + i) * stateWidth)
   }
   const results = yield* graph.session.run({
     [graph.input.name]: yield* tensorOf(graph, graph.input, input, [count, inputSamples]),
@@ -123,15 +106,16 @@ const runStep = Effect.fnUntraced(function* (
   const scores = toFloat32(results.output!)
   const next = toFloat32(results.stateN!)
   if (scores.length !== count || next.length !== count * stateValues) {
-    const detail = `${graph.session.file} gave ${scores.length} scores and ${next.length} values of state for ${count} rows`
-    return yield* new EngineError({ reason: "Failed", field: "", detail })
+    return yield* callFailed(
+      `${graph.session.file} gave ${scores.length} scores and ${next.length} values of state for ${count} rows`,
+    )
   }
   for (const [i, { memory, scores: own }] of rows.entries()) {
     own[step] = scores[i]!
-    memory.context.set(input.subarray((i + 1) * inputSamples - contextSamples, (i + 1) * inputSamples))
+    memory.set(input.subarray((i + 1) * inputSamples - contextSamples, (i + 1) * inputSamples))
     for (const layer of [0, 1]) {
       const from = (layer * count + i) * stateWidth
-      memory.state.set(next.subarray(from, from + stateWidth), layer * stateWidth)
+      layerOf(memory, layer).set(next.subarray(from, from + stateWidth))
     }
   }
 })
@@ -149,7 +133,7 @@ const detect = Effect.fnUntraced(function* (
     for (let at = 0; at < left.length; at += graph.mostRows)
       yield* runStep(graph, left.slice(at, at + graph.mostRows), step)
   }
-  for (const { memory, scores } of rows) out.push({ scores, memory: memory.packed() })
+  for (const { memory, scores } of rows) out.push({ scores, memory })
   return { pieces: pieces.length }
 })
 

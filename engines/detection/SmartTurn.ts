@@ -10,11 +10,12 @@ import type * as Scope from "effect/Scope"
 import { s16ToF32 } from "#domain/audio/Audio.ts"
 import { turnEndSamples } from "../protocol/Detection.ts"
 import {
+  callFailed,
   type DetectEnd,
   type DetectionEngine,
   type DetectRequest,
   type EngineDescriptor,
-  EngineError,
+  type EngineError,
   type EngineSpec,
   loadFailed,
   type Outlet,
@@ -57,12 +58,11 @@ const score = Effect.fnUntraced(function* (
   { input, mel, session }: Graph,
   samples: Int16Array,
 ): Effect.fn.Return<Float32Array, EngineError> {
-  const failed = (detail: string) =>
-    new EngineError({ reason: "Failed", field: "", detail: `${session.file} ${detail}` })
   const features = numeric(input.type, mel.compute(turnWindow(samples), frames), [1, melBins, frames])
-  if (features === undefined) return yield* failed(`takes ${input.type}`)
+  if (features === undefined) return yield* callFailed(`${session.file} takes ${input.type}`)
   const scores = toFloat32((yield* session.run({ [input.name]: features }, ["logits"])).logits!)
-  if (scores.length !== 1) return yield* failed(`gave ${scores.length} values for one turn`)
+  if (scores.length !== 1)
+    return yield* callFailed(`${session.file} gave ${scores.length} values for one turn`)
   return Float32Array.of(scores[0]!)
 })
 

@@ -1,6 +1,7 @@
 // What a transcription engine takes and gives: a window of audio in, segments of text out. Plain data that can be sent
 // between processes.
 import type { SampleSpan } from "#domain/audio/SampleRing.ts"
+import type { TranscriptSegment } from "#domain/audio/Transcript.ts"
 
 /** One decoding window. Long audio is many requests, so that short requests can run between them. */
 export interface TranscribeRequest {
@@ -66,32 +67,8 @@ export interface TranscribeStarted {
   readonly language: string
 }
 
-/** A token of a segment's text. */
-export interface SegmentToken {
-  /** Its text as UTF-8, which may be part of a character. */
-  readonly bytes: ReadonlyArray<number>
-  /** Natural log-probability with which it was chosen. */
-  readonly logprob: number
-}
-
-/** Times are seconds from the start of the window. */
-export interface Segment {
-  readonly start: number
-  readonly end: number
-  /**
-   * Begins with a space in languages that separate words with spaces: the text of a file is all segments joined with
-   * nothing between them, then trimmed.
-   */
-  readonly text: string
-  readonly tokens: ReadonlyArray<number>
-  readonly temperature: number
-  readonly avgLogprob: number
-  readonly compressionRatio: number
-  readonly noSpeechProb: number
-  /** Exact to the encoder's frame for transducers, by attention for Whisper exports that return it. Others estimate them inside the segment by length. */
-  readonly words?: ReadonlyArray<{ readonly word: string; readonly start: number; readonly end: number }>
-  /** Where they were asked for: of the text as the model wrote it, without added or removed marks. */
-  readonly logprobs?: ReadonlyArray<SegmentToken>
+/** A segment of a transcript, whose times are seconds from the start of the window. */
+export interface Segment extends Omit<TranscriptSegment, "windowStart"> {
   /** For several windows in one request: the sample at which the window of this segment begins. Absent: the first window. */
   readonly windowAt?: number
   /** On the last segment of a window that others follow in the same request: samples that are not needed again. */

@@ -7,6 +7,7 @@ import { BadSetting } from "./BadSetting.ts"
 import { unknownVariables } from "./Environment.ts"
 import { otherVariables } from "./OtherVariables.ts"
 import { type Config, type SettingName, settings } from "./Settings.ts"
+import { portSettings } from "./settings/ListenerSettings.ts"
 import { builtInCatalog } from "./settings/NodeSettings.ts"
 
 type Flags = Partial<Record<SettingName, string>>
@@ -24,11 +25,10 @@ const checkRegion = ({ region, regions }: Config): Effect.Effect<void, BadSettin
 
 /** Two roles of a process cannot listen on the same port. */
 const checkPorts = (config: Config): Effect.Effect<void, BadSetting> => {
-  const names = { edge: "port", auth: "authPort", router: "routerPort" } as const
   const used = new Map<number, string>()
   for (const role of config.roles) {
-    const { variable } = settings[names[role]]
-    const port = config[names[role]]
+    const { variable } = settings[portSettings[role]]
+    const port = config[portSettings[role]]
     const other = used.get(port)
     if (other !== undefined && port !== 0) {
       const allowed = `it is the port of ${other} too; each role needs its own`

@@ -2,129 +2,76 @@
 // permitted", as in a container; all others are allowed. Pure; `launch.pl` installs it.
 import type { Confinement } from "#domain/process/Confinement.ts"
 
-interface Machine {
-  /** AUDIT_ARCH_* of linux/audit.h. */
-  readonly arch: number
-  readonly clone: number
-  readonly socket: number
-  readonly ioctl: number
-  /** System call numbers that are refused. */
-  readonly refused: Readonly<Record<string, number>>
-  /**
-   * Calls that act on the process or thread that their arguments name: the number, and the values of the first arguments
-   * with which they are permitted. 0 is the calling thread, for prlimit64 its process. The first argument of setpriority and
-   * ioprio_set is the kind of the second: PRIO_PROCESS, IOPRIO_WHO_PROCESS.
-   */
-  readonly onItself: Readonly<Record<string, readonly [call: number, ...values: ReadonlyArray<number>]>>
+/** The numbers of a system call; an old one does not exist on arm64. */
+type Numbers = readonly [x64: number, arm64?: number]
+
+const both = (number: number): Numbers => [number, number]
+
+/**
+ * Calls that are refused. Those from `chmod` on change modes and attributes of files, which Landlock does not restrict: a process of the
+ * node's user could otherwise open the node's secrets to other users.
+ */
+const refused: Readonly<Record<string, Numbers>> = {
+  pidfd_getfd: both(438),
+  io_uring_setup: both(425),
+  io_uring_enter: both(426),
+  io_uring_register: both(427),
+  ptrace: [101, 117],
+  process_vm_readv: [310, 270],
+  process_vm_writev: [311, 271],
+  bpf: [321, 280],
+  perf_event_open: [298, 241],
+  userfaultfd: [323, 282],
+  unshare: [272, 97],
+  setns: [308, 268],
+  add_key: [248, 217],
+  request_key: [249, 218],
+  keyctl: [250, 219],
+  mount: [165, 40],
+  open_by_handle_at: [304, 265],
+  chmod: [90],
+  fchmod: [91, 52],
+  fchmodat: [268, 53],
+  chown: [92],
+  fchown: [93, 55],
+  lchown: [94],
+  fchownat: [260, 54],
+  utime: [132],
+  utimes: [235],
+  futimesat: [261],
+  utimensat: [280, 88],
+  setxattr: [188, 5],
+  lsetxattr: [189, 6],
+  fsetxattr: [190, 7],
+  removexattr: [197, 14],
+  lremovexattr: [198, 15],
+  fremovexattr: [199, 16],
+  fchmodat2: both(452),
+  setxattrat: both(463),
+  removexattrat: both(466),
+  file_setattr: both(469),
 }
 
 /**
- * Refused calls whose numbers are the same on every architecture. The last four change modes and attributes of files, which
- * Landlock does not restrict: a process of the node's user could otherwise open the node's secrets to other users.
+ * Calls that act on the process or thread that their arguments name: the numbers, and the values of the first arguments with which they are
+ * permitted. 0 is the calling thread, for prlimit64 its process. The first argument of setpriority and ioprio_set is the kind of the second:
+ * PRIO_PROCESS, IOPRIO_WHO_PROCESS.
  */
-const everywhere = {
-  pidfd_getfd: 438,
-  io_uring_setup: 425,
-  io_uring_enter: 426,
-  io_uring_register: 427,
-  fchmodat2: 452,
-  setxattrat: 463,
-  removexattrat: 466,
-  file_setattr: 469,
+const onItself: Readonly<Record<string, readonly [Required<Numbers>, ...values: ReadonlyArray<number>]>> = {
+  prlimit64: [[302, 261], 0],
+  sched_setaffinity: [[203, 122], 0],
+  sched_setattr: [[314, 274], 0],
+  sched_setparam: [[142, 118], 0],
+  sched_setscheduler: [[144, 119], 0],
+  setpriority: [[141, 140], 0, 0],
+  ioprio_set: [[251, 30], 1, 0],
 }
 
-const machines: Readonly<Record<string, Machine>> = {
-  x64: {
-    arch: 0xc000_003e,
-    clone: 56,
-    socket: 41,
-    ioctl: 16,
-    refused: {
-      ...everywhere,
-      ptrace: 101,
-      process_vm_readv: 310,
-      process_vm_writev: 311,
-      bpf: 321,
-      perf_event_open: 298,
-      userfaultfd: 323,
-      unshare: 272,
-      setns: 308,
-      add_key: 248,
-      request_key: 249,
-      keyctl: 250,
-      mount: 165,
-      open_by_handle_at: 304,
-      chmod: 90,
-      fchmod: 91,
-      fchmodat: 268,
-      chown: 92,
-      fchown: 93,
-      lchown: 94,
-      fchownat: 260,
-      utime: 132,
-      utimes: 235,
-      futimesat: 261,
-      utimensat: 280,
-      setxattr: 188,
-      lsetxattr: 189,
-      fsetxattr: 190,
-      removexattr: 197,
-      lremovexattr: 198,
-      fremovexattr: 199,
-    },
-    onItself: {
-      prlimit64: [302, 0],
-      sched_setaffinity: [203, 0],
-      sched_setattr: [314, 0],
-      sched_setparam: [142, 0],
-      sched_setscheduler: [144, 0],
-      setpriority: [141, 0, 0],
-      ioprio_set: [251, 1, 0],
-    },
-  },
-  arm64: {
-    arch: 0xc000_00b7,
-    clone: 220,
-    socket: 198,
-    ioctl: 29,
-    refused: {
-      ...everywhere,
-      ptrace: 117,
-      process_vm_readv: 270,
-      process_vm_writev: 271,
-      bpf: 280,
-      perf_event_open: 241,
-      userfaultfd: 282,
-      unshare: 97,
-      setns: 268,
-      add_key: 217,
-      request_key: 218,
-      keyctl: 219,
-      mount: 40,
-      open_by_handle_at: 265,
-      fchmod: 52,
-      fchmodat: 53,
-      fchown: 55,
-      fchownat: 54,
-      utimensat: 88,
-      setxattr: 5,
-      lsetxattr: 6,
-      fsetxattr: 7,
-      removexattr: 14,
-      lremovexattr: 15,
-      fremovexattr: 16,
-    },
-    onItself: {
-      prlimit64: [261, 0],
-      sched_setaffinity: [122, 0],
-      sched_setattr: [274, 0],
-      sched_setparam: [118, 0],
-      sched_setscheduler: [119, 0],
-      setpriority: [140, 0, 0],
-      ioprio_set: [30, 1, 0],
-    },
-  },
-}
+/** By architecture: its place in `Numbers`, AUDIT_ARCH_* of linux/audit.h, and the numbers of calls that are refused with some arguments. */
+const machines = {
+  x64: { at: 0, arch: 0xc000_003e, clone: 56, socket: 41, ioctl: 16 },
+  arm64: { at: 1, arch: 0xc000_00b7, clone: 220, socket: 198, ioctl: 29 },
+} as const
 
 /**
  * clone3 keeps its flags in memory, which a filter cannot read. It is answered as unknown, so the C library uses
@@ -204,8 +151,8 @@ export const seccompProgram = (
   machine: string,
   { sockets }: Pick<Confinement, "sockets">,
 ): Buffer | undefined => {
-  const known = machines[machine]
-  if (known === undefined) return undefined
+  if (machine !== "x64" && machine !== "arm64") return undefined
+  const { arch, at, clone, ioctl, socket } = machines[machine]
   const families = sockets === "none" ? [] : sockets === "local" ? localFamilies : netlinkFamily
   /** Each family of which datagram sockets are permitted: its instructions load the type, but both ways end there. */
   const datagrams = (sockets === "datagrams" ? internetFamilies : []).flatMap(
@@ -220,26 +167,29 @@ export const seccompProgram = (
   )
   return encode([
     loadAt(4),
-    [equal, known.arch, 1, 0],
+    [equal, arch, 1, 0],
     say(noSuchCall),
     loadAt(0),
     // The second range of call numbers of x64 (x32).
     ...(machine === "x64" ? when(atLeast, 0x4000_0000, noSuchCall) : []),
     ...when(equal, clone3, noSuchCall),
-    ...Object.values(known.refused).flatMap((number) => when(equal, number, notPermitted)),
-    ...onCall(known.clone, [loadArgument(0), ...when(anyBit, namespaces, notPermitted), say(permit)]),
-    ...onCall(known.socket, [
+    ...Object.values(refused)
+      .map((numbers) => numbers[at])
+      .filter((number) => number !== undefined)
+      .flatMap((number) => when(equal, number, notPermitted)),
+    ...onCall(clone, [loadArgument(0), ...when(anyBit, namespaces, notPermitted), say(permit)]),
+    ...onCall(socket, [
       loadArgument(0),
       ...families.flatMap((family) => when(equal, family, permit)),
       ...datagrams,
       say(notPermitted),
     ]),
-    ...onCall(known.ioctl, [
+    ...onCall(ioctl, [
       loadArgument(1),
       ...attributeCommands.flatMap((command) => when(equal, command, notPermitted)),
       say(permit),
     ]),
-    ...Object.values(known.onItself).flatMap(([call, ...values]) => onlyWith(call, values)),
+    ...Object.values(onItself).flatMap(([call, ...values]) => onlyWith(call[at], values)),
     say(permit),
   ])
 }

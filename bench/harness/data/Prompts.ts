@@ -6,8 +6,6 @@ import { questions, sentences } from "./Sentences.ts"
 /** Sizes by name, words of a prompt: a question, a page, a long document. Guesses at what chats, agents and retrieval send. */
 export const promptSizes = { short: 30, medium: 300, long: 1_500 } as const
 
-export type PromptSize = keyof typeof promptSizes
-
 export interface PromptSource {
   /** How the result names it. */
   readonly name: string

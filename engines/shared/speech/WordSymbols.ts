@@ -9,34 +9,14 @@ export interface Fragment {
 }
 
 /** Letters that may be written for a symbol. What is not here is aligned with nothing. Vowels: any for any. */
-const consonants: Readonly<Record<string, string>> = {
-  b: "b",
-  d: "dt",
-  f: "fpg",
-  h: "hw",
-  j: "yiue",
-  k: "kcqx",
-  l: "l",
-  m: "m",
-  n: "nk",
-  p: "p",
-  s: "scz",
-  t: "td",
-  v: "vf",
-  w: "wuo",
-  z: "zsx",
-  ɡ: "gx",
-  ŋ: "n",
-  ɹ: "r",
-  ɾ: "td",
-  ʃ: "stc",
-  ʒ: "sgz",
-  ʧ: "ct",
-  ʤ: "jg",
-  θ: "t",
-  ð: "t",
-  ɫ: "l",
-}
+const consonants: Readonly<Record<string, string>> = Object.fromEntries(
+  (
+    "b=b d=dt f=fpg h=hw j=yiue k=kcqx l=l m=m n=nk p=p s=scz t=td v=vf " +
+    "w=wuo z=zsx ɡ=gx ŋ=n ɹ=r ɾ=td ʃ=stc ʒ=sgz ʧ=ct ʤ=jg θ=t ð=t ɫ=l"
+  )
+    .split(" ")
+    .map((row) => row.split("=")),
+)
 const vowelLetters = "aeiouy"
 const isVowel = (symbol: string): boolean =>
   consonants[symbol] === undefined && /[\p{L}ː]/u.test(symbol) && !soundless.has(symbol)

@@ -1,10 +1,10 @@
 // One written English sentence → its spoken form for the phonemiser: letters, apostrophes, hyphens, spaces, and the
 // marks of `marks`. Pure, linear in the length of the sentence.
-import { addressParts } from "./Addresses.ts"
 import type { Accent } from "./Numbers.ts"
 import { cardinal } from "./Numbers.ts"
 import { sayNumbers } from "./SpokenNumbers.ts"
 import { abbreviations, romanPattern, romanValue } from "./SpokenWords.ts"
+import { addressParts } from "./spoken/Addresses.ts"
 
 /** The punctuation marks in the model's symbol table; they carry prosody. */
 export const marks = ';:,.!?—…"()“”'

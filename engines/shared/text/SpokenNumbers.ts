@@ -46,7 +46,7 @@ const money = (sign: string, amount: string, scale: string, accent: Accent): str
   if (cents !== undefined && cents.length !== 2) return `${decimal(amount, accent)} ${currency.many}`
   const major = `${cardinal(whole, accent)} ${Number(whole) === 1 ? currency.one : currency.many}`
   if (cents === undefined || Number(cents) === 0) return major
-  const minor = `${cardinal(cents, accent)} ${Number(cents) === 1 ? currency.cent : currency.cents}`
+  const minor = `${cardinal(cents, accent)} ${Number(cents) === 1 ? currency.cent.one : currency.cent.many}`
   return Number(whole) === 0 ? minor : `${major} and ${minor}`
 }
 

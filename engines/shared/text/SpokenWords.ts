@@ -1,4 +1,5 @@
 // The tables of the English front end: months, currencies, units, abbreviations. Data only.
+import { counted, moneys } from "./spoken/SpokenForms.ts"
 
 export const months: ReadonlyArray<string> =
   "January February March April May June July August September October November December".split(" ")
@@ -7,93 +8,27 @@ export const months: ReadonlyArray<string> =
 export const monthOf = (name: string): number =>
   1 + months.findIndex((month) => month.startsWith(name.replace(".", "").slice(0, 3)))
 
-interface Currency {
-  readonly one: string
-  readonly many: string
-  readonly cent: string
-  readonly cents: string
-}
-
-const currency = (one: string, many: string, cent: string, cents: string): Currency => ({
-  one,
-  many,
-  cent,
-  cents,
-})
-
-export const currencies: Readonly<Record<string, Currency>> = {
-  $: currency("dollar", "dollars", "cent", "cents"),
-  "£": currency("pound", "pounds", "penny", "pence"),
-  "€": currency("euro", "euros", "cent", "cents"),
-  "¥": currency("yen", "yen", "sen", "sen"),
-  "₹": currency("rupee", "rupees", "paisa", "paise"),
-  "₩": currency("won", "won", "jeon", "jeon"),
-}
+export const currencies = moneys(`
+  $=dollar=dollars=cent=cents; £=pound=pounds=penny=pence; €=euro=euros=cent=cents
+  ¥=yen=yen=sen=sen; ₹=rupee=rupees=paisa=paise; ₩=won=won=jeon=jeon
+`)
 
 /** Units after a number. Single letters that are also words or initials ("a", "i", "A") are omitted. */
-export const units: Readonly<Record<string, { readonly one: string; readonly many: string }>> =
-  Object.fromEntries(
-    [
-      "km/h=kilometer per hour=kilometers per hour",
-      "m/s=meter per second=meters per second",
-      "km=kilometer",
-      "cm=centimeter",
-      "mm=millimeter",
-      "nm=nanometer",
-      "m=meter",
-      "mi=mile",
-      "ft=foot=feet",
-      "yd=yard",
-      "kg=kilogram",
-      "mg=milligram",
-      "g=gram",
-      "lbs=pound",
-      "lb=pound",
-      "oz=ounce",
-      "mph=mile per hour=miles per hour",
-      "kph=kilometer per hour=kilometers per hour",
-      "ml=milliliter",
-      "mL=milliliter",
-      "L=liter",
-      "l=liter",
-      "ms=millisecond",
-      "sec=second",
-      "secs=second",
-      "s=second",
-      "min=minute",
-      "mins=minute",
-      "hr=hour",
-      "hrs=hour",
-      "h=hour",
-      "Hz=hertz=hertz",
-      "kHz=kilohertz=kilohertz",
-      "MHz=megahertz=megahertz",
-      "GHz=gigahertz=gigahertz",
-      "kB=kilobyte",
-      "KB=kilobyte",
-      "MB=megabyte",
-      "GB=gigabyte",
-      "TB=terabyte",
-      "kbps=kilobit per second=kilobits per second",
-      "Mbps=megabit per second=megabits per second",
-      "Gbps=gigabit per second=gigabits per second",
-      "W=watt",
-      "kW=kilowatt",
-      "MW=megawatt",
-      "kWh=kilowatt hour",
-      "V=volt",
-      "mAh=milliamp hour",
-      "px=pixel",
-      "dB=decibel",
-      "kcal=kilocalorie",
-      "°C=degree Celsius=degrees Celsius",
-      "°F=degree Fahrenheit=degrees Fahrenheit",
-      "°=degree",
-    ].map((row) => {
-      const [unit, one, many] = row.split("=") as [string, string, string | undefined]
-      return [unit, { one, many: many ?? `${one}s` }]
-    }),
-  )
+export const units = counted(`
+  km/h=kilometer per hour=kilometers per hour; m/s=meter per second=meters per second
+  km=kilometer; cm=centimeter; mm=millimeter; nm=nanometer; m=meter; mi=mile; ft=foot=feet; yd=yard
+  kg=kilogram; mg=milligram; g=gram; lbs=pound; lb=pound; oz=ounce
+  mph=mile per hour=miles per hour; kph=kilometer per hour=kilometers per hour
+  ml=milliliter; mL=milliliter; L=liter; l=liter
+  ms=millisecond; sec=second; secs=second; s=second; min=minute; mins=minute; hr=hour; hrs=hour; h=hour
+  Hz=hertz=hertz; kHz=kilohertz=kilohertz; MHz=megahertz=megahertz; GHz=gigahertz=gigahertz
+  kB=kilobyte; KB=kilobyte; MB=megabyte; GB=gigabyte; TB=terabyte
+  kbps=kilobit per second=kilobits per second; Mbps=megabit per second=megabits per second
+  Gbps=gigabit per second=gigabits per second
+  W=watt; kW=kilowatt; MW=megawatt; kWh=kilowatt hour=kilowatt hours; V=volt
+  mAh=milliamp hour=milliamp hours; px=pixel; dB=decibel; kcal=kilocalorie
+  °C=degree Celsius=degrees Celsius; °F=degree Fahrenheit=degrees Fahrenheit; °=degree
+`)
 
 /** Patterns in order. "St." before a capital letter is "saint", after a capitalised word "street". */
 export const abbreviations: ReadonlyArray<readonly [RegExp, string]> = [

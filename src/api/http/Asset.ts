@@ -4,7 +4,7 @@ import { createHash } from "node:crypto"
 import { promisify } from "node:util"
 import { gzip } from "node:zlib"
 import { Effect, type Scope } from "effect"
-import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpServerRequest, HttpServerResponse } from "effect/http"
 
 export interface Asset {
   readonly identity: Uint8Array
@@ -89,3 +89,9 @@ export const assetResponse = (
     headers: zipped ? { ...all, "content-encoding": "gzip" } : all,
   })
 }
+
+/** The handler of a path whose answer is always the same asset. */
+export const answerWith = <E, R>(asset: Effect.Effect<Asset, E, R>, options: AssetOptions) =>
+  Effect.zipWith(HttpServerRequest.HttpServerRequest, asset, (request, made) =>
+    assetResponse(request, made, options),
+  )

@@ -10,11 +10,10 @@ import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import { Conversations } from "#services/Conversations.ts"
 import { EdgeApi } from "../declared/EdgeApi.ts"
 import { PagesGroup } from "../declared/PagesApi.ts"
-import { asksAgain, assetResponse, neverAsksAgain, onceAsked, packed } from "../http/Asset.ts"
+import { answerWith, asksAgain, assetResponse, neverAsksAgain, onceAsked, packed } from "../http/Asset.ts"
 import { type ExampleModel, withExamples } from "./Examples.ts"
 import { scalarScript } from "./ScalarScript.ts"
 
-const request = HttpServerRequest.HttpServerRequest
 const pages = PagesGroup.endpoints
 
 /** Scalar's settings: no telemetry, and no link to open the document on its maker's site. */
@@ -111,18 +110,16 @@ export const Docs = HttpRouter.use(
     yield* router.add(
       "GET",
       pages.docs.path,
-      Effect.zipWith(request, page, (self, asset) =>
-        assetResponse(self, asset, {
-          contentType: "text/html; charset=utf-8",
-          cacheControl: asksAgain,
-          headers: pageHeaders,
-        }),
-      ),
+      answerWith(page, {
+        contentType: "text/html; charset=utf-8",
+        cacheControl: asksAgain,
+        headers: pageHeaders,
+      }),
     )
     yield* router.add(
       "GET",
       pages.docsScript.path,
-      Effect.zipWith(request, script, (self, asset) =>
+      Effect.zipWith(HttpServerRequest.HttpServerRequest, script, (self, asset) =>
         assetResponse(self, asset, {
           contentType: "text/javascript; charset=utf-8",
           // Another hash is from an old page or invented: this is not the text that it names.
@@ -133,9 +130,7 @@ export const Docs = HttpRouter.use(
     yield* router.add(
       "GET",
       pages.openapi.path,
-      Effect.zipWith(request, document, (self, asset) =>
-        assetResponse(self, asset, { contentType: "application/json", cacheControl: asksAgain }),
-      ),
+      answerWith(document, { contentType: "application/json", cacheControl: asksAgain }),
     )
   }),
 )

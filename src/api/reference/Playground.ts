@@ -8,7 +8,7 @@ import { HttpRouter, HttpServerRequest } from "effect/http"
 import { problemResponse } from "#http/ErrorBody.ts"
 import { pathOf, playgroundFiles } from "#http/NotFound.ts"
 import { PagesGroup } from "../declared/PagesApi.ts"
-import { type Asset, asksAgain, assetResponse, onceAsked, packed } from "../http/Asset.ts"
+import { type Asset, answerWith, asksAgain, onceAsked, packed } from "../http/Asset.ts"
 
 const folder = fileURLToPath(new URL("../../web", import.meta.url))
 
@@ -27,8 +27,6 @@ const pageHeaders = {
   "x-content-type-options": "nosniff",
   "referrer-policy": "no-referrer",
 }
-
-const request = HttpServerRequest.HttpServerRequest
 
 /** Paths of the served files from the folder, with `/` between their parts. */
 const servedFiles: ReadonlyArray<string> = readdirSync(folder, { recursive: true, withFileTypes: true })
@@ -52,25 +50,22 @@ export const Playground = HttpRouter.use(
     yield* router.add(
       "GET",
       PagesGroup.endpoints.playground.path,
-      Effect.zipWith(request, page, (self, asset) =>
-        assetResponse(self, asset, {
-          contentType: "text/html; charset=utf-8",
-          cacheControl: asksAgain,
-          headers: pageHeaders,
-        }),
-      ),
+      answerWith(page, {
+        contentType: "text/html; charset=utf-8",
+        cacheControl: asksAgain,
+        headers: pageHeaders,
+      }),
     )
     yield* router.add(
       "GET",
       playgroundFiles,
-      Effect.flatMap(request, (self) => {
-        const path = pathOf(self.url)
+      Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ url }) => {
+        const path = pathOf(url)
         const file = files.get(path)
-        if (file === undefined) return Effect.succeed(problemResponse({ status: 404, detail: "Not Found" }))
         const contentType = contentTypes[extname(path)] ?? ""
-        return Effect.map(file, (asset) =>
-          assetResponse(self, asset, { contentType, cacheControl: asksAgain }),
-        )
+        return file === undefined
+          ? Effect.succeed(problemResponse({ status: 404, detail: "Not Found" }))
+          : answerWith(file, { contentType, cacheControl: asksAgain })
       }),
     )
   }),

@@ -172,21 +172,30 @@ const accepted = Effect.fnUntraced(function* (
   )
 })
 
+/** Reads the upload of a request that can be served: `what`, which is refused where there is no decoder. */
+const received = Effect.fnUntraced(function* (
+  request: HttpServerRequest.HttpServerRequest,
+  query: URLSearchParams,
+  what: string,
+) {
+  const decoder = yield* Decoder
+  // A retry gets the stored answer and costs nothing, so it needs no money and no slot.
+  if (!(yield* isAnswered(request))) {
+    yield* checkBeforeUpload(query)
+    yield* Effect.mapError(decoder.ready, () => noDecoder(what))
+  }
+  // Starting one takes 0.2 s, and so do most uploads.
+  yield* decoder.warm
+  return yield* readUpload(request)
+})
+
 const modes = { sync: synchronous, stream: streamed, job: accepted }
 
 export const transcribe = Effect.fn("Transcriptions.create")(function* (
   request: HttpServerRequest.HttpServerRequest,
 ) {
   const query = queryOf(request)
-  // A retry gets the stored answer and costs nothing, so it needs no money and no slot.
-  const decoder = yield* Decoder
-  if (!(yield* isAnswered(request))) {
-    yield* checkBeforeUpload(query)
-    yield* Effect.mapError(decoder.ready, () => noDecoder("Transcription of a file"))
-  }
-  // Starting one takes 0.2 s, and so do most uploads.
-  yield* decoder.warm
-  const upload = yield* readUpload(request)
+  const upload = yield* received(request, query, "Transcription of a file")
   const asked = yield* parametersOf(query, upload.fields)
   const { logprobs, mode, parameters } = asked
   if (parameters.model === undefined) {
@@ -224,13 +233,7 @@ export const translate = Effect.fn("Translations.create")(function* (
   for (const name of ofTranscriptions) query.delete(name)
   // The answer comes at once, as if the query said so.
   query.set("sync", "true")
-  const decoder = yield* Decoder
-  if (!(yield* isAnswered(request))) {
-    yield* checkBeforeUpload(query)
-    yield* Effect.mapError(decoder.ready, () => noDecoder("Translation of a file"))
-  }
-  yield* decoder.warm
-  const upload = yield* readUpload(request)
+  const upload = yield* received(request, query, "Translation of a file")
   const fields = new Map(upload.fields)
   yield* refuseOfTranscriptions((name) => fields.get(name)?.at(-1))
   for (const name of ofTranscriptions) fields.delete(name)

@@ -4,6 +4,7 @@
 import { randomInt } from "node:crypto"
 import type { OpusEncoder } from "#audio/codecs/OpusCodec.ts"
 import { speechRateHz } from "#domain/audio/Audio.ts"
+import { SampleQueue } from "#domain/audio/SampleQueue.ts"
 import { opusSilence } from "#domain/calls/OpusPacket.ts"
 import { type ReportBlock, writeSenderReport } from "#domain/calls/Rtcp.ts"
 import { rtpRateHz, writeRtp } from "#domain/calls/Rtp.ts"
@@ -36,8 +37,7 @@ export class OutgoingAudio {
   readonly ssrc = randomInt(1, 2 ** 32 - 1)
   readonly #payloadType: number
   readonly #encoder: OpusEncoder
-  #waiting: Array<Int16Array> = []
-  #waitingSamples = 0
+  readonly #waiting = new SampleQueue()
   #sequence = randomInt(2 ** 16)
   #timestamp = randomInt(2 ** 32)
   #isSilent = true
@@ -54,7 +54,7 @@ export class OutgoingAudio {
 
   /** Whether the next packet would be full of speech. */
   get isFull(): boolean {
-    return this.#waitingSamples >= packetSamples
+    return this.#waiting.length >= packetSamples
   }
 
   /** Whether speech begins whose first packet may leave now. */
@@ -63,14 +63,11 @@ export class OutgoingAudio {
   }
 
   push(samples: Int16Array): void {
-    if (this.#waitingSamples + samples.length > mostWaiting) return
-    this.#waiting.push(samples)
-    this.#waitingSamples += samples.length
+    if (this.#waiting.length + samples.length <= mostWaiting) this.#waiting.push(samples)
   }
 
   flush(): void {
-    this.#waiting = []
-    this.#waitingSamples = 0
+    this.#waiting.clear()
   }
 
   /** The other side has lost this share of the packets lately. */
@@ -81,7 +78,7 @@ export class OutgoingAudio {
 
   /** The packet whose time has come; undefined where it has left before. */
   due(): Uint8Array | undefined {
-    if (!this.#isAhead || this.#waitingSamples > 0) return this.#next()
+    if (!this.#isAhead || this.#waiting.length > 0) return this.#next()
     this.#isAhead = false
     return undefined
   }
@@ -92,9 +89,10 @@ export class OutgoingAudio {
     return this.#next()
   }
 
+  /** The end of speech is filled up with silence. */
   #next(): Uint8Array {
-    const hasSpeech = this.#waitingSamples > 0
-    const payload = hasSpeech ? this.#encoder.encode(this.#frame()) : opusSilence
+    const hasSpeech = this.#waiting.length > 0
+    const payload = hasSpeech ? this.#encoder.encode(this.#waiting.take(packetSamples)) : opusSilence
     const packet = writeRtp({
       payloadType: this.#payloadType,
       marker: hasSpeech && this.#isSilent,
@@ -125,22 +123,5 @@ export class OutgoingAudio {
 
   close(): void {
     this.#encoder.close()
-  }
-
-  /** The end of speech is filled up with silence. */
-  #frame(): Int16Array {
-    const frame = new Int16Array(packetSamples)
-    let at = 0
-    while (at < packetSamples) {
-      const [first] = this.#waiting
-      if (first === undefined) break
-      const part = first.subarray(0, packetSamples - at)
-      frame.set(part, at)
-      at += part.length
-      if (part.length === first.length) this.#waiting.shift()
-      else this.#waiting[0] = first.subarray(part.length)
-    }
-    this.#waitingSamples -= at
-    return frame
   }
 }

@@ -22,14 +22,12 @@ import { printJson } from "../shared/Output.ts"
 import { progressLine } from "../shared/ProgressLine.ts"
 import { commit } from "../shared/Version.ts"
 import { compare } from "./BenchCompare.ts"
-import { suiteFlags } from "./BenchFlags.ts"
+import { type CommonOptions, type ListenOptions, suiteFlags } from "./BenchFlags.ts"
 import {
   baseOf,
   conversationPlan,
   fieldsOf,
   headersOf,
-  type ListenOptions,
-  type LoadOptions,
   limitNotice,
   listenPlan,
   loadPlan,
@@ -40,17 +38,8 @@ import {
   WrongBench,
 } from "./BenchPlan.ts"
 
-interface Common extends LoadOptions {
-  readonly target: Option.Option<string>
-  readonly key: Option.Option<string>
-  readonly header: ReadonlyArray<string>
-  readonly json: boolean
-  readonly out: Option.Option<string>
-  readonly html: Option.Option<string>
-}
-
 /** The given server, or the local node with its key. */
-const targetOf = Effect.fnUntraced(function* ({ header, key, target, timeout }: Common) {
+const targetOf = Effect.fnUntraced(function* ({ header, key, target, timeout }: CommonOptions) {
   if (Option.isSome(target)) {
     const base = yield* baseOf(target.value)
     const headers = yield* headersOf(Option.getOrUndefined(key), header)
@@ -63,8 +52,7 @@ const targetOf = Effect.fnUntraced(function* ({ header, key, target, timeout }: 
 
 /** What a promise of the harness fails with, as the command's one line. */
 const failureOf = (cause: unknown) => {
-  if (!(cause instanceof RequestFailed))
-    return localFailure(cause instanceof Error ? cause.message : String(cause))
+  if (!(cause instanceof RequestFailed)) return localFailure(cause)
   if (cause.key === "401" || cause.key === "403") {
     const how = scopeHint(cause.message) ?? "edgewise keys create --org NAME makes one for a node of edgewise"
     return localFailure(`the server refused the key (${cause.key}): ${cause.message}; give --key; ${how}`)
@@ -97,7 +85,7 @@ type Prepared = Pick<Plan, "plans" | "shares">
 /** A suite from its options: `prepare` reads the data sets and chooses the models. */
 const bench = Effect.fnUntraced(function* <R, E>(
   suite: string,
-  options: Common,
+  options: CommonOptions,
   prepare: (report: SelfReport) => Effect.Effect<Prepared, E, R>,
 ) {
   const loads = yield* loadPlan(options)
@@ -257,42 +245,22 @@ const mixed = Command.make("mixed", suiteFlags.mixed, (options) =>
       const shares = yield* mixOf(options.mix)
       const has = (kind: Kind) => (shares[kind] ?? 0) > 0
       const { seed } = options
-      const plans: Plans = {
-        ...(has("text")
-          ? {
-              text: yield* textPlan(
-                options,
-                yield* modelOf("text", options.textModel, report),
-                Option.none(),
-                {},
-                seed,
-              ),
-            }
-          : {}),
-        ...(has("speech")
-          ? { speech: speechPlan(options, yield* modelOf("speech", options.speechModel, report), {}, seed) }
-          : {}),
-        ...(has("transcription")
-          ? {
-              transcription: {
-                ...(yield* listening(
-                  options,
-                  yield* modelOf("transcription", options.transcriptionModel, report),
-                  {},
-                  seed,
-                )),
-                stream: options.stream,
-              },
-            }
-          : {}),
-        ...(has("live")
-          ? {
-              live: {
-                ...(yield* listening(options, yield* modelOf("live", options.liveModel, report), {}, seed)),
-                protocol: options.protocol,
-              },
-            }
-          : {}),
+      const plans: { -readonly [K in keyof Plans]: Plans[K] } = {}
+      if (has("text")) {
+        const model = yield* modelOf("text", options.textModel, report)
+        plans.text = yield* textPlan(options, model, Option.none(), {}, seed)
+      }
+      if (has("speech")) {
+        const model = yield* modelOf("speech", options.speechModel, report)
+        plans.speech = speechPlan(options, model, {}, seed)
+      }
+      if (has("transcription")) {
+        const model = yield* modelOf("transcription", options.transcriptionModel, report)
+        plans.transcription = { ...(yield* listening(options, model, {}, seed)), stream: options.stream }
+      }
+      if (has("live")) {
+        const model = yield* modelOf("live", options.liveModel, report)
+        plans.live = { ...(yield* listening(options, model, {}, seed)), protocol: options.protocol }
       }
       return { plans, shares }
     }),

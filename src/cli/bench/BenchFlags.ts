@@ -1,5 +1,5 @@
 // The options of `edgewise bench`: those of every suite, and those of one.
-import { Flag } from "effect/cli"
+import { type Command, Flag } from "effect/cli"
 import { speechFormats } from "#harness/client/SpeechRequest.ts"
 import { transportNames } from "#harness/conversation/Transport.ts"
 import { promptSizes } from "#harness/data/Prompts.ts"
@@ -233,6 +233,16 @@ const conversationOwn = {
 const { maxInFlight: _, rate: __, ...closedLoop } = loadFlags
 
 const shared = { ...targetFlags, ...loadFlags, ...outputFlags }
+
+type Given<Flags extends Command.Command.Config> = Command.Command.Config.Infer<Flags>
+
+/** The options of every suite as they were given, and those of one. */
+export type CommonOptions = Given<typeof shared>
+export type LoadOptions = Given<typeof loadFlags>
+export type TextOptions = Given<typeof textOwn>
+export type SpeechOptions = Given<typeof speechOwn>
+export type ListenOptions = Given<typeof listenOwn>
+export type ConversationOptions = Given<typeof listenOwn & typeof conversationOwn>
 
 export const suiteFlags = {
   text: {

@@ -5,9 +5,8 @@ import type { Target } from "#harness/client/Exchange.ts"
 import type { SelfReport } from "#harness/client/SelfReport.ts"
 import type { ConversationPlan } from "#harness/conversation/Conversations.ts"
 import type { TurnDetection } from "#harness/conversation/Session.ts"
-import type { TransportName } from "#harness/conversation/Transport.ts"
 import { clipSet } from "#harness/data/ClipFolder.ts"
-import { type PromptSize, promptSizes, sizedPrompts, spokenSentence } from "#harness/data/Prompts.ts"
+import { promptSizes, sizedPrompts, spokenSentence } from "#harness/data/Prompts.ts"
 import { shareGptPrompts } from "#harness/data/ShareGpt.ts"
 import type { WrongData } from "#harness/data/WrongData.ts"
 import type { DrivePlan } from "#harness/load/Drive.ts"
@@ -20,6 +19,13 @@ import {
   type SpeechPlan,
   type TextPlan,
 } from "#harness/Plan.ts"
+import type {
+  ConversationOptions,
+  ListenOptions,
+  LoadOptions,
+  SpeechOptions,
+  TextOptions,
+} from "./BenchFlags.ts"
 
 /** Wrong options: exit status 2. */
 export class WrongBench extends Data.TaggedError("WrongBench")<{ readonly message: string }> {
@@ -34,20 +40,6 @@ const parsed = <A>(option: string, parse: () => A) =>
     try: parse,
     catch: (cause) => wrong(`${option}: ${cause instanceof Error ? cause.message : String(cause)}`),
   })
-
-export interface LoadOptions {
-  readonly rate: Option.Option<number>
-  readonly concurrency: Option.Option<number>
-  readonly ramp: boolean
-  readonly rampMost: number
-  readonly objective: Option.Option<string>
-  readonly duration: number
-  readonly warmup: number
-  readonly requests: number
-  readonly maxInFlight: number
-  readonly timeout: number
-  readonly seed: number
-}
 
 /** Points of a ramp, at most: 10 doublings and 6 halvings of the interval. */
 const mostTrials = 16
@@ -176,13 +168,6 @@ export const modelOf = (
     : Effect.succeed(found)
 }
 
-interface TextOptions {
-  readonly prompts: PromptSize
-  readonly promptWords: Option.Option<number>
-  readonly maxTokens: number
-  readonly temperature: number
-}
-
 export const textPlan = Effect.fnUntraced(function* (
   options: TextOptions,
   model: string,
@@ -196,13 +181,6 @@ export const textPlan = Effect.fnUntraced(function* (
     : sizedPrompts(words, seed)
   return { model, prompts, maxTokens: options.maxTokens, temperature: options.temperature, fields }
 })
-
-interface SpeechOptions {
-  readonly voice: string
-  readonly format: "pcm" | "wav"
-  readonly sampleRate: number
-  readonly playerBuffer: number
-}
 
 export const speechPlan = (
   options: SpeechOptions,
@@ -220,12 +198,6 @@ export const speechPlan = (
   dataset: "edgewise's own sentences",
 })
 
-export interface ListenOptions {
-  readonly data: Option.Option<string>
-  readonly clips: number
-  readonly language: Option.Option<string>
-}
-
 export const listenPlan = (
   { clips, data, language }: ListenOptions,
   model: string,
@@ -242,20 +214,6 @@ export const listenPlan = (
       fields,
     })),
   )
-
-interface ConversationOptions extends ListenOptions {
-  readonly transport: TransportName
-  readonly turnDetection: "server_vad" | "semantic_vad" | "none"
-  readonly silence: number
-  readonly eagerness: "low" | "medium" | "high" | "auto"
-  readonly interrupt: number
-  readonly turns: number
-  readonly voice: Option.Option<string>
-  readonly instructions: Option.Option<string>
-  readonly maxTokens: number
-  readonly pieceMs: number
-  readonly compare: number
-}
 
 const detectionOf = ({ eagerness, silence, turnDetection }: ConversationOptions): TurnDetection => {
   switch (turnDetection) {

@@ -27,7 +27,7 @@ const pipedText = Effect.tryPromise({
     }
     return Buffer.concat(chunks).toString("utf8").trim()
   },
-  catch: (cause) => localFailure(cause instanceof Error ? cause.message : String(cause)),
+  catch: localFailure,
 })
 
 const silent = { onText: () => {}, onReasoning: () => {} }

@@ -126,7 +126,7 @@ export class ChatSession {
           yield* Effect.try({
             // An existing file is never replaced.
             try: () => writeFileSync(argument, savedText(this.#conversation, argument), { flag: "wx" }),
-            catch: (cause) => localFailure(cause instanceof Error ? cause.message : String(cause)),
+            catch: localFailure,
           })
           output.note(`saved in ${argument}`)
           return

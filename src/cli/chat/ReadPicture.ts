@@ -24,5 +24,5 @@ const read = (path: string): Picture => {
 export const readPicture = (path: string): Effect.Effect<Picture, NodeRefused> =>
   Effect.try({
     try: () => read(path),
-    catch: (cause) => localFailure(cause instanceof Error ? cause.message : String(cause)),
+    catch: localFailure,
   })

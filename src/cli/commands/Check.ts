@@ -5,7 +5,7 @@ import { Command } from "effect/cli"
 import { catalogRegions, environmentMistakes, load } from "#config/Config.ts"
 import { otlpSettings } from "#config/OtherVariables.ts"
 import type { Config } from "#config/Settings.ts"
-import type { Role } from "#config/settings/ListenerSettings.ts"
+import { portSettings } from "#config/settings/ListenerSettings.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { isDeployedIn } from "#domain/models/ModelEntry.ts"
 import { GeoDatabase } from "#store/files/GeoDatabase.ts"
@@ -17,8 +17,7 @@ import { nodeDecoder, requireNamedDecoder } from "../roles/NodeDecoder.ts"
 import { dataDirProblem } from "../roles/Probes.ts"
 import { endpointsOf } from "../roles/RouterRole.ts"
 import { clockProblem, memoryProblem } from "../roles/StartWarnings.ts"
-import { webrtcProblem } from "../setup/CallPackages.ts"
-import { gpuProblem } from "../setup/GpuPackages.ts"
+import { gpuProblem, webrtcProblem } from "../setup/Packages.ts"
 import { AlreadyReported, exitStatusOf, linesOf } from "../shared/CommandLine.ts"
 import { nodeCertificate } from "../shared/NodeCertificate.ts"
 import { jsonFlag, printJson } from "../shared/Output.ts"
@@ -87,10 +86,8 @@ const catalogAndWeights = (config: Config): Effect.Effect<ReadonlyArray<Finding>
     return [...gpus, ...(yield* Effect.forEach(deployed, (entry) => weightsOf(config, entry))).flat()]
   }).pipe(Effect.catch((error) => Effect.succeed(findingsOf("catalog", error))))
 
-const listenersOf = ({ authPort, port, roles, routerPort }: Config) => {
-  const ports: Readonly<Record<Role, number>> = { edge: port, auth: authPort, router: routerPort }
-  return roles.map((role) => ({ role, port: ports[role] })).filter((one) => one.port !== 0)
-}
+const listenersOf = (config: Config) =>
+  config.roles.map((role) => ({ role, port: config[portSettings[role]] })).filter((one) => one.port !== 0)
 
 /** Runs a step that returns the problem in one line, if there is one. */
 const oneFinding = (subject: Subject, step: Effect.Effect<string | undefined>) =>

@@ -37,8 +37,6 @@ interface Speech {
   readonly speed?: number
 }
 
-const local = (cause: unknown) => localFailure(cause instanceof Error ? cause.message : String(cause))
-
 /** A file that gets its name only when it is complete. */
 const openFile = (path: string) =>
   Effect.acquireRelease(
@@ -48,9 +46,11 @@ const openFile = (path: string) =>
       // The name that the command was given, and what it lacks: the folder for the file.
       file.once("error", (cause: NodeJS.ErrnoException) =>
         resume(
-          cause.code === "ENOENT"
-            ? localFailure(`${dirname(path)}: there is no such folder`)
-            : Effect.fail(local(new Error(cause.message.replaceAll(`${path}.part`, path)))),
+          localFailure(
+            cause.code === "ENOENT"
+              ? `${dirname(path)}: there is no such folder`
+              : cause.message.replaceAll(`${path}.part`, path),
+          ),
         ),
       )
     }),
@@ -82,10 +82,10 @@ const speakInto = Effect.fnUntraced(function* (
     file.write(chunk)
   })
   yield* Effect.callback<void, NodeRefused>((resume) => {
-    file.once("error", (cause) => resume(Effect.fail(local(cause))))
+    file.once("error", (cause) => resume(localFailure(cause)))
     file.end(() => resume(Effect.void))
   })
-  yield* Effect.try({ try: () => renameSync(`${out}.part`, out), catch: local })
+  yield* Effect.try({ try: () => renameSync(`${out}.part`, out), catch: localFailure })
   return sizeBytes
 })
 

@@ -26,7 +26,7 @@ const endpoint = "/v1/audio/transcriptions"
 const sizeOf = (path: string) =>
   Effect.try({
     try: () => readableSize(path),
-    catch: (cause) => localFailure(cause instanceof Error ? cause.message : String(cause)),
+    catch: localFailure,
   })
 
 /** Sends the file as the only part of a form. Its name on this machine is not sent. */

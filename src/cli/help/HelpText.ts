@@ -2,6 +2,7 @@
 import { Option } from "effect"
 import type { HelpDoc } from "effect/cli"
 import { settingGroups } from "#config/Settings.ts"
+import { flagOfSetting } from "#config/settings/Setting.ts"
 
 export const helpColumns = 100
 
@@ -77,7 +78,7 @@ const flagSections = (flags: ReadonlyArray<FlagDoc>): ReadonlyArray<string> => {
     title,
     flags: flags.filter((flag) =>
       Object.values(settings).some(
-        (setting) => setting.flag === flag.name && setting.variable === variableOf(flag),
+        (setting) => flagOfSetting(setting) === flag.name && setting.variable === variableOf(flag),
       ),
     ),
   }))

@@ -7,31 +7,14 @@ import { DevelopmentKeyCheck, makeDevelopmentKeyCheck } from "#api/access/Develo
 import { RateLimit } from "#api/access/RateLimit.ts"
 import { TrustedProxies } from "#api/access/RequestAddresses.ts"
 import { SessionSeconds, sessionFailuresAMinute } from "#api/access/Sessions.ts"
-import { standardHeaders } from "#api/http/StandardHeaders.ts"
 import type { Config } from "#config/Settings.ts"
 import type { NodeMeters } from "#http/NodeMeters.ts"
-import * as TransportServer from "#transport/server/TransportServer.ts"
-import { portFor } from "./Launcher.ts"
-import {
-  developmentKeyAccess,
-  listenerFacts,
-  type NodeStore,
-  serveRoutes,
-  transportSettings,
-} from "./NodeLayer.ts"
+import { developmentKeyAccess, type NodeStore, roleListener, serveRoutes } from "./NodeLayer.ts"
 import { announce } from "./Started.ts"
 
 export const authRole = (config: Config, store: NodeStore, observer: NodeMeters) =>
   Layer.mergeAll(serveRoutes(AuthRoutes), Layer.effectDiscard(announce("auth"))).pipe(
-    Layer.provide(
-      TransportServer.layer({
-        ...listenerFacts(config),
-        port: portFor("auth", config.authPort),
-        responseHeaders: standardHeaders,
-        settings: transportSettings(config),
-        observer,
-      }),
-    ),
+    Layer.provide(roleListener(config, "auth", observer)),
     Layer.provide([
       AuthFailures.layer(sessionFailuresAMinute),
       // Counted separately: requests for sessions are not requests to an edge.

@@ -40,6 +40,7 @@ import { VoiceUrl } from "#audio/VoiceUrl.ts"
 import { catalogRegions } from "#config/Config.ts"
 import { hubSettings, isHubOffline, s3Access, visibleGpus } from "#config/OtherVariables.ts"
 import type { Config } from "#config/Settings.ts"
+import { portSettings, type Role } from "#config/settings/ListenerSettings.ts"
 import { type DevKeyAccess, devKeyAccess } from "#domain/access/DevelopmentKey.ts"
 import type { Deployment } from "#domain/models/Deployment.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
@@ -103,11 +104,23 @@ export const listenerFacts = (config: Config) => ({
   isTrusted: config.trustedProxies,
 })
 
-/** The listener settings that an operator can change. */
-export const transportSettings = ({ chunkedBodies, maxConnections }: Config) => ({
-  chunkedBodies,
-  maxConnections,
-})
+/** The listener of a role. @param more what the listeners of other roles have not */
+export const roleListener = (
+  config: Config,
+  role: Role,
+  observer: NodeMeters,
+  { settings, ...more }: Pick<TransportServer.ListenOptions, "anonymousPerSecond" | "settings"> = {},
+) => {
+  const { chunkedBodies, maxConnections } = config
+  return TransportServer.layer({
+    ...listenerFacts(config),
+    port: portFor(role, config[portSettings[role]]),
+    responseHeaders: standardHeaders,
+    settings: { chunkedBodies, maxConnections, ...settings },
+    observer,
+    ...more,
+  })
+}
 
 /** What a role's listener serves. Access lines are written elsewhere. */
 export const serveRoutes = <A, E, R>(routes: Layer.Layer<A, E, R>) =>
@@ -119,13 +132,9 @@ export const serveRoutes = <A, E, R>(routes: Layer.Layer<A, E, R>) =>
 const edge = (config: Config, settings: Partial<TransportSettings>, observer: NodeMeters) =>
   serveRoutes(EdgeRoutes).pipe(
     Layer.provideMerge(
-      TransportServer.layer({
-        ...listenerFacts(config),
-        port: portFor("edge", config.port),
-        responseHeaders: standardHeaders,
-        settings: { ...transportSettings(config), spillFolder: uploadFolder(config), ...settings },
+      roleListener(config, "edge", observer, {
+        settings: { spillFolder: uploadFolder(config), ...settings },
         anonymousPerSecond: config.anonymousRate,
-        observer,
       }),
     ),
   )

@@ -2,7 +2,6 @@
 import { Context, Effect, Layer } from "effect"
 import { Drain } from "#actors/Drain.ts"
 import { TrustedProxies } from "#api/access/RequestAddresses.ts"
-import { standardHeaders } from "#api/http/StandardHeaders.ts"
 import { RegionDirectory, RouterRoutes } from "#api/RouterRoutes.ts"
 import { RegionHealth } from "#api/regions/RegionHealth.ts"
 import type { Config } from "#config/Settings.ts"
@@ -12,10 +11,8 @@ import { builtInRegions, stagingRegion } from "#domain/regions/Regions.ts"
 import type { NodeMeters } from "#http/NodeMeters.ts"
 import { GeoDatabase } from "#store/files/GeoDatabase.ts"
 import { BadRegions, readRegions } from "#store/files/RegionsFile.ts"
-import * as TransportServer from "#transport/server/TransportServer.ts"
 import { tlsFiles } from "../shared/NodeCertificate.ts"
-import { portFor } from "./Launcher.ts"
-import { listenerFacts, serveRoutes, transportSettings } from "./NodeLayer.ts"
+import { roleListener, serveRoutes } from "./NodeLayer.ts"
 import { announce, Started } from "./Started.ts"
 
 /** The place of a node outside of the table of protocol 15.4. It is the only region, so its place does not matter. */
@@ -101,15 +98,7 @@ const regions = (config: Config, observer: NodeMeters) =>
 
 export const routerRole = (config: Config, observer: NodeMeters) =>
   Layer.mergeAll(serveRoutes(RouterRoutes), Layer.effectDiscard(announce("router"))).pipe(
-    Layer.provide(
-      TransportServer.layer({
-        ...listenerFacts(config),
-        port: portFor("router", config.routerPort),
-        responseHeaders: standardHeaders,
-        settings: transportSettings(config),
-        observer,
-      }),
-    ),
+    Layer.provide(roleListener(config, "router", observer)),
     Layer.provide([
       regions(config, observer),
       config.geoipDb === "" ? GeoDatabase.none : GeoDatabase.file(config.geoipDb),

@@ -5,7 +5,7 @@ import { spawn } from "node:child_process"
 import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises"
 import { dirname, join, resolve } from "node:path"
 import { Data, Effect } from "effect"
-import type { RegistryPackage } from "./RegistryPackages.ts"
+import type { RegistryPackage } from "./Packages.ts"
 
 export class SetupFailed extends Data.TaggedError("SetupFailed")<{ readonly message: string }> {}
 

@@ -4,27 +4,24 @@ import { Console, Effect, Option } from "effect"
 import { Argument, Command } from "effect/cli"
 import { settings } from "#config/Settings.ts"
 import { textFlag } from "../shared/Output.ts"
-import { callPackages } from "./CallPackages.ts"
-import { type GpuKind, gpuKinds, gpuPackages } from "./GpuPackages.ts"
 import { installPackages, SetupFailed, tarballName } from "./InstallPackages.ts"
-import { type ReadingKind, readingKinds, readingPackages } from "./ReadingPackages.ts"
-import { costOf, isInstalled, type RegistryPackage } from "./RegistryPackages.ts"
+import { isSetUp, type Kind, kinds, packagesOf, type RegistryPackage } from "./Packages.ts"
 
 /** Where this program's packages are: in the repository, or in the folder `app` of a package. */
 const modules = fileURLToPath(new URL("../../../node_modules", import.meta.url))
 
-const kinds = [...gpuKinds, "webrtc", ...readingKinds] as const
-type Kind = GpuKind | "webrtc" | ReadingKind
+const megabytes = (bytes: number): string => `${Math.max(1, Math.round(bytes / 1e6))} MB`
 
-const isReading = (kind: Kind): kind is ReadingKind => kind in readingPackages
-
-/** Empty if there are none for this machine. */
-const packagesOf = (kind: Kind): ReadonlyArray<RegistryPackage> =>
-  isReading(kind) ? readingPackages[kind] : kind === "webrtc" ? callPackages() : gpuPackages(kind)
+/** What the download of a kind costs, e.g. `320 MB to download, 563 MB on disk`. */
+const costOf = (wanted: ReadonlyArray<RegistryPackage>): string => {
+  const sum = (key: "downloadBytes" | "installedBytes") => wanted.reduce((total, one) => total + one[key], 0)
+  return `${megabytes(sum("downloadBytes"))} to download, ${megabytes(sum("installedBytes"))} on disk`
+}
 
 /** When what was installed is used. */
 const useOf = (kind: Kind): string => {
-  if (isReading(kind)) return "a running node has to be started again to read the language"
+  if (kind === "chinese" || kind === "japanese")
+    return "a running node has to be started again to read the language"
   if (kind === "webrtc") return `a node with ${settings.webrtcPort.variable} uses it from its next start on`
   return `models with "gpu": "${kind}" use it from their next load on`
 }
@@ -36,7 +33,7 @@ const install = (kind: Kind, from: string | undefined) =>
       return yield* new SetupFailed({
         message: `there are no ${kind} libraries for ${process.platform} ${process.arch}`,
       })
-    if (packages.every(isInstalled)) return yield* Console.log(`${kind}: installed`)
+    if (isSetUp(kind)) return yield* Console.log(`${kind}: installed`)
     yield* Console.log(`${kind}: ${costOf(packages)}, into ${modules}`)
     yield* installPackages(packages, modules, from).pipe(
       Effect.mapError(({ message }) => {
@@ -54,7 +51,7 @@ const report = Effect.forEach(
   kinds,
   (kind) => {
     const packages = packagesOf(kind)
-    const state = packages.every(isInstalled) ? "installed" : `not installed (${costOf(packages)})`
+    const state = isSetUp(kind) ? "installed" : `not installed (${costOf(packages)})`
     return Console.log(`${kind}: ${packages.length === 0 ? "not available for this machine" : state}`)
   },
   { discard: true },

@@ -34,8 +34,9 @@ export class NodeRefused extends Schema.TaggedError<NodeRefused>()("NodeRefused"
   }
 }
 
-/** A failure that no node has reported. */
-export const localFailure = (detail: string) => new NodeRefused({ status: 0, detail })
+/** A failure that no node has reported, by its sentence or by what was thrown. */
+export const localFailure = (cause: unknown) =>
+  new NodeRefused({ status: 0, detail: cause instanceof Error ? cause.message : String(cause) })
 
 export const nodeFlags = {
   url: textFlag("url", "URL", "Address of the node; default: from EDGEWISE_HOST and EDGEWISE_PORT"),
@@ -239,7 +240,7 @@ export const send = Effect.fnUntraced(function* ({ base, key, trust }: NodeAcces
   return yield* Effect.callback<IncomingMessage, NodeRefused>((resume) => {
     outgoing.on("response", (incoming) => resume(Effect.succeed(incoming)))
     outgoing.on("error", (cause) => resume(Effect.fail(unreachable(base, cause))))
-    sendBody(outgoing, sent, (cause) => resume(Effect.fail(localFailure(cause.message))))
+    sendBody(outgoing, sent, (cause) => resume(Effect.fail(localFailure(cause))))
   })
 })
 
@@ -253,7 +254,7 @@ export const eachChunk = (
       try {
         onChunk(chunk)
       } catch (cause) {
-        resume(Effect.fail(localFailure(cause instanceof Error ? cause.message : String(cause))))
+        resume(Effect.fail(localFailure(cause)))
         incoming.destroy()
       }
     })

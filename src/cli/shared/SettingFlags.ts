@@ -2,7 +2,7 @@
 import { Option } from "effect"
 import { Flag } from "effect/cli"
 import { type SettingName, settings } from "#config/Settings.ts"
-import type { Setting } from "#config/settings/Setting.ts"
+import { flagOfSetting, type Setting } from "#config/settings/Setting.ts"
 
 type SettingFlag = Flag.Flag<Option.Option<string>>
 
@@ -11,7 +11,7 @@ const defaultOf = ({ fallback, fallbackText }: Setting<unknown>): string =>
 
 const flagOf = (name: SettingName): SettingFlag => {
   const setting: Setting<unknown> = settings[name]
-  return Flag.String(setting.flag).pipe(
+  return Flag.String(flagOfSetting(setting)).pipe(
     Flag.withMetavar(setting.value),
     // The second line is that of every option: what is allowed, and the default.
     Flag.withDescription(

@@ -1,12 +1,13 @@
 // What a conversation's loudspeaker plays, in real time: the answers as they arrive, silence between them, and nothing more of an
 // answer that was interrupted.
+import { SampleQueue } from "#domain/audio/SampleQueue.ts"
 
 const rateHz = 24_000
 const pieceSamples = rateHz / 50
 
 export class Loudspeaker {
   readonly #write: (samples: Int16Array) => void
-  readonly #waiting: Array<Int16Array> = []
+  readonly #waiting = new SampleQueue()
   #startedMs = 0
   #played = 0
   #timer: NodeJS.Timeout | undefined
@@ -27,36 +28,21 @@ export class Loudspeaker {
 
   /** Throws away what was not played. */
   silence(): void {
-    this.#waiting.length = 0
+    this.#waiting.clear()
   }
 
   /** Writes the rest of what it was given. */
   stop(): void {
     clearInterval(this.#timer)
-    while (this.#waiting.length > 0) this.#write(this.#next())
+    while (this.#waiting.length > 0) this.#write(this.#waiting.take(pieceSamples))
   }
 
   /** Writes all that should have been played by now; a late process loses nothing. */
   playDue(): void {
     const due = Math.floor(((performance.now() - this.#startedMs) * rateHz) / 1000)
     while (this.#played + pieceSamples <= due) {
-      this.#write(this.#next())
+      this.#write(this.#waiting.take(pieceSamples))
       this.#played += pieceSamples
     }
-  }
-
-  #next(): Int16Array {
-    const piece = new Int16Array(pieceSamples)
-    let filled = 0
-    while (filled < pieceSamples) {
-      const [first] = this.#waiting
-      if (first === undefined) break
-      const part = first.subarray(0, pieceSamples - filled)
-      piece.set(part, filled)
-      filled += part.length
-      if (part.length === first.length) this.#waiting.shift()
-      else this.#waiting[0] = first.subarray(part.length)
-    }
-    return piece
   }
 }

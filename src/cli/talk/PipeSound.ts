@@ -3,6 +3,7 @@
 import type { Readable } from "node:stream"
 import { Resampler } from "#audio/Resampler.ts"
 import { bytesToS16 } from "#domain/audio/Audio.ts"
+import { SampleQueue } from "#domain/audio/SampleQueue.ts"
 import { wavLayout } from "#harness/client/AudioReply.ts"
 import { RequestFailed } from "#harness/client/Failures.ts"
 import type { SoundSource } from "#harness/conversation/Microphone.ts"
@@ -17,8 +18,7 @@ export class PipeSound implements SoundSource {
   #resampler: Resampler | undefined
   #hasFormat = false
   #rest: Buffer = Buffer.alloc(0)
-  readonly #pieces: Array<Int16Array> = []
-  #waiting = 0
+  readonly #waiting = new SampleQueue()
   #hasEnded = false
 
   /** @param rawRateHz of samples without a header */
@@ -59,10 +59,8 @@ export class PipeSound implements SoundSource {
     const whole = bytes.length - (bytes.length % 2)
     this.#rest = Buffer.from(bytes.subarray(whole))
     const samples = bytesToS16(bytes.subarray(0, whole))
-    const resampled = this.#resampler?.push(samples) ?? samples
-    this.#pieces.push(resampled)
-    this.#waiting += resampled.length
-    if (this.#waiting > mostWaiting) this.#input.pause()
+    this.#waiting.push(this.#resampler?.push(samples) ?? samples)
+    if (this.#waiting.length > mostWaiting) this.#input.pause()
   }
 
   /** The bytes after the header; undefined while it is incomplete. */
@@ -81,24 +79,13 @@ export class PipeSound implements SoundSource {
   }
 
   take(samples: number): Int16Array | undefined {
-    if (this.#waiting < samples && !this.#hasEnded) return undefined
-    const out = new Int16Array(samples)
-    let filled = 0
-    while (filled < samples) {
-      const [first] = this.#pieces
-      if (first === undefined) break
-      const part = first.subarray(0, samples - filled)
-      out.set(part, filled)
-      filled += part.length
-      if (part.length === first.length) this.#pieces.shift()
-      else this.#pieces[0] = first.subarray(part.length)
-    }
-    this.#waiting -= filled
-    if (this.#waiting < mostWaiting / 2) this.#input.resume()
+    if (this.#waiting.length < samples && !this.#hasEnded) return undefined
+    const out = this.#waiting.take(samples)
+    if (this.#waiting.length < mostWaiting / 2) this.#input.resume()
     return out
   }
 
   isOver(): boolean {
-    return this.#hasEnded && this.#waiting === 0
+    return this.#hasEnded && this.#waiting.length === 0
   }
 }

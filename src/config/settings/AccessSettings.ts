@@ -6,7 +6,6 @@ import { integer, nonEmpty, oneOf, parseUrl, type Setting } from "./Setting.ts"
 export const accessSettings = {
   devKey: {
     variable: "EDGEWISE_DEV_KEY",
-    flag: "dev-key",
     value: "loopback|anywhere|off",
     help: "from where the development key is accepted; `loopback` makes none on a shared database or beyond loopback",
     allowed: `one of ${devKeySettings.join(", ")}`,
@@ -15,7 +14,6 @@ export const accessSettings = {
   },
   twilioToken: {
     variable: "EDGEWISE_TWILIO_TOKEN",
-    flag: "twilio-token",
     value: "TOKEN",
     help: "auth token of the account at Twilio, whose signed telephone calls are taken; they are off without it",
     allowed: "a text that is not empty",
@@ -26,7 +24,6 @@ export const accessSettings = {
   },
   sessionSeconds: {
     variable: "EDGEWISE_SESSION_SECONDS",
-    flag: "session-seconds",
     value: "SECONDS",
     help: "lifetime of a session token",
     // Protocol 17.4.
@@ -35,7 +32,6 @@ export const accessSettings = {
   },
   signingKeyDays: {
     variable: "EDGEWISE_SIGNING_KEY_DAYS",
-    flag: "signing-key-days",
     value: "DAYS",
     help: "age at which the key that signs session tokens is replaced",
     // A guess: frequent enough that rotation is routine.
@@ -44,7 +40,6 @@ export const accessSettings = {
   },
   authJwksUrl: {
     variable: "EDGEWISE_AUTH_JWKS_URL",
-    flag: "auth-jwks-url",
     value: "URL",
     help: "where an edge fetches the public keys of session tokens",
     allowed: "an http or https address, e.g. http://127.0.0.1:8081/.well-known/jwks.json",
@@ -54,7 +49,6 @@ export const accessSettings = {
   },
   trustedProxies: {
     variable: "EDGEWISE_TRUSTED_PROXIES",
-    flag: "trusted-proxies",
     value: "ADDRESSES",
     help: "proxies whose X-Forwarded-For and CF-IPCountry headers are trusted; beyond loopback, `--transport auto` refuses connections of others unless it does TLS",
     allowed: "addresses and CIDR blocks, separated by commas, e.g. 10.0.0.0/8,::1",

@@ -4,7 +4,6 @@ import { integer, type Setting, trueOrFalse } from "./Setting.ts"
 export const limitSettings = {
   rateLimit: {
     variable: "EDGEWISE_RATE_LIMIT",
-    flag: "rate-limit",
     value: "REQUESTS",
     help: "requests per user and minute on this node; 0 turns the limit off, and that of audio on sockets",
     fallback: 100,
@@ -12,7 +11,6 @@ export const limitSettings = {
   },
   authFailureLimit: {
     variable: "EDGEWISE_AUTH_FAILURE_LIMIT",
-    flag: "auth-failure-limit",
     value: "REQUESTS",
     help: "wrong credentials per address and minute at this edge; 0 turns the limit off",
     // A guess: a refusal costs 0.2 ms, so this many take 0.1 % of a core; an office behind one address stays below.
@@ -21,7 +19,6 @@ export const limitSettings = {
   },
   anonymousRate: {
     variable: "EDGEWISE_ANONYMOUS_RATE",
-    flag: "anonymous-rate",
     value: "REQUESTS",
     help: "requests per address and second without a valid credential at this edge; 0 turns the limit off",
     // A guess: at 50 µs each they take 5 % of a core. All clients of a proxy that is not listed count as one address.
@@ -30,7 +27,6 @@ export const limitSettings = {
   },
   maxConnections: {
     variable: "EDGEWISE_MAX_CONNECTIONS",
-    flag: "max-connections",
     value: "CONNECTIONS",
     help: "open connections of each listener, WebSockets not counted; further ones are closed at once",
     fallback: 8_192,
@@ -38,7 +34,6 @@ export const limitSettings = {
   },
   audioHours: {
     variable: "EDGEWISE_AUDIO_HOURS",
-    flag: "audio-hours",
     value: "HOURS",
     help: "longest audio of a file that is transcribed, in hours; 0 sets no limit besides the file's size",
     fallback: 0,
@@ -46,7 +41,6 @@ export const limitSettings = {
   },
   jobHours: {
     variable: "EDGEWISE_JOB_HOURS",
-    flag: "job-hours",
     value: "HOURS",
     help: "how long an ended transcription job and its transcript are kept",
     fallback: 24,
@@ -54,7 +48,6 @@ export const limitSettings = {
   },
   answerHours: {
     variable: "EDGEWISE_ANSWER_HOURS",
-    flag: "answer-hours",
     value: "HOURS",
     help: "how long the answer to a request with an Idempotency-Key is kept for its retries",
     fallback: 24,
@@ -62,7 +55,6 @@ export const limitSettings = {
   },
   receiptDays: {
     variable: "EDGEWISE_RECEIPT_DAYS",
-    flag: "receipt-days",
     value: "DAYS",
     help: "how long single receipts are kept; older days that were exported become sums by model; 0 keeps them for ever",
     allowed: "0, or an integer from 2 to 36500",
@@ -72,7 +64,6 @@ export const limitSettings = {
   },
   httpPictures: {
     variable: "EDGEWISE_HTTP_PICTURES",
-    flag: "http-pictures",
     help: "fetch pictures of http: addresses too; https: addresses are always fetched",
     // Anyone on the way could replace the picture.
     fallback: false,
@@ -80,7 +71,6 @@ export const limitSettings = {
   },
   chunkedBodies: {
     variable: "EDGEWISE_CHUNKED_BODIES",
-    flag: "chunked-bodies",
     help: "accept chunked request bodies; false answers 411 to a body without Content-Length",
     // The parser of chunk lines is more lenient than the standard (docs/security.md), but many clients send uploads in
     // chunks.

@@ -2,9 +2,8 @@
 import { isIP } from "node:net"
 import { integer, nonEmpty, oneOf, type Setting } from "./Setting.ts"
 
-const port = (variable: string, flag: string, fallback: number, role: string): Setting<number> => ({
+const port = (variable: string, fallback: number, role: string): Setting<number> => ({
   variable,
-  flag,
   value: "PORT",
   help: `port of the ${role} listener; 0 picks a free one`,
   fallback,
@@ -13,6 +12,9 @@ const port = (variable: string, flag: string, fallback: number, role: string): S
 
 export const roles = ["edge", "auth", "router"] as const
 export type Role = (typeof roles)[number]
+
+/** The setting with a role's port. */
+export const portSettings = { edge: "port", auth: "authPort", router: "routerPort" } as const
 
 const parseRoles = (text: string): ReadonlyArray<Role> | undefined => {
   const named = text.split(",").map((name) => roles.find((role) => role === name.trim()))
@@ -27,7 +29,6 @@ const parseAddresses = (text: string): ReadonlyArray<string> | undefined => {
 export const listenerSettings = {
   host: {
     variable: "EDGEWISE_HOST",
-    flag: "host",
     value: "ADDRESS",
     help: "address to bind",
     allowed: "an IPv4 or IPv6 address, e.g. 127.0.0.1 or 0.0.0.0",
@@ -36,19 +37,17 @@ export const listenerSettings = {
   },
   roles: {
     variable: "EDGEWISE_ROLES",
-    flag: "roles",
     value: "ROLES",
     help: "what this process serves",
     allowed: "a list of edge, auth and router, separated by commas",
     fallback: roles,
     parse: parseRoles,
   },
-  port: port("EDGEWISE_PORT", "port", 8080, "edge"),
-  authPort: port("EDGEWISE_AUTH_PORT", "auth-port", 8081, "auth"),
-  routerPort: port("EDGEWISE_ROUTER_PORT", "router-port", 8082, "router"),
+  port: port("EDGEWISE_PORT", 8080, "edge"),
+  authPort: port("EDGEWISE_AUTH_PORT", 8081, "auth"),
+  routerPort: port("EDGEWISE_ROUTER_PORT", 8082, "router"),
   webrtcPort: {
     variable: "EDGEWISE_WEBRTC_PORT",
-    flag: "webrtc-port",
     value: "PORT",
     help: "UDP port of all WebRTC calls of the edge; calls are off without it",
     fallback: 0,
@@ -57,7 +56,6 @@ export const listenerSettings = {
   },
   webrtcAddress: {
     variable: "EDGEWISE_WEBRTC_ADDRESS",
-    flag: "webrtc-address",
     value: "ADDRESSES",
     help: "addresses at which callers reach the UDP port, where they are not this machine's own (NAT, containers)",
     allowed: "a list of IPv4 and IPv6 addresses, separated by commas",
@@ -67,7 +65,6 @@ export const listenerSettings = {
   },
   tls: {
     variable: "EDGEWISE_TLS",
-    flag: "tls",
     value: "auto|self-signed|off",
     help: "self-signed makes a certificate; auto uses EDGEWISE_TLS_CERT where it is set; off is plain HTTP",
     fallback: "auto",
@@ -75,7 +72,6 @@ export const listenerSettings = {
   },
   tlsCert: {
     variable: "EDGEWISE_TLS_CERT",
-    flag: "tls-cert",
     value: "FILE",
     help: "certificate with its chain, for TLS on every listener; read again when it changes and on SIGHUP",
     allowed: "the path of a PEM file",
@@ -85,7 +81,6 @@ export const listenerSettings = {
   },
   tlsKey: {
     variable: "EDGEWISE_TLS_KEY",
-    flag: "tls-key",
     value: "FILE",
     help: "private key of the certificate, without a password",
     allowed: "the path of a PEM file",

@@ -4,7 +4,6 @@ import { integer, type Setting, trueOrFalse } from "./Setting.ts"
 export const modelSettings = {
   idleUnloadSeconds: {
     variable: "EDGEWISE_IDLE_UNLOAD_SECONDS",
-    flag: "idle-unload-seconds",
     value: "SECONDS",
     help: "a model without a request for this long is unloaded until the next one; 0 keeps it",
     fallback: 0,
@@ -12,21 +11,18 @@ export const modelSettings = {
   },
   confine: {
     variable: "EDGEWISE_CONFINE",
-    flag: "confine",
     help: "confine engines and decoders as far as this machine can; false only to find out why an engine does not load",
     fallback: true,
     ...trueOrFalse,
   },
   evictIdle: {
     variable: "EDGEWISE_EVICT_IDLE",
-    flag: "evict-idle",
     help: "unload idle models when another one needs their memory",
     fallback: false,
     ...trueOrFalse,
   },
   memoryMb: {
     variable: "EDGEWISE_MEMORY_MB",
-    flag: "memory-mb",
     value: "MB",
     help: "memory that the node and its models may use; 0 means nine tenths of the machine's or container's",
     fallback: 0,
@@ -34,7 +30,6 @@ export const modelSettings = {
   },
   drainSeconds: {
     variable: "EDGEWISE_DRAIN_SECONDS",
-    flag: "drain-seconds",
     value: "SECONDS",
     help: "how long requests in flight may take to finish after SIGTERM",
     fallback: 10,

@@ -11,7 +11,6 @@ export const builtInCatalog = fileURLToPath(new URL("../../../models/catalog.jso
 export const nodeSettings = {
   dataDir: {
     variable: "EDGEWISE_DATA_DIR",
-    flag: "data-dir",
     value: "FOLDER",
     help: "store, keys, uploads, pulled weights",
     allowed: "a path",
@@ -20,7 +19,6 @@ export const nodeSettings = {
   },
   databaseUrl: {
     variable: "EDGEWISE_DATABASE_URL",
-    flag: "database-url",
     value: "URL",
     help: "Postgres database that several nodes share; without it, SQLite in the data directory",
     allowed: databaseUrlRule,
@@ -31,7 +29,6 @@ export const nodeSettings = {
   },
   databaseGraceSeconds: {
     variable: "EDGEWISE_DATABASE_GRACE_SECONDS",
-    flag: "database-grace-seconds",
     value: "SECONDS",
     help: "how long requests go on while the shared database does not answer, with keys that were read and money that is leased; 0: not at all",
     // Patroni takes up to 30 s until another server is the primary.
@@ -40,7 +37,6 @@ export const nodeSettings = {
   },
   uploads: {
     variable: "EDGEWISE_UPLOADS",
-    flag: "uploads",
     value: "FOLDER|s3://BUCKET",
     help: "folder that all nodes of the database mount, or bucket of an S3 service, for the uploads of transcription jobs: any node does any job; without it each node does those that it accepted",
     allowed: `a path, or ${s3AddressRule}`,
@@ -52,7 +48,6 @@ export const nodeSettings = {
   },
   region: {
     variable: "EDGEWISE_REGION",
-    flag: "region",
     value: "CODE",
     help: "region code of this node: local, a built-in one, or one of the regions file if that is set; `local` deploys every model of the catalog",
     allowed: `a region code; built in are ${nodeRegions.join(", ")}`,
@@ -62,7 +57,6 @@ export const nodeSettings = {
   },
   catalog: {
     variable: "EDGEWISE_CATALOG",
-    flag: "catalog",
     value: "FILE",
     help: "model catalog file",
     allowed: "the path of a catalog file (JSON)",
@@ -72,7 +66,6 @@ export const nodeSettings = {
   },
   transport: {
     variable: "EDGEWISE_TRANSPORT",
-    flag: "transport",
     value: "auto|uws|node",
     help: "HTTP server: uws is uWebSockets.js, node is Node's own with ws; auto takes uws on loopback addresses and for `--trusted-proxies`, and node where other clients can connect and for TLS",
     fallback: "auto",
@@ -80,7 +73,6 @@ export const nodeSettings = {
   },
   decoder: {
     variable: "EDGEWISE_DECODER",
-    flag: "decoder",
     value: "auto|node-av|ffmpeg",
     help: "what decodes audio files: the FFmpeg of the package node-av, or this machine's ffmpeg program; auto takes node-av where it loads",
     fallback: "auto",
@@ -88,7 +80,6 @@ export const nodeSettings = {
   },
   restart: {
     variable: "EDGEWISE_RESTART",
-    flag: "restart",
     value: "auto|true|false",
     help: "whether npm start and the command edgewise start the node again when it crashes; auto does unless systemd or a container runs it",
     fallback: "auto",
@@ -96,7 +87,6 @@ export const nodeSettings = {
   },
   openaiAliases: {
     variable: "EDGEWISE_OPENAI_ALIASES",
-    flag: "openai-aliases",
     help: "accept OpenAI's names of speech and transcription models and of voices, such as tts-1 and alloy",
     fallback: true,
     ...trueOrFalse,

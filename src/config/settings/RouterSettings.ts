@@ -4,7 +4,6 @@ import { integer, nonEmpty, type Setting } from "./Setting.ts"
 export const routerSettings = {
   edgeDomain: {
     variable: "EDGEWISE_EDGE_DOMAIN",
-    flag: "edge-domain",
     value: "DOMAIN",
     help: "domain of the edges' addresses, https://api.<region>.edge.<domain>; without it the router names only this node",
     allowed: "a domain name, e.g. example.com",
@@ -14,7 +13,6 @@ export const routerSettings = {
   },
   regions: {
     variable: "EDGEWISE_REGIONS",
-    flag: "regions",
     value: "FILE",
     help: "regions file of the router",
     allowed: "the path of a regions file (JSON)",
@@ -24,7 +22,6 @@ export const routerSettings = {
   },
   routeTtlSeconds: {
     variable: "EDGEWISE_ROUTE_TTL_SECONDS",
-    flag: "route-ttl-seconds",
     value: "SECONDS",
     help: "how long a client may keep the router's answer",
     // A guess: clients leave an unhealthy region within a minute.
@@ -33,7 +30,6 @@ export const routerSettings = {
   },
   regionHealthSeconds: {
     variable: "EDGEWISE_REGION_HEALTH_SECONDS",
-    flag: "region-health-seconds",
     value: "SECONDS",
     help: "how often the router probes each region's health and round trip; 0 turns the probes off",
     fallback: 0,
@@ -41,7 +37,6 @@ export const routerSettings = {
   },
   geoipDb: {
     variable: "EDGEWISE_GEOIP_DB",
-    flag: "geoip-db",
     value: "FILE",
     help: "MaxMind-format file with the places of IP addresses, for the router",
     allowed: "the path of a .mmdb file",

@@ -1,9 +1,8 @@
 // One row of the table of settings, and the parsers that several rows use. Pure.
 
 export interface Setting<A> {
+  /** `EDGEWISE_` and its name in capitals. */
   readonly variable: string
-  /** The flag's name without `--`. */
-  readonly flag: string
   /** What stands for the value in `--help`: its unit where it has one (`SECONDS`), else its kind, or the words it may be. */
   readonly value: string
   readonly help: string
@@ -16,6 +15,10 @@ export interface Setting<A> {
   /** Undefined if the text is not allowed. */
   readonly parse: (text: string) => A | undefined
 }
+
+/** The name of a setting's flag without `--`: `data-dir` of `EDGEWISE_DATA_DIR`. */
+export const flagOfSetting = ({ variable }: Pick<Setting<unknown>, "variable">): string =>
+  variable.replace("EDGEWISE_", "").toLowerCase().replaceAll("_", "-")
 
 /** `allowed` and `parse` of a number. */
 export const integer = (minimum: number, maximum: number) => ({

@@ -8,10 +8,11 @@ interface TranscriptWord {
   readonly end: number
 }
 
-/** A token with the natural log-probability with which it was chosen. */
-interface TranscriptLogprob {
-  /** UTF-8, which may be part of a character. */
+/** A token of a segment's text. */
+export interface SegmentToken {
+  /** Its text as UTF-8, which may be part of a character. */
   readonly bytes: ReadonlyArray<number>
+  /** Natural log-probability with which it was chosen. */
   readonly logprob: number
 }
 
@@ -19,6 +20,10 @@ interface TranscriptLogprob {
 export interface TranscriptSegment {
   readonly start: number
   readonly end: number
+  /**
+   * Begins with a space in languages that separate words with spaces: the text of a file is all segments joined with
+   * nothing between them, then trimmed.
+   */
   readonly text: string
   readonly tokens: ReadonlyArray<number>
   readonly temperature: number
@@ -27,9 +32,10 @@ export interface TranscriptSegment {
   readonly noSpeechProb: number
   /** Start of the engine's window that contained it, seconds. */
   readonly windowStart: number
+  /** Exact to the encoder's frame for transducers, by attention for Whisper exports that return it. Others estimate them inside the segment by length. */
   readonly words?: ReadonlyArray<TranscriptWord>
-  /** Where they were asked for. */
-  readonly logprobs?: ReadonlyArray<TranscriptLogprob>
+  /** Where they were asked for: of the text as the model wrote it, without added or removed marks. */
+  readonly logprobs?: ReadonlyArray<SegmentToken>
 }
 
 export interface Transcript {

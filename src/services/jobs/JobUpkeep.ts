@@ -42,38 +42,44 @@ export const recoverJobs = (jobs: Jobs["Service"], uploads: string): Effect.Effe
     yield* removeOrphans(ringFolder(uploads), new Set())
   })
 
-/** Puts the shared jobs of dead nodes back into the queue, once after each beat that knows of a dead node. */
-export const takeOverJobs = (
-  jobs: Jobs["Service"],
-  { beats }: PresenceView,
-  wake: () => void,
+/**
+ * A worker that does a step at intervals.
+ * @param failure logged where a step dies, because the database does not answer; the next one follows all the same
+ */
+const atIntervals = (
+  name: string,
+  everyMs: number,
+  failure: string,
+  step: Effect.Effect<unknown>,
 ): ChildSpec<unknown, never, never> => ({
   ...Specifications.worker,
-  name: "jobs of dead nodes",
-  run: ({ ready }) => {
-    let done = beats()
-    const takeOver = Effect.gen(function* () {
-      const beat = beats()
-      if (beat === done) return
-      const moved = yield* jobs.takeOver
-      done = beat
-      if (moved === 0) return
-      wake()
-      yield* Effect.logWarning("transcription jobs of a dead node go on elsewhere").pipe(
-        Effect.annotateLogs({ jobs: moved }),
-      )
-    })
-    return Effect.andThen(
+  name,
+  run: ({ ready }) =>
+    Effect.andThen(
       Effect.sync(ready),
-      takeOver.pipe(
-        Effect.catchDefect((cause) =>
-          Effect.logError("jobs of dead nodes could not be moved", String(cause)),
-        ),
-        Effect.repeat(Schedule.spaced(takeOverEveryMs)),
+      step.pipe(
+        Effect.catchDefect((cause) => Effect.logError(failure, String(cause))),
+        Effect.repeat(Schedule.spaced(everyMs)),
       ),
-    )
-  },
+    ),
 })
+
+/** Puts the shared jobs of dead nodes back into the queue, once after each beat that knows of a dead node. */
+export const takeOverJobs = (jobs: Jobs["Service"], { beats }: PresenceView, wake: () => void) => {
+  let done = beats()
+  const takeOver = Effect.gen(function* () {
+    const beat = beats()
+    if (beat === done) return
+    const moved = yield* jobs.takeOver
+    done = beat
+    if (moved === 0) return
+    wake()
+    yield* Effect.logWarning("transcription jobs of a dead node go on elsewhere").pipe(
+      Effect.annotateLogs({ jobs: moved }),
+    )
+  })
+  return atIntervals("jobs of dead nodes", takeOverEveryMs, "jobs of dead nodes could not be moved", takeOver)
+}
 
 /** Interval of the look for models that no node has. A guess: short beside `removedModelMs`. */
 const unservedEveryMs = 30_000
@@ -83,97 +89,60 @@ export const failUnservedJobs = (
   jobs: Jobs["Service"],
   own: () => ReadonlyArray<string>,
   { others }: PresenceView,
-): ChildSpec<unknown, never, never> => ({
-  ...Specifications.worker,
-  name: "jobs without a model",
-  run: ({ ready }) => {
-    /** Model → since when this node knows of no node that has it; `monotonicMs`. */
-    let missing: ReadonlyMap<string, number> = new Map()
-    const look = Effect.gen(function* () {
-      const served = [...own(), ...others().flatMap(({ offer }) => offer.models)]
-      const nowMs = yield* monotonicMs
-      const unserved = yield* jobs.unservedModels(served)
-      missing = new Map(unserved.map((model) => [model, missing.get(model) ?? nowMs]))
-      for (const [model, sinceMs] of missing) {
-        if (nowMs - sinceMs < removedModelMs) continue
-        const failed = yield* jobs.failUnserved(model)
-        yield* Effect.logWarning("transcription jobs have failed: no node has their model").pipe(
-          Effect.annotateLogs({ model, jobs: failed }),
-        )
-      }
-    })
-    return Effect.andThen(
-      Effect.sync(ready),
-      look.pipe(
-        Effect.catchDefect((cause) => Effect.logError("models of jobs could not be read", String(cause))),
-        Effect.repeat(Schedule.spaced(unservedEveryMs)),
-      ),
-    )
-  },
-})
+) => {
+  /** Model → since when this node knows of no node that has it; `monotonicMs`. */
+  let missing: ReadonlyMap<string, number> = new Map()
+  const look = Effect.gen(function* () {
+    const served = [...own(), ...others().flatMap(({ offer }) => offer.models)]
+    const nowMs = yield* monotonicMs
+    const unserved = yield* jobs.unservedModels(served)
+    missing = new Map(unserved.map((model) => [model, missing.get(model) ?? nowMs]))
+    for (const [model, sinceMs] of missing) {
+      if (nowMs - sinceMs < removedModelMs) continue
+      const failed = yield* jobs.failUnserved(model)
+      yield* Effect.logWarning("transcription jobs have failed: no node has their model").pipe(
+        Effect.annotateLogs({ model, jobs: failed }),
+      )
+    }
+  })
+  return atIntervals("jobs without a model", unservedEveryMs, "models of jobs could not be read", look)
+}
 
 /** Removes files of the shared place that are older than a day and that no job needs. One node at a time does it. */
-export const removeOldUploads = (
-  jobs: Jobs["Service"],
-  uploads: SharedUploadsView,
-): ChildSpec<unknown, never, never> => ({
-  ...Specifications.worker,
-  name: "old uploads",
-  run: ({ ready }) => {
-    const sweep = Effect.gen(function* () {
-      const names = yield* uploads.old
-      for (let at = 0; at < names.length; at += namesAtOnce) {
-        for (const name of yield* jobs.unneeded(names.slice(at, at + namesAtOnce)))
-          yield* uploads.remove(name)
-      }
-    }).pipe(
-      Effect.catch(({ problem }) =>
-        Effect.logWarning("old shared uploads could not be listed").pipe(Effect.annotateLogs({ problem })),
-      ),
-    )
-    return Effect.andThen(
-      Effect.sync(ready),
-      jobs.byOneNode(sweep).pipe(
-        Effect.catchDefect((cause) =>
-          Effect.logError("old shared uploads could not be removed", String(cause)),
-        ),
-        Effect.repeat(Schedule.spaced(purgeEveryMs)),
-      ),
-    )
-  },
-})
+export const removeOldUploads = (jobs: Jobs["Service"], uploads: SharedUploadsView) => {
+  const sweep = Effect.gen(function* () {
+    const names = yield* uploads.old
+    for (let at = 0; at < names.length; at += namesAtOnce) {
+      for (const name of yield* jobs.unneeded(names.slice(at, at + namesAtOnce))) yield* uploads.remove(name)
+    }
+  }).pipe(
+    Effect.catch(({ problem }) =>
+      Effect.logWarning("old shared uploads could not be listed").pipe(Effect.annotateLogs({ problem })),
+    ),
+  )
+  return atIntervals(
+    "old uploads",
+    purgeEveryMs,
+    "old shared uploads could not be removed",
+    jobs.byOneNode(sweep),
+  )
+}
 
 /** Fails the jobs of nodes that are dead for `LostAfter` of Jobs. */
-export const failLostJobs = (jobs: Jobs["Service"]): ChildSpec<unknown, never, never> => ({
-  ...Specifications.worker,
-  name: "lost jobs",
-  run: ({ ready }) =>
-    Effect.andThen(
-      Effect.sync(ready),
-      jobs.failLost.pipe(
-        Effect.tap((count) =>
-          count === 0
-            ? Effect.void
-            : Effect.logWarning("transcription jobs of nodes that have not come back have failed").pipe(
-                Effect.annotateLogs({ jobs: count }),
-              ),
-        ),
-        Effect.catchDefect((cause) => Effect.logError("lost jobs could not be failed", String(cause))),
-        Effect.repeat(Schedule.spaced(lostEveryMs)),
-      ),
+export const failLostJobs = (jobs: Jobs["Service"]) =>
+  atIntervals(
+    "lost jobs",
+    lostEveryMs,
+    "lost jobs could not be failed",
+    Effect.tap(jobs.failLost, (count) =>
+      count === 0
+        ? Effect.void
+        : Effect.logWarning("transcription jobs of nodes that have not come back have failed").pipe(
+            Effect.annotateLogs({ jobs: count }),
+          ),
     ),
-})
+  )
 
 /** Removes the rows of jobs that ended a day ago. */
-export const purgeJobs = (jobs: Jobs["Service"]): ChildSpec<unknown, never, never> => ({
-  ...Specifications.worker,
-  name: "old jobs",
-  run: ({ ready }) =>
-    Effect.andThen(
-      Effect.sync(ready),
-      jobs.purge.pipe(
-        Effect.catchDefect((cause) => Effect.logError("old jobs could not be removed", String(cause))),
-        Effect.repeat(Schedule.spaced(purgeEveryMs)),
-      ),
-    ),
-})
+export const purgeJobs = (jobs: Jobs["Service"]) =>
+  atIntervals("old jobs", purgeEveryMs, "old jobs could not be removed", jobs.purge)

@@ -52,6 +52,19 @@ export interface ReceiptRow {
   readonly micro_dollars: number
 }
 
+/** Columns of a ReceiptRow, from the ledger as `l` and its users as `u`. */
+export const columnsOfReceipt =
+  "l.receipt_id, l.at_ms, u.name AS user_name, l.key_id, l.model, l.kind, l.input_tokens, l.output_tokens, l.audio_ms, l.micro_dollars"
+
+/** The end of an INSERT into `usage_sums`: sums that are there already grow. */
+export const addedToSums = `
+  ON CONFLICT (org_id, day_ms, model, kind) DO UPDATE SET
+    requests = usage_sums.requests + EXCLUDED.requests,
+    input_tokens = usage_sums.input_tokens + EXCLUDED.input_tokens,
+    output_tokens = usage_sums.output_tokens + EXCLUDED.output_tokens,
+    audio_ms = usage_sums.audio_ms + EXCLUDED.audio_ms,
+    micro_dollars = usage_sums.micro_dollars + EXCLUDED.micro_dollars`
+
 const receiptOf = (row: ReceiptRow): UsageReceipt => ({
   receiptId: row.receipt_id,
   atMs: row.at_ms,
@@ -138,6 +151,7 @@ export const makeLedgerRows = Effect.gen(function* () {
   const leases = yield* makeLeaseRows
   const tables = yield* ReceiptTables
   const check = yield* makeReceiptCheck
+  const receiptColumns = sql.literal(columnsOfReceipt)
 
   const mark = sql.onDialectOrElse({ pg: () => (nth: number) => `$${nth}`, orElse: () => () => "?" })
   /** The rest of INSERT statements by number of rows, at most `rowsPerInsert`: building one costs more than running it. */
@@ -230,9 +244,7 @@ export const makeLedgerRows = Effect.gen(function* () {
     receipt: (orgId: string, receiptId: string) =>
       Effect.map(
         sql<ReceiptRow>`
-          SELECT l.receipt_id, l.at_ms, u.name AS user_name, l.key_id, l.model, l.kind, l.input_tokens,
-                 l.output_tokens, l.audio_ms, l.micro_dollars
-          FROM usage_ledger l LEFT JOIN users u ON u.id = l.user_id
+          SELECT ${receiptColumns} FROM usage_ledger l LEFT JOIN users u ON u.id = l.user_id
           WHERE l.receipt_id = ${receiptId} AND l.org_id = ${orgId}`,
         (rows) => rows.map(receiptOf),
       ),
@@ -241,9 +253,7 @@ export const makeLedgerRows = Effect.gen(function* () {
     receipts: (orgId: string, sinceMs: number, atMost: number) =>
       Effect.map(
         sql<ReceiptRow>`
-          SELECT l.receipt_id, l.at_ms, u.name AS user_name, l.key_id, l.model, l.kind, l.input_tokens,
-                 l.output_tokens, l.audio_ms, l.micro_dollars
-          FROM usage_ledger l LEFT JOIN users u ON u.id = l.user_id
+          SELECT ${receiptColumns} FROM usage_ledger l LEFT JOIN users u ON u.id = l.user_id
           WHERE l.org_id = ${orgId} AND l.at_ms >= ${sinceMs}
           ORDER BY l.at_ms DESC, l.receipt_id LIMIT ${atMost}`,
         (rows) => rows.map(receiptOf),
@@ -338,12 +348,7 @@ export const makeLedgerRows = Effect.gen(function* () {
                                       micro_dollars)
               VALUES (${orgId}, ${sum.day}, ${sum.model}, ${sum.kind}, ${sum.requests}, ${sum.input_tokens},
                       ${sum.output_tokens}, ${sum.audio_ms}, ${sum.micro_dollars})
-              ON CONFLICT (org_id, day_ms, model, kind) DO UPDATE SET
-                requests = usage_sums.requests + EXCLUDED.requests,
-                input_tokens = usage_sums.input_tokens + EXCLUDED.input_tokens,
-                output_tokens = usage_sums.output_tokens + EXCLUDED.output_tokens,
-                audio_ms = usage_sums.audio_ms + EXCLUDED.audio_ms,
-                micro_dollars = usage_sums.micro_dollars + EXCLUDED.micro_dollars`
+              ${sql.literal(addedToSums)}`
           }
           yield* keepIds(taken)
           return taken.length

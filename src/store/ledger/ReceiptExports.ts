@@ -9,7 +9,7 @@ import { freshIds } from "#domain/access/FreshIds.ts"
 import { notWorking, type StoreUnavailable } from "../files/StoreErrors.ts"
 import { makeStoreClock } from "../sql/StoreClock.ts"
 import { StatementDeadline } from "../sql/StorePresence.ts"
-import { makeLedgerRows, type ReceiptRow } from "./LedgerRows.ts"
+import { addedToSums, columnsOfReceipt, makeLedgerRows, type ReceiptRow } from "./LedgerRows.ts"
 import { dayMs, dayOf, foldedIdMs, makeReceiptCheck, tableOfDay } from "./ReceiptDays.ts"
 
 const newId = freshIds(randomBytes)
@@ -89,8 +89,7 @@ const make = Effect.gen(function* () {
 
   const page = (orgId: string, day: number, after: { readonly atMs: number; readonly receiptId: string }) =>
     sql<ExportedReceipt>`
-      SELECT l.receipt_id, l.at_ms, l.org_id, o.name AS org, u.name AS user_name, l.key_id, l.model, l.kind,
-             l.input_tokens, l.output_tokens, l.audio_ms, l.micro_dollars
+      SELECT l.org_id, o.name AS org, ${sql.literal(columnsOfReceipt)}
       FROM usage_ledger l LEFT JOIN orgs o ON o.id = l.org_id LEFT JOIN users u ON u.id = l.user_id
       WHERE l.org_id = ${orgId} AND l.at_ms >= ${after.atMs} AND l.at_ms < ${day + dayMs}
         AND (l.at_ms > ${after.atMs} OR l.receipt_id > ${after.receiptId})
@@ -118,13 +117,7 @@ const make = Effect.gen(function* () {
                                     micro_dollars)
             SELECT org_id, ${day}, model, kind, COUNT(*), SUM(input_tokens), SUM(output_tokens), SUM(audio_ms),
                    SUM(micro_dollars)
-            FROM ${table} GROUP BY org_id, model, kind
-            ON CONFLICT (org_id, day_ms, model, kind) DO UPDATE SET
-              requests = usage_sums.requests + EXCLUDED.requests,
-              input_tokens = usage_sums.input_tokens + EXCLUDED.input_tokens,
-              output_tokens = usage_sums.output_tokens + EXCLUDED.output_tokens,
-              audio_ms = usage_sums.audio_ms + EXCLUDED.audio_ms,
-              micro_dollars = usage_sums.micro_dollars + EXCLUDED.micro_dollars)
+            FROM ${table} GROUP BY org_id, model, kind ${addedToSums})
           SELECT COUNT(*) AS receipts FROM ${table}`)
         yield* sql.unsafe(`DROP TABLE ${table}`)
         return counted?.receipts ?? 0

@@ -44,9 +44,8 @@ export const sharedSigningKeys = Effect.gen(function* () {
         yield* sql`
           INSERT INTO meta (name, value) VALUES (${rowName}, ${encodeKeys([])}) ON CONFLICT (name) DO NOTHING`
         const changed = yield* next(yield* parse((yield* select("FOR UPDATE")) ?? encodeKeys([])))
-        if (changed !== undefined) {
-          yield* sql`UPDATE meta SET value = ${encodeKeys(changed.keys)} WHERE name = ${rowName}`
-        }
+        if (changed !== undefined)
+          yield* sql`UPDATE meta SET value = ${encodeKeys(changed)} WHERE name = ${rowName}`
       }).pipe(sql.withTransaction, orUnavailable),
   }
   return holder

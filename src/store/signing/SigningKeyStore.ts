@@ -13,21 +13,18 @@ export const StoredKey = Schema.Struct({
 })
 export type StoredKey = typeof StoredKey.Type
 
-interface ChangedKeys {
-  readonly keys: ReadonlyArray<StoredKey>
-  /** `create`: if another process has made the first key before, that one is kept and this one is dropped. */
-  readonly how: "create" | "replace"
-}
-
 export interface SigningKeyStore {
   /** Names the place in errors. */
   readonly place: string
   /** Changes with every write. Undefined if nothing has been written yet. */
   readonly version: Effect.Effect<string | undefined, StoreUnavailable>
   readonly read: Effect.Effect<ReadonlyArray<StoredKey>, StoreUnavailable>
-  /** Writes what `next` returns for the stored keys, all or nothing. If it returns undefined, nothing changes. */
+  /**
+   * Replaces the stored keys by what `next` returns for them, all or nothing. If it returns undefined, nothing changes. Changes of several
+   * processes follow each other.
+   */
   readonly change: (
-    next: (keys: ReadonlyArray<StoredKey>) => Effect.Effect<ChangedKeys | undefined>,
+    next: (keys: ReadonlyArray<StoredKey>) => Effect.Effect<ReadonlyArray<StoredKey> | undefined>,
   ) => Effect.Effect<void, StoreUnavailable>
 }
 

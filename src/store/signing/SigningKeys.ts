@@ -72,7 +72,7 @@ const addKey = Effect.fnUntraced(function* (store: SigningKeyStore, activeAtMsOf
       if (activeAtMs === undefined) return undefined
       const kept = publishedKeys(keys, nowMs)
       added = yield* freshKey(nowMs, activeAtMs)
-      return { keys: [...kept, added], how: kept.length === 0 ? "create" : "replace" }
+      return [...kept, added]
     }),
   )
   return added
@@ -89,7 +89,7 @@ const rotate = Effect.fn("SigningKeys.rotate")(function* (
   const nowMs = yield* Clock.currentTimeMillis
   if (how.endAll) {
     const key = yield* freshKey(nowMs, nowMs)
-    yield* store.change(() => Effect.succeed({ keys: [key], how: "replace" }))
+    yield* store.change(() => Effect.succeed([key]))
     return { kid: key.kid, activeAtMs: key.activeAtMs }
   }
   const key = yield* addKey(store, (keys) => nextKeyActiveAtMs(keys, nowMs, 0) ?? nowMs)

@@ -14,6 +14,16 @@ export const byId = (id, kind) => {
 }
 
 /**
+ * What a panel says when something is wrong: gives the function that shows a sentence in the element, or hides it for an empty one.
+ * @param {HTMLElement} element
+ * @returns {(sentence: string) => void}
+ */
+export const sayIn = (element) => (sentence) => {
+  element.textContent = sentence
+  element.hidden = sentence === ""
+}
+
+/**
  * A new element.
  * @template {keyof HTMLElementTagNameMap} K
  * @param {K} tag

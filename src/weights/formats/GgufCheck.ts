@@ -14,40 +14,19 @@ export interface GgufFacts extends GgufMetadata {
 type GgufFinding = GgufFacts | { readonly problem: string }
 
 /** Values and bytes of a block, by ggml's type number. The sizes of other types are unknown. */
-const blockOf: Readonly<Record<number, readonly [values: number, bytes: number]>> = {
-  0: [1, 4],
-  1: [1, 2],
-  2: [32, 18],
-  3: [32, 20],
-  6: [32, 22],
-  7: [32, 24],
-  8: [32, 34],
-  9: [32, 36],
-  10: [256, 84],
-  11: [256, 110],
-  12: [256, 144],
-  13: [256, 176],
-  14: [256, 210],
-  15: [256, 292],
-  16: [256, 66],
-  17: [256, 74],
-  18: [256, 98],
-  19: [256, 50],
-  20: [32, 18],
-  21: [256, 110],
-  22: [256, 82],
-  23: [256, 136],
-  24: [1, 1],
-  25: [1, 2],
-  26: [1, 4],
-  27: [1, 8],
-  28: [1, 8],
-  29: [256, 56],
-  30: [1, 2],
-  34: [256, 54],
-  35: [256, 66],
-  39: [32, 17],
-}
+const blockOf: ReadonlyMap<number, readonly [values: number, bytes: number]> = new Map(
+  `
+    0 1 4; 1 1 2; 2 32 18; 3 32 20; 6 32 22; 7 32 24; 8 32 34; 9 32 36; 10 256 84; 11 256 110
+    12 256 144; 13 256 176; 14 256 210; 15 256 292; 16 256 66; 17 256 74; 18 256 98; 19 256 50
+    20 32 18; 21 256 110; 22 256 82; 23 256 136; 24 1 1; 25 1 2; 26 1 4; 27 1 8; 28 1 8; 29 256 56
+    30 1 2; 34 256 54; 35 256 66; 39 32 17
+  `
+    .split(/[;\n]/)
+    .flatMap((row) => {
+      const [type = 0, values = 0, bytes = 0] = row.trim().split(" ").map(Number)
+      return bytes === 0 ? [] : [[type, [values, bytes]] as const]
+    }),
+)
 
 /** Far above any real file; beyond them the header counts as damaged. */
 const maxTensors = 1_000_000
@@ -66,7 +45,7 @@ const readTensors = async (
     if (dimensions > maxDimensions) throw damaged("tensor table")
     let values = 1
     for (let d = 0; d < dimensions; d++) values *= await reader.uint64()
-    const block = blockOf[await reader.uint32()]
+    const block = blockOf.get(await reader.uint32())
     const offset = await reader.uint64()
     const sizeBytes = block === undefined ? 0 : Math.ceil(values / block[0]) * block[1]
     endBytes = Math.max(endBytes, offset + sizeBytes)

@@ -4,51 +4,38 @@ import type { Preset } from "./Preset.ts"
 
 const chat = { kind: "text" } as const
 
+const qwen3 = (
+  size: string,
+  quantisation: string,
+  sizeBytes: number,
+  sum: string,
+  does = "chat, tools, thinking",
+): Preset => {
+  const file = `Qwen3-${size}-${quantisation}.gguf`
+  return {
+    ...chat,
+    name: `qwen3-${size.toLowerCase()}`,
+    does,
+    family: "Qwen3",
+    repository: `Qwen/Qwen3-${size}-GGUF`,
+    file,
+    sizeBytes,
+    licence: "apache-2.0",
+    sums: { [file]: sum },
+  }
+}
+
 export const textPresets: ReadonlyArray<Preset> = [
-  {
-    ...chat,
-    name: "qwen3-0.6b",
-    does: "chat, tools, thinking; the smallest",
-    family: "Qwen3",
-    repository: "Qwen/Qwen3-0.6B-GGUF",
-    file: "Qwen3-0.6B-Q8_0.gguf",
-    sizeBytes: 639_446_688,
-    licence: "apache-2.0",
-    sums: { "Qwen3-0.6B-Q8_0.gguf": "9465e63a22add5354d9bb4b99e90117043c7124007664907259bd16d043bb031" },
-  },
-  {
-    ...chat,
-    name: "qwen3-1.7b",
-    does: "chat, tools, thinking",
-    family: "Qwen3",
-    repository: "Qwen/Qwen3-1.7B-GGUF",
-    file: "Qwen3-1.7B-Q8_0.gguf",
-    sizeBytes: 1_834_426_016,
-    licence: "apache-2.0",
-    sums: { "Qwen3-1.7B-Q8_0.gguf": "061b54daade076b5d3362dac252678d17da8c68f07560be70818cace6590cb1a" },
-  },
-  {
-    ...chat,
-    name: "qwen3-4b",
-    does: "chat, tools, thinking",
-    family: "Qwen3",
-    repository: "Qwen/Qwen3-4B-GGUF",
-    file: "Qwen3-4B-Q4_K_M.gguf",
-    sizeBytes: 2_497_280_256,
-    licence: "apache-2.0",
-    sums: { "Qwen3-4B-Q4_K_M.gguf": "7485fe6f11af29433bc51cab58009521f205840f5b4ae3a32fa7f92e8534fdf5" },
-  },
-  {
-    ...chat,
-    name: "qwen3-8b",
-    does: "chat, tools, thinking",
-    family: "Qwen3",
-    repository: "Qwen/Qwen3-8B-GGUF",
-    file: "Qwen3-8B-Q4_K_M.gguf",
-    sizeBytes: 5_027_783_488,
-    licence: "apache-2.0",
-    sums: { "Qwen3-8B-Q4_K_M.gguf": "d98cdcbd03e17ce47681435b5150e34c1417f50b5c0019dd560e4882c5745785" },
-  },
+  qwen3(
+    "0.6B",
+    "Q8_0",
+    639_446_688,
+    "9465e63a22add5354d9bb4b99e90117043c7124007664907259bd16d043bb031",
+    "chat, tools, thinking; the smallest",
+  ),
+  qwen3("1.7B", "Q8_0", 1_834_426_016, "061b54daade076b5d3362dac252678d17da8c68f07560be70818cace6590cb1a"),
+  qwen3("4B", "Q4_K_M", 2_497_280_256, "7485fe6f11af29433bc51cab58009521f205840f5b4ae3a32fa7f92e8534fdf5"),
+  qwen3("8B", "Q4_K_M", 5_027_783_488, "d98cdcbd03e17ce47681435b5150e34c1417f50b5c0019dd560e4882c5745785"),
   {
     ...chat,
     name: "qwen2.5-0.5b",

@@ -7,6 +7,7 @@ import { CliOutput, Command, type HelpDoc } from "effect/cli"
 import { beforeAll, expect, it } from "vitest"
 import { helpColumns, helpText } from "#cli/help/HelpText.ts"
 import { settingGroups } from "#config/Settings.ts"
+import { flagOfSetting } from "#config/settings/Setting.ts"
 
 type AnyCommand = Command.Command<string, unknown, unknown, unknown, never>
 
@@ -89,7 +90,9 @@ it("shows every setting under its group's heading with its unit, its default and
     for (const { settings, title } of settingGroups) {
       const from = text.indexOf(`\n${title.toUpperCase()} (settings)\n`)
       const group = text.slice(from, text.indexOf("\n\n", from + 1))
-      for (const { flag, value, variable } of Object.values(settings)) {
+      for (const setting of Object.values(settings)) {
+        const flag = flagOfSetting(setting)
+        const { value, variable } = setting
         const lines = linesOf(`${group}\n`, flag)
         expect(lines).toContain(`--${flag} ${value} `)
         expect(lines).toMatch(new RegExp(`; default: \\S.*; ${variable}$`))

@@ -1,7 +1,7 @@
 // Session tokens that must be refused, each with the expected answer. Some are signed with the node's own key, so that only their
 // content is wrong.
 import { createHmac, createPrivateKey, generateKeyPairSync, type KeyObject, sign } from "node:crypto"
-import type { StoredKey } from "#store/signing/SigningKeyFile.ts"
+import type { StoredKey } from "#store/signing/SigningKeyStore.ts"
 
 interface Forged {
   readonly name: string

@@ -23,76 +23,43 @@ type Shape =
   | "boolean"
   | "any"
 
+/** By keyword, from the keywords of each shape. */
+const shapes = (keywords: Readonly<Partial<Record<Shape, string>>>): ReadonlyMap<string, Shape> =>
+  new Map(
+    Object.entries(keywords).flatMap(([shape, names]) =>
+      names.split(" ").map((name) => [name, shape as Shape] as const),
+    ),
+  )
+
 /** Keywords that the rules hold, in both modes. */
-const held: ReadonlyMap<string, Shape> = new Map([
-  ["$ref", "string"],
-  ["type", "any"],
-  ["enum", "any"],
-  ["const", "any"],
-  ["allOf", "schemas"],
-  ["anyOf", "schemas"],
-  ["oneOf", "schemas"],
-  ["properties", "schemaMap"],
-  ["required", "strings"],
-  ["additionalProperties", "schema"],
-  ["patternProperties", "schemaMap"],
-  ["propertyNames", "schema"],
-  ["minProperties", "count"],
-  ["maxProperties", "count"],
-  ["prefixItems", "schemas"],
-  ["items", "schema"],
-  ["minItems", "count"],
-  ["maxItems", "count"],
-  ["minLength", "count"],
-  ["maxLength", "count"],
-  ["pattern", "string"],
-  ["format", "string"],
-  ["minimum", "number"],
-  ["maximum", "number"],
-  ["exclusiveMinimum", "number"],
-  ["exclusiveMaximum", "number"],
-  ["multipleOf", "number"],
-])
+const held = shapes({
+  string: "$ref pattern format",
+  any: "type enum const",
+  schemas: "allOf anyOf oneOf prefixItems",
+  schemaMap: "properties patternProperties",
+  strings: "required",
+  schema: "additionalProperties propertyNames items",
+  count: "minProperties maxProperties minItems maxItems minLength maxLength",
+  number: "minimum maximum exclusiveMinimum exclusiveMaximum multipleOf",
+})
 
 /** Keywords that narrow a schema and that the rules do not hold, except on values of an `enum` or `const`. */
-const notHeld: ReadonlyMap<string, Shape> = new Map([
-  ["not", "schema"],
-  ["if", "schema"],
-  ["then", "schema"],
-  ["else", "schema"],
-  ["contains", "schema"],
-  ["minContains", "count"],
-  ["maxContains", "count"],
-  ["uniqueItems", "boolean"],
-  ["dependentRequired", "any"],
-  ["dependentSchemas", "schemaMap"],
-  ["unevaluatedItems", "schema"],
-  ["unevaluatedProperties", "schema"],
-  ["$dynamicRef", "string"],
-])
+const notHeld = shapes({
+  schema: "not if then else contains unevaluatedItems unevaluatedProperties",
+  count: "minContains maxContains",
+  boolean: "uniqueItems",
+  any: "dependentRequired",
+  schemaMap: "dependentSchemas",
+  string: "$dynamicRef",
+})
 
 /** Keywords that do not change which values are valid. */
-const annotations: ReadonlySet<string> = new Set([
-  "$schema",
-  "$id",
-  "$anchor",
-  "$dynamicAnchor",
-  "$vocabulary",
-  "$comment",
-  "$defs",
-  "definitions",
-  "title",
-  "description",
-  "default",
-  "example",
-  "examples",
-  "deprecated",
-  "readOnly",
-  "writeOnly",
-  "contentEncoding",
-  "contentMediaType",
-  "contentSchema",
-])
+const annotations: ReadonlySet<string> = new Set(
+  (
+    "$schema $id $anchor $dynamicAnchor $vocabulary $comment $defs definitions title " +
+    "description default example examples deprecated readOnly writeOnly contentEncoding contentMediaType contentSchema"
+  ).split(" "),
+)
 
 const isSchema = (value: Json): boolean => typeof value === "boolean" || isObject(value)
 

@@ -52,37 +52,48 @@ export interface SpokenForms {
   readonly abbreviations: ReadonlyArray<readonly [RegExp, string]>
 }
 
-/** Rows of "symbol=one=many"; the plural is the last word with "s" where it is left out. */
-export const counted = (rows: ReadonlyArray<string>): Readonly<Record<string, Counted>> =>
+/** The rows of a table, of which each ends with a semicolon or its line. */
+const rowsOf = (table: string): ReadonlyArray<string> =>
+  table
+    .split(/[;\n]/)
+    .map((row) => row.trim())
+    .filter((row) => row !== "")
+
+/** A table by the first cell of its rows, whose cells have "=" between them. */
+const byFirst = <A>(table: string, valueOf: (...cells: ReadonlyArray<string>) => A) =>
   Object.fromEntries(
-    rows.map((row) => {
-      const [symbol, one, many] = row.split("=") as [string, string, string | undefined]
-      return [symbol, { one, many: many ?? `${one.slice(one.indexOf(" ") + 1)}s` }]
+    rowsOf(table).map((row) => {
+      const [first = "", ...others] = row.split("=")
+      return [first, valueOf(...others)] as const
     }),
   )
+
+/** Rows of "symbol=one=many"; the plural is the last word with "s" where it is left out. */
+export const counted = (table: string): Readonly<Record<string, Counted>> =>
+  byFirst(table, (one = "", many) => ({ one, many: many ?? `${one.slice(one.indexOf(" ") + 1)}s` }))
 
 /** Rows of "sign=one=many=one cent=cents". */
-export const moneys = (rows: ReadonlyArray<string>): Readonly<Record<string, Currency>> =>
-  Object.fromEntries(
-    rows.map((row) => {
-      const [sign, one, many, cent, cents] = row.split("=") as [string, string, string, string, string]
-      return [sign, { one, many, cent: { one: cent, many: cents } }]
-    }),
-  )
+export const moneys = (table: string): Readonly<Record<string, Required<Currency>>> =>
+  byFirst(table, (one = "", many = "", cent = "", cents = "") => ({
+    one,
+    many,
+    cent: { one: cent, many: cents },
+  }))
 
 /** Rows of "symbol=noun" in a language whose nouns have no plural. */
-export const uncounted = (rows: ReadonlyArray<string>): Readonly<Record<string, Counted>> =>
-  Object.fromEntries(
-    rows.map((row) => {
-      const [symbol, noun] = row.split("=") as [string, string]
-      return [symbol, { one: `1 ${noun}`, many: noun }]
-    }),
-  )
+export const uncounted = (table: string): Readonly<Record<string, Counted>> =>
+  byFirst(table, (noun = "") => ({ one: `1 ${noun}`, many: noun }))
+
+/** Rows of "written=said". */
+export const saidOf = (table: string): Readonly<Record<string, string>> => byFirst(table, (said = "") => said)
+
+/** Rows of a sign, a space and its words. */
+export const signsOf = (table: string): Readonly<Record<string, string>> =>
+  Object.fromEntries(rowsOf(table).map((row) => [row.slice(0, 1), row.slice(2)]))
 
 /** Rows of "written=said": the written form stands alone, with or without a capital. A full stop at its end may end a sentence. */
-export const abbreviated = (rows: ReadonlyArray<string>): ReadonlyArray<readonly [RegExp, string]> =>
-  rows.map((row) => {
-    const [written, said] = row.split("=") as [string, string]
+export const abbreviated = (table: string): ReadonlyArray<readonly [RegExp, string]> =>
+  Object.entries(saidOf(table)).map(([written, said]) => {
     const escaped = written.replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replaceAll(" ", "\\s?")
     const first = escaped[0]!
     const either = first === first.toUpperCase() ? first : `[${first}${first.toUpperCase()}]`

@@ -1,6 +1,6 @@
 // One written sentence of any language but English → what its front end reads: dates, times, money, units and signs in words of the
 // language where there is a table for it (SpokenForms.ts). Pure, linear in the length of the sentence.
-import { addressParts } from "../Addresses.ts"
+import { addressParts } from "./Addresses.ts"
 import { plainDigits } from "./Digits.ts"
 import type { Counted, Currency, SpokenForms } from "./SpokenForms.ts"
 

@@ -16,7 +16,7 @@ import { nodeDecoder } from "../../roles/NodeDecoder.ts"
 import { listenerFacts } from "../../roles/NodeLayer.ts"
 import { dataDirProblem } from "../../roles/Probes.ts"
 import { clockProblem } from "../../roles/StartWarnings.ts"
-import { gpuKinds, hasGpuLibraries } from "../../setup/GpuPackages.ts"
+import { gpuKinds, isSetUp } from "../../setup/Packages.ts"
 import type { Machine, Surrounding } from "../report/Document.ts"
 import * as Verdicts from "./SurroundingVerdicts.ts"
 
@@ -148,7 +148,7 @@ export const surroundings = (
       ...native,
       yield* calls(config),
       Verdicts.decoderVerdict(yield* Effect.result(nodeDecoder(config))),
-      Verdicts.gpuLibrariesVerdict(gpuKinds.filter(hasGpuLibraries), existsSync(nvidiaDriver)),
+      Verdicts.gpuLibrariesVerdict(gpuKinds.filter(isSetUp), existsSync(nvidiaDriver)),
       Verdicts.confinementVerdict(confinementLine(), config.confine),
       Verdicts.coresVerdict(machine),
       Verdicts.memoryVerdict(machine.memory_available_bytes, startBytes(deployed)),

@@ -3,7 +3,7 @@ import { jsonEvents } from "../../api/Events.js"
 import { isAbort, sentenceOf } from "../../api/Problems.js"
 import { Stopwatch } from "../../api/Receipts.js"
 import { snippetsOf } from "../../api/Snippets.js"
-import { byId, setOptions } from "../../page/Elements.js"
+import { byId, sayIn, setOptions } from "../../page/Elements.js"
 import { makeModelAbout } from "../../page/ModelAbout.js"
 import { receiptView } from "../../page/ReceiptView.js"
 import { makeRequestView } from "../../page/RequestView.js"
@@ -29,7 +29,7 @@ const exampleTool = [
 export const makeChat = (page) => {
   const { client, node, tab } = page
   const log = byId("chat-log", HTMLElement)
-  const problem = byId("chat-problem", HTMLElement)
+  const say = sayIn(byId("chat-problem", HTMLElement))
   const form = byId("chat-form", HTMLFormElement)
   const text = byId("chat-text", HTMLTextAreaElement)
   const send = byId("chat-send", HTMLButtonElement)
@@ -54,11 +54,6 @@ export const makeChat = (page) => {
   let running
   let isShown = true
 
-  /** @param {string} sentence empty for none */
-  const say = (sentence) => {
-    problem.textContent = sentence
-    problem.hidden = sentence === ""
-  }
   const numberOf = (/** @type {HTMLInputElement} */ field) =>
     field.value === "" ? undefined : Number(field.value)
   const settingsNow = () => ({

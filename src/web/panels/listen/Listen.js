@@ -3,7 +3,7 @@ import { StreamCut } from "../../api/Events.js"
 import { insecurePage, isAbort, Problem, sentenceOf } from "../../api/Problems.js"
 import { duration, Stopwatch } from "../../api/Receipts.js"
 import { liveSnippets, snippetsOf } from "../../api/Snippets.js"
-import { byId, setOptions } from "../../page/Elements.js"
+import { byId, sayIn, setOptions } from "../../page/Elements.js"
 import { makeModelAbout } from "../../page/ModelAbout.js"
 import { receiptView } from "../../page/ReceiptView.js"
 import { makeRequestView } from "../../page/RequestView.js"
@@ -21,7 +21,7 @@ const liveTimes =
 export const makeListen = (page) => {
   const { client, node, tab } = page
   const start = byId("listen-start", HTMLButtonElement)
-  const problem = byId("listen-problem", HTMLElement)
+  const say = sayIn(byId("listen-problem", HTMLElement))
   const level = byId("listen-level", HTMLMeterElement)
   const fileField = byId("listen-file", HTMLInputElement)
   const model = byId("listen-model", HTMLSelectElement)
@@ -40,11 +40,6 @@ export const makeListen = (page) => {
 
   const isFile = () => sources.find(({ checked }) => checked)?.value === "file"
   const isLive = () => !isFile() || mode.value === "live"
-  /** @param {string} sentence empty for none */
-  const say = (sentence) => {
-    problem.textContent = sentence
-    problem.hidden = sentence === ""
-  }
   const query = () => {
     const parameters = new URLSearchParams({ model: model.value })
     if (language.value.trim() !== "") parameters.set("language", language.value.trim())

@@ -2,7 +2,7 @@
 import { sentenceOf } from "../../api/Problems.js"
 import { dollars, duration, Stopwatch } from "../../api/Receipts.js"
 import { snippetsOf } from "../../api/Snippets.js"
-import { byId, h } from "../../page/Elements.js"
+import { byId, h, sayIn } from "../../page/Elements.js"
 import { makeRequestView } from "../../page/RequestView.js"
 import { bytesText, modelMetrics } from "./Metrics.js"
 import { makeModelRows } from "./ModelRows.js"
@@ -29,11 +29,7 @@ export const makeNode = ({ client, node }) => {
   let isShown = false
   let lastAction = { path: "/v1/models/load", id: "" }
 
-  /** @param {string} sentence empty for none */
-  const say = (sentence) => {
-    problem.textContent = sentence
-    problem.hidden = sentence === ""
-  }
+  const say = sayIn(problem)
   const code = makeRequestView(byId("node-code", HTMLElement), () =>
     snippetsOf({
       method: "POST",

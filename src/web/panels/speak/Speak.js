@@ -3,7 +3,7 @@ import { StreamCut } from "../../api/Events.js"
 import { isAbort, Problem, sentenceOf } from "../../api/Problems.js"
 import { Stopwatch } from "../../api/Receipts.js"
 import { snippetsOf } from "../../api/Snippets.js"
-import { byId, offerFile, setOptions } from "../../page/Elements.js"
+import { byId, offerFile, sayIn, setOptions } from "../../page/Elements.js"
 import { makeModelAbout } from "../../page/ModelAbout.js"
 import { receiptView } from "../../page/ReceiptView.js"
 import { makeRequestView } from "../../page/RequestView.js"
@@ -27,7 +27,7 @@ export const makeSpeak = (page) => {
   const form = byId("speak-form", HTMLFormElement)
   const text = byId("speak-text", HTMLTextAreaElement)
   const play = byId("speak-play", HTMLButtonElement)
-  const problem = byId("speak-problem", HTMLElement)
+  const say = sayIn(byId("speak-problem", HTMLElement))
   const model = byId("speak-model", HTMLSelectElement)
   const voice = byId("speak-voice", HTMLSelectElement)
   const language = byId("speak-language", HTMLSelectElement)
@@ -39,11 +39,6 @@ export const makeSpeak = (page) => {
   const download = byId("speak-download", HTMLAnchorElement)
   const kept = keepFields(page, "speak", [text, model, voice, language, speed, transcript])
 
-  /** @param {string} sentence empty for none */
-  const say = (sentence) => {
-    problem.textContent = sentence
-    problem.hidden = sentence === ""
-  }
   const clip = makeClip(say)
   const about = makeModelAbout(model, node)
   /** @type {Voices} */

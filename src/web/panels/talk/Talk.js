@@ -1,7 +1,7 @@
 // The panel Talk: a conversation by voice. The node answers what the microphone hears, and stops when it is spoken over.
 import { insecurePage, isAbort, Problem, sentenceOf } from "../../api/Problems.js"
 import { talkSnippets } from "../../api/TalkSnippets.js"
-import { byId, setOptions } from "../../page/Elements.js"
+import { byId, sayIn, setOptions } from "../../page/Elements.js"
 import { makeModelAbout } from "../../page/ModelAbout.js"
 import { makeRequestView } from "../../page/RequestView.js"
 import { keepFields } from "../../state/Fields.js"
@@ -32,7 +32,7 @@ export const makeTalk = (page) => {
   const hold = byId("talk-hold", HTMLButtonElement)
   const interrupt = byId("talk-interrupt", HTMLButtonElement)
   const level = byId("talk-level", HTMLMeterElement)
-  const problem = byId("talk-problem", HTMLElement)
+  const say = sayIn(byId("talk-problem", HTMLElement))
   const floor = byId("talk-floor", HTMLElement)
   const model = byId("talk-model", HTMLSelectElement)
   const voice = byId("talk-voice", HTMLSelectElement)
@@ -57,11 +57,6 @@ export const makeTalk = (page) => {
     return mode() === "semantic"
       ? { type: "semantic_vad", interrupt_response: true }
       : { type: "server_vad", silence_duration_ms: Number(silence.value), interrupt_response: true }
-  }
-  /** @param {string} sentence empty for none */
-  const say = (sentence) => {
-    problem.textContent = sentence
-    problem.hidden = sentence === ""
   }
   const query = () => `model=${encodeURIComponent(model.value)}`
   const path = () => `/v1/realtime?${query()}`
