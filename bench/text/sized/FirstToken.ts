@@ -1,8 +1,9 @@
-// Time to first token when prompts that share no prefix arrive together, through the node and through the bare loop.
+// Time to first token when prompts that share no prefix arrive together, through the node and through the bare loop, and how long
+// the node's replies that have begun wait for the other prompts.
 
 import { Effect } from "effect"
 import { median } from "#harness/figures/Statistics.ts"
-import { atMost, besideFloor, type Figure, type Part, readingsOf } from "#harness/report/Figure.ts"
+import { atMost, besideFloor, type Figure, figure, type Part, readingsOf } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../../support/Child.ts"
 import { type RoundsPlan, repeatRounds } from "../../support/Rounds.ts"
 import { runToEnd, type SizedStage } from "./Stage.ts"
@@ -27,8 +28,8 @@ export const firstTokens = (stage: SizedStage, plan: FirstTokenPlan): Effect.Eff
         Effect.gen(function* () {
           const prompts = stage.serials.prompts(streams, plan.promptTokens)
           const bare = yield* stage.bare.ask("firstTokens", { prompts, tokens: plan.replyTokens })
-          const { firstEventMs } = yield* runToEnd(stage, prompts, plan.replyTokens)
-          return { bare: summary(bare), node: summary(firstEventMs) }
+          const { firstEventMs, gaps } = yield* runToEnd(stage, prompts, plan.replyTokens)
+          return { bare: summary(bare), node: summary(firstEventMs), gapMs: gaps.max }
         }),
       )
       const rows = (name: string, part: "middle" | "last") => {
@@ -45,6 +46,11 @@ export const firstTokens = (stage: SizedStage, plan: FirstTokenPlan): Effect.Eff
         figures.push(
           ...rows(`${streams} prompts, median`, "middle"),
           ...rows(`${streams} prompts, last`, "last"),
+          figure(
+            `${streams} prompts: longest gap of a reply through HTTP streaming`,
+            "ms",
+            rounds.map(({ gapMs }) => gapMs),
+          ),
         )
     }
     return {

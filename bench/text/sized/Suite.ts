@@ -20,6 +20,7 @@ interface Plan {
   readonly prompt: PromptRatePlan
   readonly replies: ReplyRatePlan
   readonly first: FirstTokenPlan
+  readonly short: FirstTokenPlan
   readonly long: LongPromptPlan
   readonly defaults: DefaultsPlan
   readonly constrained: ConstrainedPlan
@@ -32,6 +33,7 @@ const planOf = (rounds: number, scale: number): Plan => ({
   prompt: { tokens: 500, rounds: rounds + 2, withinMs: 9_000 * scale },
   replies: { streams: [1, 4, 8, 16], windowMs: 1_200 * scale, rounds, withinMs: 9_000 * scale },
   first: { streams: [1, 8], promptTokens: 100, replyTokens: 8, rounds, withinMs: 11_000 * scale },
+  short: { streams: [8, 16], promptTokens: 20, replyTokens: 8, rounds, withinMs: 8_000 * scale },
   long: { streams: 4, promptTokens: 1_000, quietMs: 1_200 * scale, rounds, withinMs: 20_000 * scale },
   defaults: { promptTokens: 250, streams: 4, windowMs: 1_000 * scale, rounds, withinMs: 16_000 * scale },
   constrained: { streams: [1, 8], windowMs: 1_500 * scale, rounds, withinMs: 20_000 * scale },
@@ -65,6 +67,7 @@ export const sizedTextSuite = (size: TextSize): Suite =>
       prompt: (stage, plan) => promptRate(stage, plan.prompt),
       replies: (stage, plan) => replyRates(stage, plan.replies),
       first: (stage, plan) => firstTokens(stage, plan.first),
+      short: (stage, plan) => firstTokens(stage, plan.short),
       long: (stage, plan) => longPrompt(stage, plan.long),
       native: (stage, plan) => nativeCalls(stage, plan.native),
       defaults: (stage, plan) => defaults(stage, plan.defaults),
