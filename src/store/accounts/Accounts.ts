@@ -148,13 +148,13 @@ const make = Effect.gen(function* () {
       const found = known.get(credential, nowMs)
       if (found !== undefined) return Effect.succeed(found.principal)
       const old = known.evenOld(credential)
-      if (old?.isExact === true && changes.isCurrent(nowMs)) return Effect.succeed(old.principal)
+      // What operators do needs the database: their keys have no grace, and are exact only while it answers.
+      const isOperators = old?.principal.scope === "superadmin"
+      const isExact = () => changes.isCurrent(nowMs) && !(isOperators && presence.isAway())
+      if (old?.isExact === true && isExact()) return Effect.succeed(old.principal)
       if (unknown.get(credential, nowMs)) return invalidKey
-      // Operators' keys have no grace: what they do needs the database.
       const inGrace = () =>
-        old !== undefined && old.principal.scope !== "superadmin" && presence.isInGrace()
-          ? old.principal
-          : undefined
+        old !== undefined && !isOperators && presence.isInGrace() ? old.principal : undefined
       const withoutReading = inGrace()
       if (withoutReading !== undefined) return Effect.succeed(withoutReading)
       if (presence.isAway()) return Effect.die(storeIsAway)

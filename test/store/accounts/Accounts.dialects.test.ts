@@ -142,6 +142,36 @@ eachDialect(({ fresh, name, shared }) => {
     }),
   )
 
+  it.effect("refuses operators while the database is away, also where all changes are known", () =>
+    Effect.gen(function* () {
+      let isAway = false
+      const presence = { isAway: () => isAway, isInGrace: () => isAway }
+      const changes = { isShared: true, isCurrent: () => true, looks: () => 1, listen: () => () => {} }
+      yield* Effect.gen(function* () {
+        const accounts = yield* Accounts
+        const user = yield* accounts.createKey({ org: "acme" })
+        const operator = yield* accounts.createKey({ org: "acme", scope: "superadmin" })
+        const answered = (apiKey: string) =>
+          Effect.map(Effect.exit(accounts.authenticate(apiKey)), Exit.isSuccess)
+        const both = Effect.all([answered(user.apiKey), answered(operator.apiKey)])
+        expect(yield* both).toEqual([true, true])
+        yield* TestClock.adjust(5_000)
+        isAway = true
+        expect(yield* both).toEqual([true, false])
+        isAway = false
+        expect(yield* both).toEqual([true, true])
+      }).pipe(
+        Effect.provide(
+          Layer.fresh(Accounts.layer).pipe(
+            Layer.provideMerge(Layer.succeed(StorePresence, presence)),
+            Layer.provideMerge(Layer.succeed(CurrentAccountChanges, changes)),
+            Layer.provideMerge(fresh),
+          ),
+        ),
+      )
+    }),
+  )
+
   it.effect("interrupts all work of a key when it is revoked, here or elsewhere, and no other work", () =>
     Effect.gen(function* () {
       const { open } = yield* shared
