@@ -68,16 +68,13 @@ const nodeTransport = {
 
 const secondTransport = oneTransport ? [] : [nodeTransport]
 
-/**
- * Groups that run in the same workers unless the command line names a group: a worker takes three seconds of a processor before its first
- * test. PostgreSQL has a project of its own, because some files run there and on SQLite.
- */
+/** Groups that run in the same workers unless the command line names a group: a worker takes three seconds of a processor before its first test. */
 const sharedWorkers = {
   extends: true as const,
   test: {
     name: together,
     include: [filesOf("fast")],
-    exclude: [...configDefaults.exclude, filesOf("postgres"), filesOf("long"), ...(excluded.process ?? [])],
+    exclude: [...configDefaults.exclude, filesOf("long"), ...(excluded.process ?? [])],
     isolate: false,
   },
 }
@@ -85,7 +82,7 @@ const sharedWorkers = {
 const namesGroup = process.argv.some((argument) =>
   groups.some((group) => group !== "long" && [group, `--project=${group}`].includes(argument)),
 )
-const projects = namesGroup ? groups.map(project) : [sharedWorkers, project("postgres"), project("long")]
+const projects = namesGroup ? groups.map(project) : [sharedWorkers, project("long")]
 
 export default defineConfig({
   plugins: [startsPrograms],

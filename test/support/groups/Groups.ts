@@ -13,9 +13,11 @@ export const together = "together"
 
 export type Group = (typeof groups)[number]
 
-/** The group in a file's name; `fast` where there is none. */
+/** The group in a file's name; `fast` where there is none. Where files of several groups run, a file of all dialects needs PostgreSQL. */
 export const groupOf = (path: string): Group =>
-  groups.find((group) => path.endsWith(`.${group}.test.ts`)) ?? "fast"
+  path.endsWith(".dialects.test.ts")
+    ? "postgres"
+    : (groups.find((group) => path.endsWith(`.${group}.test.ts`)) ?? "fast")
 
 /** Folders of tests, from the root. */
 const folders = ["test", "engines/grammar/test", "models/test", "src/web/voice/test"]
@@ -24,7 +26,7 @@ const folders = ["test", "engines/grammar/test", "models/test", "src/web/voice/t
 export const filesOf = (group: Group): string =>
   `{${folders.join()}}/**/*${group === "fast" ? "" : `.${group}`}.test.ts`
 
-/** Tests of the store that run twice: in `fast` on SQLite, in `postgres` on PostgreSQL. */
+/** Tests of the store that run twice: in `fast` on SQLite, in `postgres` on PostgreSQL; where files of several groups run, on both. */
 export const dialectFiles = "test/**/*.dialects.test.ts"
 
 const root = fileURLToPath(new URL("../../../", import.meta.url))

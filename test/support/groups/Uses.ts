@@ -3,7 +3,7 @@ import { expect, inject } from "vitest"
 import { type Group, groupOf, groups } from "./Groups.ts"
 
 /** The group of the running file. */
-export const currentGroup = (): Group => inject("group") ?? groupOf(expect.getState().testPath ?? "")
+const currentGroup = (): Group => inject("group") ?? groupOf(expect.getState().testPath ?? "")
 
 const used = new Map<Group, string>()
 
