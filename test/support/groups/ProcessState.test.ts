@@ -3,10 +3,8 @@ import { afterEach, expect, it, vi } from "vitest"
 import { changesSince, processState } from "./ProcessState.ts"
 
 const before = processState()
-const umask = process.umask()
 const ignore = () => {}
 afterEach(() => {
-  process.umask(umask)
   process.off("SIGUSR2", ignore)
   vi.useRealTimers()
   vi.unstubAllEnvs()
@@ -15,7 +13,6 @@ afterEach(() => {
 })
 
 it("is what a file has set, removed or replaced of the whole process", () => {
-  process.umask(umask ^ 0o77)
   process.on("SIGUSR2", ignore)
   vi.stubEnv("EDGEWISE_FAKE_ENGINES", undefined)
   vi.stubEnv("ONE_MORE", "")
@@ -25,7 +22,6 @@ it("is what a file has set, removed or replaced of the whole process", () => {
     "the environment variable EDGEWISE_FAKE_ENGINES",
     "the environment variable ONE_MORE",
     "the global WebSocket",
-    "the umask",
   ])
 })
 

@@ -11,7 +11,6 @@ const listenedForGood = new Set<string | symbol>(["exit"])
 export const processState = (): ReadonlyMap<string, unknown> => {
   const state = new Map<string, unknown>([
     ["the working directory", process.cwd()],
-    ["the umask", process.umask()],
     ["the exit status", process.exitCode],
     [
       "listening sockets",
