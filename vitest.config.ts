@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os"
 import { configDefaults, defineConfig } from "vitest/config"
 import ByGroup from "./test/support/groups/ByGroup.ts"
 import {
@@ -94,8 +95,9 @@ export default defineConfig({
     env: { EDGEWISE_FAKE_ENGINES: "true" },
     setupFiles: ["test/support/groups/Guard.ts", "test/support/wire/setup.ts"],
     reporters: ["default", "./test/support/groups/SkippedTests.ts"],
-    // On two cores, because a worker waits for a quarter of its time. Tests must not depend on a worker's share of a core.
-    maxWorkers: 3,
+    // One more than cores, because a worker waits for a quarter of its time, and at most three, each of which may start a browser and a
+    // database. Tests must not depend on a worker's share of a core.
+    maxWorkers: Math.min(3, availableParallelism() + 1),
     // Property tests make much garbage: with V8's 16 MB for young objects the fast ones took 7 % more of the processor (measured).
     execArgv: ["--max-semi-space-size=32"],
     // Tests that run at the same time within a file wait more than they compute.
