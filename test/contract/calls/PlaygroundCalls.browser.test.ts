@@ -3,7 +3,7 @@ import type { Browser, Page } from "playwright-core"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { bytesToS16 } from "#domain/audio/Audio.ts"
 import { voice } from "../../support/audio/Voice.ts"
-import { openPlayground, startBrowser } from "../../support/clients/Browser.ts"
+import { closePages, openPlayground, sharedBrowser } from "../../support/clients/Browser.ts"
 import { canCall } from "../../support/clients/CallClient.ts"
 import { listener } from "../../support/clients/LiveClient.ts"
 import { has, needs, onlyWhere } from "../../support/groups/Needs.ts"
@@ -32,10 +32,10 @@ beforeAll(async () => {
     settings: { webrtcPort: String(await freePort()), webrtcAddress: "127.0.0.2" },
   })
   for (const each of [node, unreachable]) await untilLoaded(each, "listener", "fake", "tts-82m")
-  browser = await startBrowser("--autoplay-policy=no-user-gesture-required", "--mute-audio")
+  browser = await sharedBrowser()
 })
 afterAll(async () => {
-  await browser?.close()
+  await closePages(browser)
   await node?.stop()
   await unreachable?.stop()
 })
