@@ -102,5 +102,6 @@ beforeAll(() => {
 })
 afterAll(() => {
   const left = changesSince(before)
-  if (left.length > 0) throw new Error(`the tests of this file leave changed in the process: ${left.join(", ")}`)
+  if (left.length > 0)
+    throw new Error(`the tests of this file leave changed in the process: ${left.join(", ")}`)
 })

@@ -5,7 +5,7 @@
 const setForGood = new Set(["ORT_DISABLE_TELEMETRY", "UWS_HTTP_MAX_HEADERS_SIZE"])
 
 /** Events of the process to which libraries listen until it ends. */
-const listenedForGood = new Set<string | symbol>(["exit"])
+const listenedForGood = new Set<string | symbol>(["beforeExit", "exit"])
 
 /** Names and values, which are compared by identity. */
 export const processState = (): ReadonlyMap<string, unknown> => {
@@ -30,5 +30,7 @@ export const processState = (): ReadonlyMap<string, unknown> => {
 /** Names of what is not as it was. */
 export const changesSince = (before: ReadonlyMap<string, unknown>): ReadonlyArray<string> => {
   const now = processState()
-  return [...new Set([...before.keys(), ...now.keys()])].filter((name) => before.get(name) !== now.get(name))
+  return [...new Set([...before.keys(), ...now.keys()])].filter(
+    (name) => !Object.is(before.get(name), now.get(name)),
+  )
 }

@@ -19,5 +19,8 @@ it("is opened once, however many models are loaded", async () => {
 it("is opened after a library of another user of koffi, with the stacks that its calls need", async () => {
   expect(threadCpuMs()).toBeGreaterThan(0)
   await openLibrary({ gpu: "off", threads: 1, logger: () => {} })
-  expect(koffi.config()).toMatchObject({ sync_stack_size: 8 * 1024 * 1024, async_stack_size: 8 * 1024 * 1024 })
+  expect(koffi.config()).toMatchObject({
+    sync_stack_size: 8 * 1024 * 1024,
+    async_stack_size: 8 * 1024 * 1024,
+  })
 })
