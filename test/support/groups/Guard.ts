@@ -100,7 +100,11 @@ let before: ReadonlyMap<string, unknown> = new Map()
 beforeAll(() => {
   before = processState()
 })
-afterAll(() => {
+/** The real one, whatever the tests have put in its place. */
+const { setImmediate } = globalThis
+afterAll(async () => {
+  // A closed server counts as one that listens until the event loop has closed it, which it does after what is immediate.
+  for (let turns = 0; turns < 2; turns++) await new Promise<void>((resolve) => void setImmediate(resolve))
   const left = changesSince(before)
   if (left.length > 0)
     throw new Error(`the tests of this file leave changed in the process: ${left.join(", ")}`)
