@@ -4,8 +4,13 @@
 /** Environment variables that the product sets for the rest of the process, for libraries that read them when they are loaded. */
 const setForGood = new Set(["ORT_DISABLE_TELEMETRY", "UWS_HTTP_MAX_HEADERS_SIZE"])
 
-/** Events of the process to which libraries listen until it ends. */
-const listenedForGood = new Set<string | symbol>(["beforeExit", "exit"])
+/** Events of the process to which libraries listen until it ends, among them eSpeak, as everything that Emscripten makes. */
+const listenedForGood = new Set<string | symbol>([
+  "beforeExit",
+  "exit",
+  "uncaughtException",
+  "unhandledRejection",
+])
 
 /** Names and values, which are compared by identity. */
 export const processState = (): ReadonlyMap<string, unknown> => {
