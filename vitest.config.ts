@@ -1,5 +1,14 @@
+import { availableParallelism } from "node:os"
 import { configDefaults, defineConfig } from "vitest/config"
-import { dialectFiles, filesOf, fullerFiles, type Group, groups } from "./test/support/groups/Groups.ts"
+import ByGroup from "./test/support/groups/ByGroup.ts"
+import {
+  dialectFiles,
+  filesOf,
+  fullerFiles,
+  type Group,
+  groups,
+  together,
+} from "./test/support/groups/Groups.ts"
 import { startsPrograms } from "./test/support/process/Programs.ts"
 
 const otherGroups = groups.filter((group) => group !== "fast" && group !== "long").map(filesOf)
@@ -60,17 +69,35 @@ const nodeTransport = {
 
 const secondTransport = oneTransport ? [] : [nodeTransport]
 
+/** Groups that run in the same workers unless the command line names a group: a worker takes three seconds of a processor before its first test. */
+const sharedWorkers = {
+  extends: true as const,
+  test: {
+    name: together,
+    include: [filesOf("fast")],
+    exclude: [...configDefaults.exclude, filesOf("long"), ...(excluded.process ?? [])],
+    isolate: false,
+  },
+}
+
+const namesGroup = process.argv.some((argument) =>
+  groups.some((group) => group !== "long" && [group, `--project=${group}`].includes(argument)),
+)
+const projects = namesGroup ? groups.map(project) : [sharedWorkers, project("long")]
+
 export default defineConfig({
   plugins: [startsPrograms],
   test: {
-    projects: [...groups.map(project), ...secondTransport],
+    projects: [...projects, ...secondTransport],
+    sequence: { sequencer: ByGroup },
     globalSetup: "test/support/process/OneTemporaryFolder.ts",
     // Catalogs of tests name the fake adapters.
     env: { EDGEWISE_FAKE_ENGINES: "true" },
     setupFiles: ["test/support/groups/Guard.ts", "test/support/wire/setup.ts"],
     reporters: ["default", "./test/support/groups/SkippedTests.ts"],
-    // As many as cores. Three were tried: a fifth faster, and tests with times of some 10 ms failed now and then.
-    maxWorkers: 2,
+    // One more than cores, because a worker waits for a quarter of its time, and at most three, each of which may start a browser and a
+    // database. Tests must not depend on a worker's share of a core.
+    maxWorkers: Math.min(3, availableParallelism() + 1),
     // Property tests make much garbage: with V8's 16 MB for young objects the fast ones took 7 % more of the processor (measured).
     execArgv: ["--max-semi-space-size=32"],
     // Tests that run at the same time within a file wait more than they compute.

@@ -117,12 +117,14 @@ it("keeps uWebSockets.js in transport and native engines in engine processes", (
   const only: Readonly<Record<string, RegExp>> = {
     "uWebSockets.js": /^src\/transport\//,
     "node-llama-cpp": /^engines\/llama\//,
+    koffi: /^engines\/llama\/native\/Koffi\.ts$/,
     "onnxruntime-node": /^engines\//,
     "node:sqlite": /^src\/store\//,
   }
   // Runs in its own process, which prints whether they load and then ends.
   const probe = "src/cli/doctor/machine/nativeModuleMain.ts"
-  const wrong = files.flatMap((path) =>
+  const benches = scriptsIn("bench").filter((path) => specifiersOf(path).includes("koffi"))
+  const wrong = [...files, ...benches].flatMap((path) =>
     (path === probe ? [] : specifiersOf(path))
       .filter((specifier) => only[specifier] !== undefined && !only[specifier].test(path))
       .map((specifier) => `${path} → ${specifier}`),

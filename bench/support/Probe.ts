@@ -3,7 +3,7 @@
 import { type IntervalHistogram, monitorEventLoopDelay, PerformanceObserver } from "node:perf_hooks"
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
-import koffi from "koffi"
+import { koffi } from "#engines/llama/native/Koffi.ts"
 
 interface CpuReading {
   /** Monotonic time of this process. */

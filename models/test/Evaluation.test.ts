@@ -11,14 +11,16 @@ const power = (samples: Float32Array): number =>
   samples.reduce((sum, sample) => sum + sample * sample, 0) / samples.length
 
 /** A buzz with this pitch whose harmonics fall by so many dB an octave. */
-const buzz = (pitchHz: number, fallDb: number): Float32Array =>
-  Float32Array.from({ length: 2 * profileRateHz }, (_, i) => {
+const buzz = (pitchHz: number, fallDb: number): Float32Array => {
+  const levels: Array<number> = []
+  for (let k = 1; k * pitchHz < 7000; k++) levels.push(10 ** ((-fallDb * Math.log2(k)) / 20))
+  return Float32Array.from({ length: 2 * profileRateHz }, (_, i) => {
     let sum = 0
-    for (let k = 1; k * pitchHz < 7000; k++) {
-      sum += 10 ** ((-fallDb * Math.log2(k)) / 20) * Math.sin((2 * Math.PI * k * pitchHz * i) / profileRateHz)
-    }
+    for (const [at, level] of levels.entries())
+      sum += level * Math.sin((2 * Math.PI * (at + 1) * pitchHz * i) / profileRateHz)
     return sum * 0.1
   })
+}
 
 describe("word errors", () => {
   it("count edits over the spoken words", () => {

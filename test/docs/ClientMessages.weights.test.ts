@@ -6,6 +6,7 @@ import OpenAI7 from "openai-7"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { repository } from "../support/docs/GuideBlocks.ts"
 import { builtInModel } from "../support/nodes/BuiltInModels.ts"
+import { presetModel, withoutWeights } from "../support/nodes/SpeechNode.ts"
 import { startNode, type TestNode } from "../support/nodes/TestNode.ts"
 
 const texts = ["llm-3.5-27b", "llm-3.8-27b", "llm-3.5-9b", "llm-3.6-35b-a3b"]
@@ -13,7 +14,10 @@ let node: TestNode
 let limited: TestNode
 beforeAll(async () => {
   const runtime = { load: "demand" }
-  const models = [...texts, "tts-82m"].map((id) => builtInModel(id, { runtime }))
+  const models = [
+    ...texts.map((id) => builtInModel(id, { runtime })),
+    { ...withoutWeights(presetModel), runtime },
+  ]
   ;[node, limited] = await Promise.all([startNode({ models }), startNode({ models, rateLimit: 1 })])
 })
 afterAll(() => Promise.all([node.stop(), limited.stop()]))

@@ -4,7 +4,7 @@ import { createServer, type Server } from "node:http"
 import type { AddressInfo } from "node:net"
 import type { Browser } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { startBrowser } from "../support/clients/Browser.ts"
+import { closePages, sharedBrowser } from "../support/clients/Browser.ts"
 import { blocksOf } from "../support/docs/GuideBlocks.ts"
 import { needs } from "../support/groups/Needs.ts"
 import { fakeVoice } from "../support/nodes/SpeechNode.ts"
@@ -71,9 +71,9 @@ const playInPage = async ({ base, key }: { readonly base: string; readonly key: 
 describe("the player of the guide", needs("browser"), () => {
   let browser: Browser
   beforeAll(async () => {
-    browser = await startBrowser("--autoplay-policy=no-user-gesture-required")
+    browser = await sharedBrowser()
   })
-  afterAll(() => browser.close())
+  afterAll(() => closePages(browser))
 
   it("plays a stream of another origin, and it can be heard", async () => {
     const page = await browser.newPage()

@@ -9,10 +9,16 @@ import { request } from "#harness/Requests.ts"
 import { freePort } from "../support/servers/FreePort.ts"
 import { type Answer, chunkOf, type ScriptedServer, scriptedServer, sse } from "./ScriptedServer.ts"
 
-let server: ScriptedServer | undefined
+/** A test may start several. */
+const servers: Array<ScriptedServer> = []
+const serving = async (answers: Parameters<typeof scriptedServer>[0]): Promise<ScriptedServer> => {
+  const server = await scriptedServer(answers)
+  servers.push(server)
+  return server
+}
 afterEach(async () => {
   closeConnections()
-  await server?.close()
+  await Promise.all(servers.splice(0).map((server) => server.close()))
 })
 
 const plans = { text: { model: "m", prompts: sizedPrompts(5, 1), maxTokens: 8, temperature: 0, fields: {} } }
@@ -25,7 +31,7 @@ const issue = (signal = new AbortController().signal): Issue => ({
 })
 
 const ask = async (answer: Answer, timeoutMs = 20_000, signal?: AbortSignal) => {
-  server = await scriptedServer({ "/v1/chat/completions": answer })
+  const server = await serving({ "/v1/chat/completions": answer })
   const target = { ...server.target, timeoutMs }
   return request({ target, plans, shares: { text: 1 }, seed: 1 }, "text", { usage: true }, issue(signal))
 }
@@ -118,7 +124,7 @@ it("a port where nothing listens is unreachable", async () => {
 
 describe("the first look", () => {
   it("reads models, build and version, and survives servers without them", async () => {
-    server = await scriptedServer({
+    const server = await serving({
       "/v1/models": (_, r) =>
         r
           .writeHead(200, { server: "stock", "x-ratelimit-limit": "90" })
@@ -136,7 +142,7 @@ describe("the first look", () => {
   })
 
   it("fails where the key is refused", async () => {
-    server = await scriptedServer({ "/v1/models": (_, r) => r.writeHead(401).end('{"detail":"who?"}') })
+    const server = await serving({ "/v1/models": (_, r) => r.writeHead(401).end('{"detail":"who?"}') })
     await expect(selfReport(server.target, new AbortController().signal)).rejects.toThrow("who?")
   })
 })

@@ -1,11 +1,10 @@
 // The stores that tests named `X.dialects.test.ts` run over, one in each of two groups: SQLite in memory or in a data
 // directory of its own, and PostgreSQL in an empty schema.
 import { Effect, Layer, type Scope } from "effect"
-import { beforeAll, describe } from "vitest"
+import { beforeAll, describe, inject } from "vitest"
 import type { StoreUnavailable } from "#store/files/StoreErrors.ts"
 import { type Store, sqliteStoreLayer, storeLayer } from "#store/Store.ts"
 import { needs } from "../support/groups/Needs.ts"
-import { currentGroup } from "../support/groups/Uses.ts"
 import { sharedPostgres } from "../support/servers/PostgresServer.ts"
 import { tempDir } from "./TempDir.ts"
 
@@ -39,12 +38,11 @@ const postgres = (): Dialect => {
   return { name: "Postgres", fresh: Layer.unwrap(Effect.flatMap(shared, ({ open }) => open)), shared }
 }
 
-/** Defines the tests over the store of the running group: SQLite in `fast`, PostgreSQL in `postgres`. */
+/** Defines the tests over the store of the running group: SQLite in `fast`, PostgreSQL in `postgres`, both where groups run together. */
 export const eachDialect = (tests: (dialect: Dialect) => void): void => {
-  if (currentGroup() === "fast") {
-    describe("SQLite", () => tests(sqlite))
-    return
-  }
+  const group = inject("group")
+  if (group === undefined || group === "fast") describe("SQLite", () => tests(sqlite))
+  if (group === "fast") return
   describe("Postgres", needs("postgresql"), () => {
     // A start can take longer than a test may.
     beforeAll(sharedPostgres)

@@ -7,9 +7,11 @@ import { playgroundLink } from "#cli/roles/CurlLine.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { seriousFindings } from "../support/clients/Axe.ts"
 import { closePages, openPlayground, sharedBrowser } from "../support/clients/Browser.ts"
+import { listener } from "../support/clients/LiveClient.ts"
 import { has, needs } from "../support/groups/Needs.ts"
 import { inLong, isLong } from "../support/groups/Runs.ts"
 import { builtInModel } from "../support/nodes/BuiltInModels.ts"
+import { presetModel, withoutWeights } from "../support/nodes/SpeechNode.ts"
 import { fakeModel } from "../support/nodes/TestCatalog.ts"
 import { startNode, type TestNode, untilIdle, untilLoaded } from "../support/nodes/TestNode.ts"
 import { startRelay } from "../support/servers/Relay.ts"
@@ -22,8 +24,14 @@ let node: TestNode
 let browser: Browser | undefined
 beforeAll(async () => {
   if (!has("browser")) return
-  const ids = ["llm-3.5-27b", "tts-82m", "stt-large-v3-turbo"]
-  node = await startNode({ models: [...ids.map((id) => builtInModel(id)), { ...fakeModel, id: "llm-fake" }] })
+  node = await startNode({
+    models: [
+      builtInModel("llm-3.5-27b"),
+      withoutWeights(presetModel),
+      listener({}, { id: "stt-large-v3-turbo" }),
+      { ...fakeModel, id: "llm-fake" },
+    ],
+  })
   await untilLoaded(node, "llm-3.5-27b")
   browser = await sharedBrowser()
 })

@@ -1,11 +1,8 @@
 // llama.cpp's C interface (`llama.h`), called through koffi in the same library that node-llama-cpp has loaded: the same
 // mapping, the same backends, the same log. Opened once a process.
-//
-// koffi runs a call on a stack of its own, by default 128 KiB for asynchronous calls; loading a model and building a
-// graph need more.
 import { readdirSync } from "node:fs"
 import { join } from "node:path"
-import koffi, { type TypeObject } from "koffi"
+import { koffi, type NativeType } from "./Koffi.ts"
 import { batch, contextParams, differences, fieldsOf, modelParams, release, type Values } from "./Layout.ts"
 import { isNativeObject } from "./NativeObjects.ts"
 
@@ -32,20 +29,8 @@ export const onThread = <A extends ReadonlyArray<unknown>, R>(
     call.async(...parameters, (error, result) => (error === null ? resolve(result) : reject(error)))
   })
 
-/** A C type as koffi describes it. */
-type Type = string | TypeObject
-
 /** The library is not the release that this file was written for. */
 export class UnknownRelease extends Error {}
-
-/** Bytes. More than any call was seen to use. Only the pages that are used become resident. */
-const callStack = 8 * 1024 * 1024
-
-/** Before the first library of the process is loaded: later koffi refuses. */
-export const configureKoffi = (): void => {
-  if (koffi.config().sync_stack_size === callStack) return
-  koffi.config({ async_stack_size: callStack, sync_stack_size: callStack, resident_async_pools: 2 })
-}
 
 const fileOf = (folder: string): string => {
   const name = readdirSync(folder).find((entry) => isNativeObject(entry, "llama"))
@@ -58,13 +43,12 @@ const fileOf = (folder: string): string => {
 const libraryOfC = (linked: string) => koffi.load(process.platform === "win32" ? "ucrtbase.dll" : linked)
 
 const openOnce = (folder: string) => {
-  configureKoffi()
   const file = fileOf(folder)
   const library = koffi.load(file)
   const native = <A extends ReadonlyArray<unknown>, R>(
     name: string,
-    result: Type,
-    parameters: ReadonlyArray<Type>,
+    result: NativeType,
+    parameters: ReadonlyArray<NativeType>,
   ): Native<A, R> => library.func(name, result, [...parameters]) as Native<A, R>
 
   const modelStruct = koffi.struct(fieldsOf(modelParams))

@@ -1,7 +1,7 @@
 // A pool of threads for a context. Without one, a context starts new threads for every evaluation, and a step of 10 ms on
 // two threads took 16 to 27 ms (0.2 billion parameters, measured). Uses ggml's C interface in the CPU library that is
 // loaded already.
-import koffi from "koffi"
+import { koffi } from "./Koffi.ts"
 import { type Pointer, UnknownRelease } from "./Libllama.ts"
 import { isNativeObject } from "./NativeObjects.ts"
 

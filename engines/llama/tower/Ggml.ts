@@ -1,8 +1,8 @@
 // ggml's C interface (`ggml.h`, `ggml-backend.h`, `gguf.h`), called through koffi in the libraries that llama.cpp has loaded:
 // the same kernels compute the towers of pictures. Opened once a process. Shapes are checked in Graph before a call, because ggml
 // ends the process if they do not fit.
-import koffi from "koffi"
-import { configureKoffi, type Pointer, UnknownRelease } from "../native/Libllama.ts"
+import { koffi } from "../native/Koffi.ts"
+import { type Pointer, UnknownRelease } from "../native/Libllama.ts"
 import { isNativeObject, type NativeObject } from "../native/NativeObjects.ts"
 
 /** `GGML_TYPE_*` of the values that graphs are given. */
@@ -30,7 +30,6 @@ interface ThreadCall<A extends ReadonlyArray<unknown>, R> {
 let structs: { readonly init: unknown; readonly file: unknown } | undefined
 
 const openOnce = (objects: ReadonlyArray<string>) => {
-  configureKoffi()
   const base = koffi.load(fileOf(objects, "ggml-base"))
   const processor = koffi.load(fileOf(objects, "ggml-cpu"))
   const registry = koffi.load(fileOf(objects, "ggml"))

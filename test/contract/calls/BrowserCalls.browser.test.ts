@@ -7,7 +7,7 @@ import type { Browser, Page } from "playwright-core"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { bytesToS16 } from "#domain/audio/Audio.ts"
 import { voice } from "../../support/audio/Voice.ts"
-import { startBrowser } from "../../support/clients/Browser.ts"
+import { closePages, sharedBrowser } from "../../support/clients/Browser.ts"
 import { canCall } from "../../support/clients/CallClient.ts"
 import { listener } from "../../support/clients/LiveClient.ts"
 import { has, needs, onlyWhere } from "../../support/groups/Needs.ts"
@@ -39,15 +39,10 @@ beforeAll(async () => {
   await untilLoaded(node, "listener", "fake", "fake-voice")
   await new Promise<void>((resolve) => pages.listen(0, "127.0.0.1", resolve))
   origin = `http://127.0.0.1:${(pages.address() as AddressInfo).port}`
-  browser = await startBrowser(
-    "--use-fake-ui-for-media-stream",
-    "--use-fake-device-for-media-stream",
-    "--autoplay-policy=no-user-gesture-required",
-    "--mute-audio",
-  )
+  browser = await sharedBrowser()
 })
 afterAll(async () => {
-  await browser?.close()
+  await closePages(browser)
   pages.close()
   await node?.stop()
 })

@@ -15,6 +15,7 @@ import { voice } from "../../support/audio/Voice.ts"
 import { canCall, noLibrary } from "../../support/clients/CallClient.ts"
 import { listener } from "../../support/clients/LiveClient.ts"
 import { onlyWhere } from "../../support/groups/Needs.ts"
+import { inLong } from "../../support/groups/Runs.ts"
 import { uses } from "../../support/groups/Uses.ts"
 import { orgWith, receiptsOf } from "../../support/nodes/Ledger.ts"
 import { edgewise } from "../../support/nodes/NodeProcess.ts"
@@ -99,7 +100,8 @@ describe("a conversation of the harness over a call", onlyWhere(canCall, noLibra
     end()
   })
 
-  it("costs what it costs over a WebSocket", async () => {
+  // What a call costs is in Calls.process.test.ts; two conversations in real time.
+  it("costs what it costs over a WebSocket", inLong, async () => {
     const charged = async (transport: TransportName) => {
       const key = await orgWith(node, transport, 1_000_000)
       // A pause of a busy machine must not end the turn.

@@ -8,7 +8,7 @@ import { lastWord, listener, noise, openLive, wavOf } from "../../support/client
 import { headerOf, jsonOf } from "../../support/clients/RawHttp.ts"
 import { SocketClient } from "../../support/clients/SocketClient.ts"
 import { post, submit, targetOf, untilDone } from "../../support/clients/TranscriptionClient.ts"
-import { cloneModel, presetModel, speak } from "../../support/nodes/SpeechNode.ts"
+import { cloneModel, presetModel, speak, withoutWeights } from "../../support/nodes/SpeechNode.ts"
 import { fakeModel } from "../../support/nodes/TestCatalog.ts"
 import { startNode, type TestNode, untilIdle, untilLoaded } from "../../support/nodes/TestNode.ts"
 
@@ -25,10 +25,8 @@ beforeAll(async () => {
       listener({}, { id: "other" }),
     ],
   })
-  // Its voices have the real one's names; what they say is not looked at.
-  const voices = presetModel.speech.voices
-  const named82m = { ...presetModel, adapter: "fake-speech", files: {}, options: { voices } }
-  strict = await startNode({ models: [named82m], settings: { openaiAliases: "false" } })
+  // What its voices say is not looked at.
+  strict = await startNode({ models: [withoutWeights(presetModel)], settings: { openaiAliases: "false" } })
   await untilLoaded(node, "fake", "tts-82m", "tts-3b-ml", "listener", "other")
   await untilLoaded(strict, "tts-82m")
 })

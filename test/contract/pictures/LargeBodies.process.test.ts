@@ -36,7 +36,7 @@ const send = async (to: TestNode, body: string, headers: Record<string, string> 
 
 const red = "[20x10 auto ff0000"
 
-it("16 pictures in 31 MB are seen", async () => {
+it("16 pictures in 31 MB are seen", inLong, async () => {
   const body = bodyOf("seeing", ...Array.from({ length: 16 }, () => padded(1_450_000)))
   expect(body.length).toBeGreaterThan(30_500_000)
   const { status, text } = await send(node, body)

@@ -285,7 +285,7 @@ describe("sizes", () => {
     return `${head}${"p".repeat(bytes - head.length - 2)}"}`
   }
 
-  it("a body of 8 MB is read, one byte more is not", async () => {
+  it("a body of 8 MB is read, one byte more is not", inLong, async () => {
     expect((await post(completionsPath, padded(capBytes))).status).toBe(200)
     expectRefusal(await post(completionsPath, padded(capBytes + 1)), 413, "body")
   })

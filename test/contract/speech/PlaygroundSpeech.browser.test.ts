@@ -13,6 +13,7 @@ import {
   scriptSamples,
   speak,
   spokenScript,
+  withoutWeights,
 } from "../../support/nodes/SpeechNode.ts"
 import { eventually, startNode, type TestNode, untilIdle } from "../../support/nodes/TestNode.ts"
 import { startRelay } from "../../support/servers/Relay.ts"
@@ -26,8 +27,8 @@ let complaints: ReadonlyArray<string> = []
 let requested: ReadonlyArray<string> = []
 beforeAll(async () => {
   if (!has("browser")) return
-  node = await startNode({ models: [presetModel, cloneModel, { ...fakeVoice, id: "tts-fake" }] })
-  await speak(node, { model: "tts-82m", voice: "af_bella", input: "Hi." })
+  const named = [presetModel, cloneModel].map(withoutWeights)
+  node = await startNode({ models: [...named, { ...fakeVoice, id: "tts-fake" }] })
   browser = await sharedBrowser()
   ;({ complaints, page, requested } = await openPlayground(browser, node, {
     panel: "speak",
@@ -150,7 +151,7 @@ it("speaks with the voice of a file", withBrowser, async () => {
   const { body } = await speak(node, {
     model: "tts-82m",
     voice: "bm_george",
-    input: "The quick brown fox jumps over the lazy dog.",
+    input: spokenScript({ pieces: 20 }),
     response_format: "wav",
   })
   await page.selectOption("#speak-model", "tts-3b-ml")

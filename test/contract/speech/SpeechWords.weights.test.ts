@@ -1,7 +1,7 @@
 // POST /v1/audio/speech as server-sent events: the same samples as the plain body, and the times of words where they are asked for.
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { SpeechEvent } from "#domain/wire/events/SpeechEvents.ts"
-import { headerOf, jsonOf } from "../../support/clients/RawHttp.ts"
+import { headerOf, jsonOf, type RawResponse } from "../../support/clients/RawHttp.ts"
 import { cloneModel, presetModel, speakWhenAdmitted } from "../../support/nodes/SpeechNode.ts"
 import { startNode, type TestNode } from "../../support/nodes/TestNode.ts"
 
@@ -14,8 +14,15 @@ afterAll(() => node.stop())
 const sse = { stream_format: "sse" }
 const words = { ...sse, timestamp_granularities: ["word"] }
 
-const say = (input: string, more: object) =>
-  speakWhenAdmitted(node, { model: "tts-82m", voice: "af_bella", input, ...more })
+/** Replies are the same each time (Speech.weights.test.ts), so each is requested once. */
+const said = new Map<string, Promise<RawResponse>>()
+const say = (input: string, more: object): Promise<RawResponse> => {
+  const body = { model: "tts-82m", voice: "af_bella", input, ...more }
+  const key = JSON.stringify(body)
+  const reply = said.get(key) ?? speakWhenAdmitted(node, body)
+  said.set(key, reply)
+  return reply
+}
 
 const eventsOf = (body: Buffer): ReadonlyArray<SpeechEvent> =>
   body

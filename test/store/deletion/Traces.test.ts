@@ -218,7 +218,11 @@ it.live("writes little while a large store is cleaned, so that other writers wai
         // What a transaction writes is in the log until a checkpoint, and other writers wait for it.
         const logBytes = () => statSync(`${file}-wal`).size
         other.exec("PRAGMA busy_timeout=60000; PRAGMA synchronous=OFF; PRAGMA wal_checkpoint(TRUNCATE)")
-        expect(logBytes()).toBe(0)
+        // Beside a checkpoint of the store's thread it does nothing, and does not wait.
+        while (logBytes() > 0) {
+          yield* Effect.sleep(20)
+          other.exec("PRAGMA wal_checkpoint(TRUNCATE)")
+        }
         let ended = false
         let mostLogged = 0
         const watching = Effect.promise(async () => {

@@ -7,7 +7,14 @@ import { uses } from "../groups/Uses.ts"
 export const startBrowser = (...args: ReadonlyArray<string>): Promise<Browser> => {
   uses("browser", "a browser")
   if (browserPath === undefined) throw new Error("no browser on this machine")
-  return chromium.launch({ executablePath: browserPath, args: ["--no-sandbox", ...args] })
+  return chromium.launch({
+    executablePath: browserPath,
+    args: ["--no-sandbox", ...args],
+    // It ends when its pipe to this process closes, so nothing has to listen for signals as long as it runs.
+    handleSIGINT: false,
+    handleSIGTERM: false,
+    handleSIGHUP: false,
+  })
 }
 
 let shared: Promise<Browser> | undefined

@@ -1,11 +1,13 @@
 // Checks each test file against the group in its name (Groups.ts). A test fails if it uses something that the group may not use, or
 // if the file does not use what its group is for. vitest runs this before every file. It wraps the methods that start processes, listen
 // and load native code, because only what happens shows what a file needs: its imports do not say which of their functions it calls.
+// A file also fails if its tests leave something of the process changed for the next file of its worker (ProcessState.ts).
 import child from "node:child_process"
 import { syncBuiltinESMExports } from "node:module"
 import net from "node:net"
-import { afterAll, type RunnerTestCase, type RunnerTestSuite } from "vitest"
+import { afterAll, beforeAll, type RunnerTestCase, type RunnerTestSuite } from "vitest"
 import type { Group } from "./Groups.ts"
+import { changesSince, processState } from "./ProcessState.ts"
 import { uses, verdict } from "./Uses.ts"
 
 type Call = (this: unknown, ...args: Array<unknown>) => unknown
@@ -91,4 +93,19 @@ const allRan = (tasks: ReadonlyArray<RunnerTestCase | RunnerTestSuite>): boolean
 afterAll(({}, file) => {
   const problem = verdict(allRan(file.tasks as never))
   if (problem !== undefined) throw new Error(problem)
+})
+
+// These hooks are registered before the file's own: the first begins before them, the other ends after them.
+let before: ReadonlyMap<string, unknown> = new Map()
+beforeAll(() => {
+  before = processState()
+})
+/** The real one, whatever the tests have put in its place. */
+const { setImmediate } = globalThis
+afterAll(async () => {
+  // A closed server counts as one that listens until the event loop has closed it, which it does after what is immediate.
+  for (let turns = 0; turns < 2; turns++) await new Promise<void>((resolve) => void setImmediate(resolve))
+  const left = changesSince(before)
+  if (left.length > 0)
+    throw new Error(`the tests of this file leave changed in the process: ${left.join(", ")}`)
 })

@@ -1,9 +1,9 @@
 // Records what the tests of one file use, and compares it with the group in the file's name.
-import { inject } from "vitest"
-import { type Group, groups } from "./Groups.ts"
+import { expect, inject } from "vitest"
+import { type Group, groupOf, groups } from "./Groups.ts"
 
 /** The group of the running file. */
-export const currentGroup = (): Group => inject("group")
+const currentGroup = (): Group => inject("group") ?? groupOf(expect.getState().testPath ?? "")
 
 const used = new Map<Group, string>()
 

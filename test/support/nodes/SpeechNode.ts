@@ -36,6 +36,13 @@ const builtIn = (id: string, options: object): SpeechTestModel =>
 export const presetModel = builtIn("tts-82m", { slots: 8 })
 export const cloneModel = builtIn("tts-3b-ml", { slots: 8, training: "english" })
 
+/** The same model with the fake engine in place of its weights: tests of names, voices and pages load nothing. */
+export const withoutWeights = (model: SpeechTestModel): SpeechTestModel => {
+  const { cloning, languages, voices } = model.speech
+  const options = cloning === true ? { cloning, languages } : { voices }
+  return { ...model, adapter: "fake-speech", files: {}, options }
+}
+
 export const languages = cloneModel.speech.languages as ReadonlyArray<string>
 
 /** A text that is a script for the fake speech engine. */

@@ -247,7 +247,8 @@ export const eventually = async (
     const waitedMs = performance.now() - startMs
     if (waitedMs > patienceMs) throw new Error(`did not happen: ${what}`)
     // What takes long is asked for less often: many conditions are a request to the node.
-    await new Promise((resolve) => setTimeout(resolve, waitedMs < 200 ? 5 : 20))
+    const pauseMs = waitedMs < 200 ? 5 : waitedMs < 1_000 ? 20 : 50
+    await new Promise((resolve) => setTimeout(resolve, pauseMs))
   }
 }
 

@@ -7,6 +7,7 @@ import { Accounts } from "#store/accounts/Accounts.ts"
 import { closePages, openPlayground, sharedBrowser } from "../../../support/clients/Browser.ts"
 import { has, needs } from "../../../support/groups/Needs.ts"
 import { builtInModel } from "../../../support/nodes/BuiltInModels.ts"
+import { presetModel, withoutWeights } from "../../../support/nodes/SpeechNode.ts"
 import { startNode, type TestNode, untilLoaded } from "../../../support/nodes/TestNode.ts"
 
 const withBrowser = needs("browser")
@@ -18,7 +19,7 @@ let complaints: ReadonlyArray<string> = []
 beforeAll(async () => {
   if (!has("browser")) return
   const broken = { id: "broken", options: { loadFailure: "broken weights" } }
-  node = await startNode({ models: [builtInModel("llm-3.5-27b"), builtInModel("tts-82m"), broken] })
+  node = await startNode({ models: [builtInModel("llm-3.5-27b"), withoutWeights(presetModel), broken] })
   await untilLoaded(node, "llm-3.5-27b", "tts-82m")
   const made = Effect.flatMap(Accounts, (accounts) => accounts.createKey({ org: "ops", scope: "superadmin" }))
   const { apiKey } = await node.run(made)
