@@ -47,8 +47,8 @@ describe("a full disk", () => {
     try {
       expect(await statusOf(chat(node))).toBe(200)
       const filler = join(mountPoint, "filler")
-      // Writes until the disk is full. The node may be writing too, so the amount is not known beforehand.
-      spawnSync("dd", ["if=/dev/zero", `of=${filler}`, "bs=4096"], { stdio: "ignore" })
+      // Writes until the disk is full, or twice its size. The node may be writing too, so the amount is not known beforehand.
+      spawnSync("dd", ["if=/dev/zero", `of=${filler}`, "bs=4096", "count=4096"], { stdio: "ignore" })
       expect(statfsSync(mountPoint).bavail).toBe(0)
 
       // What needs no disk is served; its receipts wait.

@@ -13,13 +13,35 @@ import { eventually } from "../../support/nodes/TestNode.ts"
 import { databasePassword, type PostgresServer } from "../../support/servers/PostgresServer.ts"
 import { catalogText, type OperatorMistake, type World, writeCatalogText } from "./World.ts"
 
-/** Goes with the run (OneTemporaryFolder). */
-const root = mkdtempSync(join(tmpdir(), "edgewise-mistakes-"))
-const fullDisk = join(root, "full-disk")
-mkdirSync(fullDisk)
-const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", "size=64k", "tmpfs", fullDisk]).status === 0
-const taken = createServer()
-let postgres: Pick<PostgresServer, "freshUrl" | "port"> | undefined
+/** A disk of 64 KiB in a folder of its own. */
+const smallDisk = (folder: string) => {
+  mkdirSync(folder)
+  const isMounted = spawnSync("mount", ["-t", "tmpfs", "-o", "size=64k", "tmpfs", folder]).status === 0
+  return {
+    folder,
+    isMounted,
+    /** With a file of twice its size: should the mount be gone, no other disk is filled. */
+    fill: () =>
+      spawnSync("dd", ["if=/dev/zero", `of=${join(folder, "filler")}`, "bs=4096", "count=32"], {
+        stdio: "ignore",
+      }),
+    end: () => spawnSync("umount", ["-l", folder]),
+  }
+}
+
+/** What the mistakes of one file share. Not of this module: files that share a worker share its modules. */
+const stageOf = () => {
+  // Goes with the run (OneTemporaryFolder).
+  const root = mkdtempSync(join(tmpdir(), "edgewise-mistakes-"))
+  return {
+    root,
+    disk: smallDisk(join(root, "full-disk")),
+    taken: createServer(),
+    postgres: undefined as Pick<PostgresServer, "freshUrl" | "port"> | undefined,
+    outcomes: new Map<OperatorMistake, Outcome>(),
+  }
+}
+type Stage = ReturnType<typeof stageOf>
 
 interface Outcome {
   readonly status: number | null | "serves"
@@ -27,11 +49,11 @@ interface Outcome {
   /** Lines of standard error, with DIR and PORT for what differs between machines. */
   readonly lines: ReadonlyArray<string>
 }
-const outcomes = new Map<OperatorMistake, Outcome>()
 
-const canBeMade = ({ needs }: OperatorMistake): boolean => needs !== "a full disk" || mounted
+const canBeMade = ({ disk }: Stage, { needs }: OperatorMistake): boolean =>
+  needs !== "a full disk" || disk.isMounted
 
-const worldOf = async (name: string): Promise<World> => {
+const worldOf = async ({ disk, postgres, root, taken }: Stage, name: string): Promise<World> => {
   const dir = join(root, name)
   mkdirSync(dir)
   const address = taken.address()
@@ -40,17 +62,17 @@ const worldOf = async (name: string): Promise<World> => {
     dataDir: join(dir, "data"),
     takenPort: typeof address === "object" && address !== null ? address.port : 0,
     postgresUrl: await postgres?.freshUrl(),
-    fullDisk: mounted ? fullDisk : undefined,
+    fullDisk: disk.isMounted ? disk.folder : undefined,
   }
   writeFileSync(join(dir, "weights.gguf"), "GGUF")
   writeCatalogText(world, catalogText({}))
   return world
 }
 
-const masked = (text: string, { dir, takenPort }: World): ReadonlyArray<string> =>
+const masked = ({ disk, postgres }: Stage, text: string, { dir, takenPort }: World): ReadonlyArray<string> =>
   text
     .replaceAll(dir, "DIR")
-    .replaceAll(fullDisk, "DIR")
+    .replaceAll(disk.folder, "DIR")
     .replaceAll(String(takenPort), "PORT")
     .replaceAll(String(postgres?.port ?? "none"), "PORT")
     .split("\n")
@@ -71,8 +93,13 @@ const messageOf = (line: string): string => {
 }
 
 /** @param own whether it is made with a process of its own */
-const outcomeOf = async (mistake: OperatorMistake, index: number, own: boolean): Promise<Outcome> => {
-  const world = await worldOf(String(index))
+const outcomeOf = async (
+  stage: Stage,
+  mistake: OperatorMistake,
+  index: number,
+  own: boolean,
+): Promise<Outcome> => {
+  const world = await worldOf(stage, String(index))
   const { args = ["serve"], env } = mistake.make(world)
   const variables = {
     EDGEWISE_DATA_DIR: world.dataDir,
@@ -85,19 +112,19 @@ const outcomeOf = async (mistake: OperatorMistake, index: number, own: boolean):
   }
   if (mistake.status !== "serves") {
     const { status, stderr, stdout } = await (own ? edgewiseProcess : edgewise)(args, variables)
-    return { status, stdout, lines: masked(stderr, world) }
+    return { status, stdout, lines: masked(stage, stderr, world) }
   }
   const running = startCommand(args, variables)
   try {
     await eventually(() => running.stdout().includes("router listening on"), "the node serves", 60_000)
-    const warned = () => masked(running.stderr(), world).map(messageOf).includes(mistake.line)
+    const warned = () => masked(stage, running.stderr(), world).map(messageOf).includes(mistake.line)
     // The test reports a missing line.
     await eventually(warned, "the node warns", 60_000).catch(() => {})
   } finally {
     running.signal("SIGKILL")
     await running.finished
   }
-  const lines = masked(running.stderr(), world).map(messageOf)
+  const lines = masked(stage, running.stderr(), world).map(messageOf)
   return { status: "serves", stdout: running.stdout(), lines }
 }
 
@@ -105,15 +132,15 @@ const outcomeOf = async (mistake: OperatorMistake, index: number, own: boolean):
  * Two at a time: a process takes a core for a second. In `npm test` only two mistakes have their own: the first, and the first with a
  * decoder, because a process chooses its decoder once.
  */
-const makeAll = async (mistakes: ReadonlyArray<OperatorMistake>): Promise<void> => {
+const makeAll = async (stage: Stage, mistakes: ReadonlyArray<OperatorMistake>): Promise<void> => {
   const waiting = mistakes
     .map((mistake, index) => ({ mistake, index }))
-    .filter(({ mistake }) => canBeMade(mistake))
+    .filter(({ mistake }) => canBeMade(stage, mistake))
   const isOwn = (mistake: OperatorMistake) =>
     isLong || mistake === mistakes[0] || mistake === mistakes.find(({ category }) => category === "decoder")
   const worker = async () => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-      outcomes.set(next.mistake, await outcomeOf(next.mistake, next.index, isOwn(next.mistake)))
+      stage.outcomes.set(next.mistake, await outcomeOf(stage, next.mistake, next.index, isOwn(next.mistake)))
     }
   }
   await Promise.all([worker(), worker()])
@@ -124,22 +151,23 @@ export const testMistakes = (
   mistakes: ReadonlyArray<OperatorMistake>,
   startServer?: () => Promise<Pick<PostgresServer, "freshUrl" | "port">>,
 ): void => {
+  const stage = stageOf()
+  const { disk, outcomes, taken } = stage
   beforeAll(async () => {
     await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve))
-    if (mounted)
-      spawnSync("dd", ["if=/dev/zero", `of=${join(fullDisk, "filler")}`, "bs=4096"], { stdio: "ignore" })
-    postgres = await startServer?.()
-    await makeAll(mistakes)
+    if (disk.isMounted) disk.fill()
+    stage.postgres = await startServer?.()
+    await makeAll(stage, mistakes)
   }, 600_000)
   afterAll(async () => {
     taken.close()
-    if (mounted) spawnSync("umount", ["-l", fullDisk])
+    if (disk.isMounted) disk.end()
   })
 
   describe.each(mistakes.map((mistake) => [`${mistake.category}: ${mistake.mistake}`, mistake] as const))(
     "%s",
     (_, mistake) => {
-      it(`prints its line, ${mistake.status}`, onlyWhere(canBeMade(mistake), mountNeedsRoot), () => {
+      it(`prints its line, ${mistake.status}`, onlyWhere(canBeMade(stage, mistake), mountNeedsRoot), () => {
         const outcome = outcomes.get(mistake)
         // A node that serves may print more lines, e.g. about consequences of the mistake.
         const lines = outcome?.lines ?? []
