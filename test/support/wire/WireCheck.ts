@@ -165,7 +165,8 @@ class Reader {
     if (this.#isSocket && this.#endpoint !== undefined) {
       const { end, frames } = framesIn(data, at)
       const client = framesIn(out, outAt)
-      this.#isClosedByClient ||= client.frames.some(({ kind }) => kind === "close")
+      // Where more was sent than is kept, its close frame may be among the rest.
+      this.#isClosedByClient ||= sent.isCut || client.frames.some(({ kind }) => kind === "close")
       for (const frame of frames)
         problems.push(...frameProblems(this.#endpoint, frame, this.#isClosedByClient))
       at = end
