@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { droppedTraffic } from "#api/live/DroppedBytes.ts"
 import { ConversationClient } from "../../support/clients/ConversationClient.ts"
 import { listener } from "../../support/clients/LiveClient.ts"
-import { type Refused, SocketClient } from "../../support/clients/SocketClient.ts"
+import { SocketClient } from "../../support/clients/SocketClient.ts"
 import { fakeVoice } from "../../support/nodes/SpeechNode.ts"
 import { fakeModel } from "../../support/nodes/TestCatalog.ts"
 import { onNode, startNode, type TestNode, untilLoaded } from "../../support/nodes/TestNode.ts"
@@ -39,24 +39,31 @@ const openers = (): ReadonlyArray<readonly [string, string]> => [
   ["completions", `/v1/completions/ws?token=${node.keys.dev}`],
 ]
 
+/**
+ * How `path` is refused, and how the sockets ended that were filled until it was. The time to wait passes while a busy machine opens sockets,
+ * so a handshake that is taken means that more has to be sent.
+ */
+const floodUntilRefused = async (path: string) => {
+  const ended: Array<unknown> = []
+  for (let tries = 0; tries < 10; tries++) {
+    const answer = await SocketClient.connect(`${node.socketBase}${path}`)
+    if (!(answer instanceof SocketClient)) return { refused: answer, ended }
+    answer.vanish()
+    const conversation = await SocketClient.connect(
+      `${node.socketBase}/v1/realtime?model=gpt-realtime&token=${node.keys.dev}`,
+    )
+    if (conversation instanceof SocketClient) ended.push(await flood(conversation))
+  }
+  return { refused: undefined, ended }
+}
+
 describe.skipIf(onNode)("a client that fills one socket after the other faster than it is read", () => {
   it("is closed with 1009, and then refused with the limit and the time to wait; another user is not", async () => {
-    const ended: Array<unknown> = []
-    let refused: Refused | undefined
-    for (let tries = 0; tries < 10 && refused === undefined; tries++) {
-      const client = await SocketClient.connect(
-        `${node.socketBase}/v1/realtime?model=gpt-realtime&token=${node.keys.dev}`,
-      )
-      if (client instanceof SocketClient) ended.push(await flood(client))
-      else refused = client
-    }
-    expect(ended.length).toBeGreaterThanOrEqual(2)
-    expect(ended).toEqual(
-      ended.map(() => ({ code: 1009, reason: "messages come faster than they are read" })),
-    )
+    const all: Array<unknown> = []
     for (const [name, path] of openers()) {
-      const answer = await SocketClient.connect(`${node.socketBase}${path}`)
-      expect([name, answer]).toEqual([
+      const { refused, ended } = await floodUntilRefused(path)
+      all.push(...ended)
+      expect([name, refused]).toEqual([
         name,
         expect.objectContaining({
           status: 429,
@@ -65,6 +72,8 @@ describe.skipIf(onNode)("a client that fills one socket after the other faster t
         }),
       ])
     }
+    expect(all.length).toBeGreaterThanOrEqual(2)
+    expect(all).toEqual(all.map(() => ({ code: 1009, reason: "messages come faster than they are read" })))
     const other = await ConversationClient.open(node, "gpt-realtime", node.keys.credit)
     other.update({ output_modalities: ["text"] })
     await other.nth("session.updated")
