@@ -49,6 +49,11 @@ const common = {
     Flag.withDescription("Their nice value: 0 as ordinary processes, to 19, the lowest priority"),
     Flag.withDefault(0),
   ),
+  besidePulseMs: Flag.Int("beside-pulse-ms").pipe(
+    atLeast(100, 3_600_000),
+    Flag.withDescription("They compute for so many milliseconds, then rest for as long"),
+    Flag.optional,
+  ),
 }
 
 const sectionFlag = ({ sections, usual }: Suite, sized: ReadonlyArray<string>) => {
@@ -68,6 +73,7 @@ interface Chosen {
   readonly section: Option.Option<string>
   readonly beside: number
   readonly besideNice: number
+  readonly besidePulseMs: Option.Option<number>
   readonly size?: Option.Option<string>
   readonly threads?: Option.Option<number>
 }
@@ -81,7 +87,11 @@ const measure = (name: string, suite: Suite, chosen: Chosen, keep = true) =>
     json: chosen.json,
     profileDir: Option.getOrUndefined(chosen.profileDir),
     section: Option.getOrUndefined(chosen.section),
-    beside: { processes: chosen.beside, nice: chosen.besideNice },
+    beside: {
+      processes: chosen.beside,
+      nice: chosen.besideNice,
+      pulseMs: Option.getOrUndefined(chosen.besidePulseMs),
+    },
     size: Option.getOrUndefined(chosen.size ?? Option.none()),
     threads: Option.getOrUndefined(chosen.threads ?? Option.none()),
   })

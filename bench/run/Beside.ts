@@ -9,6 +9,8 @@ export interface BesideOptions {
   readonly processes: number
   /** 0 to 19; 0 is the priority of ordinary processes. */
   readonly nice: number
+  /** They compute for so long, then rest for as long. Undefined: they never rest. */
+  readonly pulseMs?: number | undefined
 }
 
 interface Running {
@@ -20,13 +22,14 @@ interface Running {
 export const startNeighbours = ({
   nice,
   processes,
+  pulseMs,
 }: BesideOptions): Effect.Effect<Running, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const children = yield* Effect.forEach(Array.from({ length: processes }).keys(), (at) =>
       startChild<NeighbourCommands>({
         name: `neighbour ${at + 1}`,
         entry: new URL("./besideMain.ts", import.meta.url),
-        args: [String(nice)],
+        args: pulseMs === undefined ? [String(nice)] : [String(nice), String(pulseMs)],
       }),
     )
     const cpuUs = Effect.map(
@@ -37,7 +40,12 @@ export const startNeighbours = ({
     return {
       used: Effect.map(cpuUs, (after) => {
         const cores = (after - before.cpuUs) / 1000 / (performance.now() - before.atMs)
-        return { processes, nice, cores: Number(cores.toFixed(2)) }
+        return {
+          processes,
+          nice,
+          ...(pulseMs === undefined ? {} : { pulseMs }),
+          cores: Number(cores.toFixed(2)),
+        }
       }),
       died: Effect.raceAllFirst([Effect.never, ...children.map(({ died }) => died)]),
     }

@@ -30,7 +30,12 @@ export const fileNameOf = (
     suite,
     ...(size === undefined ? [] : [`size-${size}`]),
     ...(threads === undefined ? [] : [`threads-${threads}`]),
-    ...(neighbours === undefined ? [] : [`beside-${neighbours.processes}-nice-${neighbours.nice}`]),
+    ...(neighbours === undefined
+      ? []
+      : [
+          `beside-${neighbours.processes}-nice-${neighbours.nice}`,
+          ...(neighbours.pulseMs === undefined ? [] : [`pulse-${neighbours.pulseMs}`]),
+        ]),
     section,
   ]
   return `${parts.join(".")}.json`

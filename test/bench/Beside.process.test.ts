@@ -38,6 +38,18 @@ it.live.skipIf(process.platform !== "linux")(
     }),
 )
 
+it.live("neighbours that come and go compute for less time than those that do not", () =>
+  Effect.gen(function* () {
+    const always = yield* startNeighbours({ processes: 1, nice: 0 })
+    const half = yield* startNeighbours({ processes: 1, nice: 0, pulseMs: 200 })
+    yield* Effect.sleep(2_000)
+    const [all, some] = [yield* always.used, yield* half.used]
+    expect(some).toMatchObject({ processes: 1, nice: 0, pulseMs: 200 })
+    expect(some.cores).toBeGreaterThan(0)
+    expect(some.cores).toBeLessThan(0.8 * all.cores)
+  }).pipe(Effect.scoped),
+)
+
 it.live("no neighbours cost nothing and never end a suite", () =>
   Effect.gen(function* () {
     const { died } = yield* startNeighbours({ processes: 0, nice: 0 })

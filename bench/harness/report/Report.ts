@@ -67,8 +67,10 @@ export const wideTable = (name: string, parts: ReadonlyArray<Part>): Table => {
   }
 }
 
-const neighboursLine = ({ cores, nice, processes }: Neighbours): string =>
-  `beside ${processes} busy processes at nice ${nice}, which used ${cores} cores`
+const neighboursLine = ({ cores, nice, processes, pulseMs }: Neighbours): string => {
+  const rest = pulseMs === undefined ? "" : ` that computed for ${pulseMs} ms and rested for as long`
+  return `beside ${processes} busy processes${rest} at nice ${nice}, which used ${cores} cores`
+}
 
 const flagsOf = ({ settings }: Result): string =>
   [

@@ -13,6 +13,8 @@ export interface Neighbours {
   readonly processes: number
   /** 0 to 19; 0 is the priority of ordinary processes. */
   readonly nice: number
+  /** They computed for so long, then rested for as long. Absent: they never rested. */
+  readonly pulseMs?: number
   /** Processor time that they used, all together, over the time of the run. */
   readonly cores: number
 }

@@ -10,13 +10,25 @@ export const readFlags = (defaults: { readonly size: string; readonly rounds: st
       size: { type: "string", default: defaults.size },
       threads: { type: "string", default: String(availableParallelism()) },
       rounds: { type: "string", default: defaults.rounds },
+      beside: { type: "string", default: "0" },
+      "pulse-ms": { type: "string" },
     },
   })
   const size = textSizes.find((name) => name === flags.size)
   const { server } = flags
   if (server === undefined || size === undefined) {
-    console.error(`--server <llama-server> [--size ${textSizes.join("|")}] [--threads n] [--rounds n]`)
+    console.error(
+      `--server <llama-server> [--size ${textSizes.join("|")}] [--threads n] [--rounds n] [--beside n] [--pulse-ms n]`,
+    )
     process.exit(2)
   }
-  return { server, size, threads: Number(flags.threads), rounds: Number(flags.rounds) }
+  const pulse = flags["pulse-ms"]
+  return {
+    server,
+    size,
+    threads: Number(flags.threads),
+    rounds: Number(flags.rounds),
+    neighbours: Number(flags.beside),
+    pulseMs: pulse === undefined ? undefined : Number(pulse),
+  }
 }
