@@ -11,7 +11,7 @@ const LF = 10
 const headBytes = 16 * 1024
 const sizeLineBytes = 32
 
-/** Bytes of the body's last piece that are kept: it contains the usage of a stream. */
+/** Bytes of the body's last two pieces that are kept: one of them has the usage of a stream, and some servers end it by another. */
 const tailBytes = 8 * 1024
 
 type Part = "head" | "size" | "data" | "sized" | "ended"
@@ -31,6 +31,8 @@ export class ReplyScanner {
   #previousLf = false
   readonly #tail = Buffer.alloc(tailBytes)
   #tailLength = 0
+  /** Where the last piece begins in the tail. */
+  #lastPiece = 0
   readonly #onBody: ((piece: Buffer) => void) | undefined
 
   /** `onBody` gets every piece of the body; it is valid during the call only. */
@@ -42,7 +44,7 @@ export class ReplyScanner {
     return this.part === "ended"
   }
 
-  /** The end of the body's last piece (HTTP chunk), or of a body of known length. */
+  /** The last two pieces of the body (HTTP chunks), the last alone if both are too long; or the start of a body of known length. */
   get tail(): string {
     return this.#tail.toString("utf8", 0, this.#tailLength)
   }
@@ -54,6 +56,7 @@ export class ReplyScanner {
     this.bodyBytes = 0
     this.#head = Buffer.alloc(0)
     this.#tailLength = 0
+    this.#lastPiece = 0
     this.#previousLf = false
   }
 
@@ -118,7 +121,11 @@ export class ReplyScanner {
     // The last chunk is empty; its CRLF ends the reply, because these servers send no trailers.
     this.#left = size + 2
     this.#lastChunk = size === 0
-    if (size > 0) this.#tailLength = 0
+    if (size === 0) return
+    const before = this.#tailLength - this.#lastPiece
+    if (before + size <= tailBytes) this.#tail.copyWithin(0, this.#lastPiece, this.#tailLength)
+    this.#lastPiece = before + size <= tailBytes ? before : 0
+    this.#tailLength = this.#lastPiece
   }
 
   #partEnded(): void {
@@ -145,7 +152,7 @@ export class ReplyScanner {
   }
 }
 
-/** The completion tokens in a reply's last piece, if it has them. */
+/** The completion tokens in a reply's last pieces, if they have them. */
 export const completionTokensIn = (tail: string): number | undefined => {
   const found = /"completion_tokens":(\d+)/.exec(tail)?.[1]
   return found === undefined ? undefined : Number(found)

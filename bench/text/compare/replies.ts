@@ -47,7 +47,7 @@ const compare = Effect.gen(function* () {
   const llama = yield* startLlamaServer({ server, threads, weights })
   const client = yield* startLoadClient
   const serials = new Serials()
-  const targets: readonly [Target, Target] = [gateway.target, { port: llama.port, key: "" }]
+  const targets: readonly [Target, Target] = [gateway.target, { port: llama.port, key: "none" }]
   const read = (target: Target, streams: number) =>
     Effect.map(
       runToEnd({ client, target }, serials.prompts(streams, promptTokens), replyTokens),
