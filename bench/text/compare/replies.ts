@@ -1,5 +1,5 @@
-// A node beside llama.cpp's own server on the same generated weights and threads: streamed replies whose prompts arrive together,
-// alternately. Run by hand with a llama.cpp binary, which is not part of this project:
+// A node beside llama.cpp's own server on the same generated weights: streamed replies whose prompts arrive together, alternately. The node
+// chooses its number of threads. Run by hand with a llama.cpp binary, which is not part of this project:
 //
 //   node bench/text/compare/replies.ts --server llama-server [--size 0.2b] [--threads 2] [--rounds 5] [--beside 1] [--pulse-ms 5000]
 //
@@ -43,7 +43,7 @@ const columns: ReadonlyArray<readonly [keyof Reading, string]> = [
 
 const compare = Effect.gen(function* () {
   const weights = yield* Effect.promise(() => textWeights(size))
-  const gateway = yield* startGateway({ models: [sizedEntry(weights, threads)] })
+  const gateway = yield* startGateway({ models: [sizedEntry(weights)] })
   const llama = yield* startLlamaServer({ server, threads, weights })
   const client = yield* startLoadClient
   const serials = new Serials()
@@ -86,7 +86,7 @@ const compare = Effect.gen(function* () {
 
 console.info(machineLine(describeMachine(new Date())))
 console.info(
-  `${size}, ${threads} threads, prompts of ${promptTokens} tokens, replies of ${replyTokens}, ${rounds} rounds, ` +
+  `${size}, prompts of ${promptTokens} tokens, replies of ${replyTokens}, ${rounds} rounds, ` +
     `${neighbours} busy processes${pulseMs === undefined ? "" : ` that come and go every ${pulseMs} ms`}`,
 )
 console.info(`llama-server ${versionOf(server)}: ${serverFlags(threads).join(" ")}`)

@@ -33,6 +33,9 @@ const leastForMs = 1_800_000
  */
 const muchLess = 0.75
 
+/** While recent calls take this many times as long as on a quiet machine, the first call of a size says little about it. A guess. */
+const muchMore = 1.5
+
 /**
  * The least of so many calls of requests replaces a measured duration. Without it a size that only looks cheap would be preferred for ever:
  * with one reply a call, one model of 3 MB gave 0.6 of the tokens of 16 replies a call (2026-11-27). A guess.
@@ -54,7 +57,7 @@ interface Least {
   lately: number
   sinceMs: number
   calledMs: number
-  /** True if `ms` was concluded from calls of another size. */
+  /** True if `ms` was concluded from calls of another size, or from one on a busy machine: the next call replaces it. */
   guessed: boolean
   /** Until `ms` is one of requests: how many of their calls there were, and the least duration of those. */
   trial: { calls: number; ms: number } | undefined
@@ -124,12 +127,14 @@ export class CostCurve {
     const elapsedMs = Math.max(leastMs, measuredMs)
     const at = this.#nearest(size)
     const gridMs = this.#atGrid(at, size, elapsedMs)
+    const pace = this.#pace()
     const call = { size, ms: elapsedMs, atMs: nowMs }
     this.#recent = [...this.#recent.slice(1 - paceCalls), call]
     this.#recentOf[at] = [...this.#recentOf[at]!.slice(1 - paceCalls), call]
     const least = this.#least[at]
     if (least === undefined || least.guessed) {
-      this.#least[at] = leastOf(gridMs, nowMs)
+      const busy = pace > muchMore
+      this.#least[at] = { ...leastOf(busy ? gridMs / pace : gridMs, nowMs), guessed: busy }
       return
     }
     if (gridMs < least.ms * muchLess) this.#guessOthers(at, gridMs / least.ms, nowMs)

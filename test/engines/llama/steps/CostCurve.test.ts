@@ -105,6 +105,22 @@ it("what a size took lately is known apart from other sizes, for 10 s", () => {
   expect(curve.latelyMs(16)).toBe(8)
 })
 
+it("a size that is first called on a busy machine is not believed to be slower than the others", () => {
+  for (const busy of [2, 8, 50]) {
+    const { nowMs, pass } = clock()
+    const curve = new CostCurve(16, nowMs)
+    for (const size of [1, 2, 4, 8]) curve.observe(size, 10 + size)
+    for (let call = 0; call < 7; call++) curve.observe(8, busy * 18)
+    curve.observe(16, busy * 26)
+    expect(curve.expectedMs(16)).toBeCloseTo(busy * 26)
+    pass(10_001)
+    expect(curve.expectedMs(16)).toBeCloseTo(26)
+    curve.observe(16, 24)
+    expect(curve.expectedMs(16)).toBeCloseTo(24)
+    expect(curve.expectedMs(1)).toBeCloseTo(11)
+  }
+})
+
 /** A cost that grows with the size and has jumps, as kernels do. */
 const costs = fc
   .record({
