@@ -101,12 +101,19 @@ export class PromptPace {
   }
 
   /**
-   * For prompts that waited before the first of the running replies began: calls of the size of a prompt alone. The gaps of these
-   * replies may be as long as they are beside a prompt once all of them run. `allMs`: milliseconds in which each then gets one token.
+   * For prompts that waited before the first of the running replies began: calls of the size of a prompt alone, or larger ones of the same price
+   * that fit into the round. The gaps of these replies may be as long as they are beside a prompt once all of them run. `allMs`: milliseconds in
+   * which each then gets one token; `repliesMs`: in which those do that run now.
    */
-  inBurst(allMs: number): RoundPart {
-    const stated = this.#share / (1 - this.#share)
-    return { size: this.#bestAlone(), budgetMs: Math.max(stated * allMs, cancelMs) }
+  inBurst(allMs: number, repliesMs: number): RoundPart {
+    const gapMs = allMs / (1 - this.#share)
+    const budgetMs = Math.max(gapMs - repliesMs, cancelMs)
+    const alone = this.#bestAlone()
+    const size = this.#sizes.findLast(
+      (each) =>
+        this.#costs.expectedMs(each) <= budgetMs && this.#tokenMs(each) <= dearest * this.#tokenMs(alone),
+    )
+    return { size: Math.max(alone, size ?? alone), budgetMs }
   }
 
   /** Ratio of the prompts' time to the replies'. `stated`: by the share alone. */

@@ -1,5 +1,5 @@
-// Continuous batching: runs native calls in sequence, each for equally many tokens of prompts or of
-// replies, until no job is left. Only this file uses the native context, so its calls never overlap. StepPlan
+// Continuous batching: runs native calls in sequence, each for one prompt, or for equally many tokens of
+// several replies, until no job is left. Only this file uses the native context, so its calls never overlap. StepPlan
 // decides the next call.
 //
 // A step is one call, one sampled token for each sequence that is due, and one `push` for each token. Cancels, pauses and
@@ -145,8 +145,8 @@ export class StepLoop {
     this.#changed = false
     const step = this.#plan.next(this.#works())
     if (step === undefined) return false
-    const jobs = step.ids.map((id) => this.#jobOf(id))
-    if (step.kind === "prompts" && (await this.#readRows(jobs[0]!, step))) return true
+    if (step.kind === "prompt" && (await this.#readRows(this.#jobOf(step.id), step))) return true
+    const jobs = (step.kind === "replies" ? step.ids : [step.id]).map((id) => this.#jobOf(id))
     const items = jobs.map((job) => itemOf(job, step.take))
     const started = performance.now()
     let rows: ReadonlyArray<number>
@@ -185,7 +185,7 @@ export class StepLoop {
   }
 
   /** A step of a prompt whose next part is a picture; false if it is text. */
-  async #readRows(job: Job, step: Step): Promise<boolean> {
+  async #readRows(job: Job, step: Extract<Step, { kind: "prompt" }>): Promise<boolean> {
     const { rows } = this.#native
     const slot = job.slot!
     const read = rows && job.pictures.item(slot, step.take, rows)
@@ -267,7 +267,6 @@ export class StepLoop {
           beganBefore,
           pauseAfter,
           pictured: job.terms.spans.length > 0,
-          read: job.terms.reading !== undefined,
         })
     }
     return works
@@ -296,8 +295,8 @@ export class StepLoop {
 
   /**
    * Samples one token for each job whose pending tokens are all evaluated, then delivers all of them together, so that one
-   * message carries all tokens of the call. Sampling may overlap because the rows of sequences with equally many tokens lie in
-   * the order of the batch: otherwise the first call would sort them, without a lock.
+   * message carries all tokens of the call. Sampling may overlap because the rows of replies with equally many tokens, and the
+   * only row of a prompt, lie in the order of the batch: otherwise the first call would sort them, without a lock.
    */
   async #draw(jobs: ReadonlyArray<Job>, rows: ReadonlyArray<number>): Promise<void> {
     const due: Array<Job> = []

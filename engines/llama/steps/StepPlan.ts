@@ -12,12 +12,8 @@
 // What a round has for prompts is time that was measured, not expected: it ends when their calls have taken so long, and it is so many times
 // what the replies' calls of the last rounds took. So prompts get their share however wrong the expected durations are.
 //
-// A call never mixes prompts with replies. llama.cpp evaluates a batch in passes in which every sequence has the same number of tokens, so
-// a mixed call takes as long as its parts, and the replies would wait for all.
-//
-// Prompts of about the same length that wait together share calls, in which each has the same number of tokens, unless replies run that began
-// before them. They end together, and none of their replies waits for another's prompt. One after the other, the first of eight replies would begin
-// sooner, but every token of it would wait for a part of the prompts that are left.
+// A call never mixes a prompt with replies or with another prompt. llama.cpp evaluates a batch in passes in which every
+// sequence has the same number of tokens, so a mixed call takes as long as its parts, and the replies would wait for all.
 import type { CostCurve } from "./CostCurve.ts"
 import { evenTake, PromptPace, type RoundPart } from "./PromptPace.ts"
 import { groupsMs, latelyMs, neighbours, replyGroups } from "./ReplyGroups.ts"
@@ -43,12 +39,6 @@ const leastRun = 4
  */
 const mostForPictures = 1 / 2
 
-/** Prompts share calls if none has more than so many times as many tokens left as the one with the fewest. A guess. */
-const similar = 1.5
-
-/** Least tokens of each prompt in a call that several share, unless they have fewer left. A guess. */
-const fewestEach = 4
-
 export interface Work {
   /** Sequence id. */
   readonly id: number
@@ -62,18 +52,14 @@ export interface Work {
   readonly beganBefore: number
   /** For a prompt: it has pictures. */
   readonly pictured?: boolean
-  /** For a prompt: its logits are read, so its calls have no other. */
-  readonly read?: boolean
   /** Most tokens of a prompt to evaluate now, so that a checkpoint can be taken there. */
   readonly pauseAfter: number | undefined
 }
 
-/** One native call: `take` tokens of each of these prompts, or of each of these replies, ids ascending. */
-export interface Step {
-  readonly kind: "prompts" | "replies"
-  readonly ids: ReadonlyArray<number>
-  readonly take: number
-}
+/** One native call: tokens of one prompt, or equally many tokens of each of these replies, ids ascending. */
+export type Step =
+  | { readonly kind: "prompt"; readonly id: number; readonly take: number }
+  | { readonly kind: "replies"; readonly ids: ReadonlyArray<number>; readonly take: number }
 
 /** Duration of a native call: by prompt tokens, and by the number of replies, sampling included. */
 export interface StepCosts {
@@ -182,6 +168,7 @@ export class StepPlan {
 
   /** Records a call's duration. For a common call it includes sampling and delivery, otherwise it does not. */
   observe(step: Step, elapsedMs: number): void {
+    const replies = step.kind === "prompt" ? 1 : step.ids.length
     if (step.kind === "replies") {
       this.#rounds = [...this.#rounds.slice(0, -1), (this.#rounds.at(-1) ?? 0) + elapsedMs]
     } else if (this.#part !== undefined) {
@@ -190,17 +177,16 @@ export class StepPlan {
     }
     if (isCommon(step)) {
       this.#apartMs += elapsedMs
-      this.#costs.replies.observe(step.ids.length, elapsedMs)
+      this.#costs.replies.observe(replies, elapsedMs)
     }
-    // A call with the runs of several replies computes more logits than one with prompts, and teaches nothing.
-    else if (step.kind === "prompts" || step.ids.length === 1)
-      this.#costs.prompt.observe(tokensOf(step), elapsedMs)
+    // A call with the runs of several replies computes more logits than one with a prompt, and teaches nothing.
+    else if (replies === 1) this.#costs.prompt.observe(step.take, elapsedMs)
   }
 
   #promptAlone(prompts: ReadonlyArray<Work>): Step | undefined {
     this.#part = undefined
     this.#rounds = []
-    return prompts.length === 0 ? undefined : this.#promptsStep(prompts, this.#pace.nextAlone(), true)
+    return prompts.length === 0 ? undefined : this.#promptStep(this.#firstOf(prompts), this.#pace.nextAlone())
   }
 
   /** The first call of a round, and further calls while they fit into the round's time for prompts. */
@@ -209,11 +195,10 @@ export class StepPlan {
     this.#part = undefined
     if (prompts.length === 0) return undefined
     const part = begun ?? { ...this.#partBeside(prompts, replies), tokens: 0, spentMs: 0 }
-    const step = this.#promptsStep(prompts, part.size, isBurst(prompts, replies))
-    const tokens = tokensOf(step)
-    if (begun !== undefined && isSpent(begun, tokens)) return undefined
-    const expectedMs = this.#costs.prompt.expectedMs(tokens)
-    this.#part = { ...part, tokens: part.tokens + tokens, spentMs: part.spentMs + expectedMs, expectedMs }
+    const step = this.#promptStep(this.#firstOf(prompts), part.size)
+    if (begun !== undefined && isSpent(begun, step.take)) return undefined
+    const expectedMs = this.#costs.prompt.expectedMs(step.take)
+    this.#part = { ...part, tokens: part.tokens + step.take, spentMs: part.spentMs + expectedMs, expectedMs }
     return step
   }
 
@@ -226,24 +211,16 @@ export class StepPlan {
     })
   }
 
-  /** A call of about `size` tokens for the first of the prompts, and for those that share it. */
-  #promptsStep(prompts: ReadonlyArray<Work>, size: number, shared: boolean): Step {
-    const first = this.#firstOf(prompts)
-    const { largest } = this.#costs.prompt
-    const sharing = shared
-      ? sharingOf(first, prompts, Math.floor(Math.min(size, largest) / fewestEach))
-      : [first]
-    const least = Math.min(
-      ...sharing.map(({ pauseAfter, pending }) => Math.min(pending, pauseAfter ?? pending)),
-    )
-    let take = Math.min(evenTake(least, size / sharing.length), Math.floor(largest / sharing.length))
+  #promptStep({ id, pending, pauseAfter }: Work, size: number): Extract<Step, { kind: "prompt" }> {
+    let take = Math.min(evenTake(pending, size), pauseAfter ?? pending, this.#costs.prompt.largest)
     // Avoid a last call of one token: it would be rounded differently (see Slots.alwaysEvaluated).
-    if (take > 2 && sharing.some(({ pending }) => pending - take === 1)) take--
-    return { kind: "prompts", ids: idsOf(sharing), take }
+    if (pending - take === 1 && take > 2) take--
+    return { kind: "prompt", id, take }
   }
 
   #partBeside(prompts: ReadonlyArray<Work>, replies: ReadonlyArray<Work>): RoundPart {
-    if (isBurst(prompts, replies)) return this.#pace.inBurst(this.#expectedOf([...replies, ...prompts]))
+    if (isBurst(prompts, replies))
+      return this.#pace.inBurst(this.#expectedOf([...replies, ...prompts]), this.#expectedOf(replies))
     const pace = prompts.every(({ pictured }) => pictured === true) ? this.#picturePace : this.#pace
     const repliesMs = this.#repliesMs() ?? this.#expectedOf(replies)
     return pace.beside({ prompts: prompts.length, replies: replies.length, repliesMs })
@@ -259,23 +236,6 @@ export class StepPlan {
     const { replies: costs } = this.#costs
     return groupsMs(replyGroups(idsOf(works), costs), costs)
   }
-}
-
-const tokensOf = ({ ids, take }: Step): number => ids.length * take
-
-/** `first` and the prompts that share its calls: neighbours of about its length, at most `most`. */
-const sharingOf = (first: Work, prompts: ReadonlyArray<Work>, most: number): ReadonlyArray<Work> => {
-  const alike = prompts.filter(
-    ({ pending, pictured, read }) =>
-      pictured !== true &&
-      read !== true &&
-      Math.max(pending, first.pending) <= similar * Math.min(pending, first.pending),
-  )
-  const row = neighbours(idsOf(alike)).find((ids) => ids.includes(first.id)) ?? [first.id]
-  // Of more neighbours than fit, those around the first.
-  const from = Math.min(row.indexOf(first.id), Math.max(0, row.length - most))
-  const ids = row.slice(from, from + Math.max(1, most))
-  return prompts.filter(({ id }) => ids.includes(id))
 }
 
 /** True for a call with one token of each of its replies. */

@@ -61,6 +61,39 @@ it("a newcomer takes the lowest empty sequence, then the one idle longest", () =
   expect(chooseSlot(full, own([900, 901, 902]), false)?.slot.id).toBe(1)
 })
 
+it("a newcomer's sequence is beside those that run, if it is one of the older half", () => {
+  const ages = (...lastUsed: ReadonlyArray<number>) =>
+    lastUsed.map((used, id) =>
+      slot(id, count(40), used === 0 ? { busy: true, lastUsed: 9 } : { lastUsed: used }),
+    )
+  const chosen = (...lastUsed: ReadonlyArray<number>) =>
+    chooseSlot(ages(...lastUsed), own([900, 901, 902]), false)?.slot.id
+  expect(chosen(1, 2, 3, 0, 5, 6)).toBe(2)
+  expect(chosen(1, 2, 6, 0, 5, 3)).toBe(0)
+  expect(chosen(4, 0, 3, 0, 1, 2)).toBe(4)
+  expect(chosen(4, 0, 2, 0, 1, 3)).toBe(2)
+})
+
+it("replies that come and go run side by side: half of the sequences are one or two rows of neighbours most of the time", () => {
+  const slots = makeSlots<null>(16)
+  let now = 0
+  let random = 1
+  let rows = 0
+  const rounds = 4_000
+  for (let round = 0; round < rounds; round++) {
+    const busy = slots.filter((one) => one.busy)
+    random = (random * 48_271) % 2_147_483_647
+    if (busy.length === 8) busy[random % 8]!.busy = false
+    const { slot: taken } = chooseSlot(slots, own([round, 1, 2]), false)!
+    taken.tokens = [round]
+    taken.lastUsed = ++now
+    taken.busy = true
+    rows += slots.filter((one, id) => one.busy && slots[id - 1]?.busy !== true).length
+  }
+  // The oldest sequence each time gives 4.5.
+  expect(rows / rounds).toBeLessThan(3.6)
+})
+
 it("a short shared beginning is no reason to lose a long conversation", () => {
   const slots = [slot(0, count(400), { lastUsed: 9 }), slot(1, [])]
   expect(chooseSlot(slots, own([0, 1, 2, 900, 901]), false)?.slot.id).toBe(1)
