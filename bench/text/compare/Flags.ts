@@ -10,6 +10,7 @@ export const readFlags = (defaults: { readonly size: string; readonly rounds: st
       size: { type: "string", default: defaults.size },
       threads: { type: "string", default: String(availableParallelism()) },
       rounds: { type: "string", default: defaults.rounds },
+      streams: { type: "string", default: "1,4,8,16" },
       beside: { type: "string", default: "0" },
       "pulse-ms": { type: "string" },
     },
@@ -18,7 +19,7 @@ export const readFlags = (defaults: { readonly size: string; readonly rounds: st
   const { server } = flags
   if (server === undefined || size === undefined) {
     console.error(
-      `--server <llama-server> [--size ${textSizes.join("|")}] [--threads n] [--rounds n] [--beside n] [--pulse-ms n]`,
+      `--server <llama-server> [--size ${textSizes.join("|")}] [--threads n] [--rounds n] [--streams n,n] [--beside n] [--pulse-ms n]`,
     )
     process.exit(2)
   }
@@ -28,6 +29,7 @@ export const readFlags = (defaults: { readonly size: string; readonly rounds: st
     size,
     threads: Number(flags.threads),
     rounds: Number(flags.rounds),
+    streamCounts: flags.streams.split(",").map(Number),
     neighbours: Number(flags.beside),
     pulseMs: pulse === undefined ? undefined : Number(pulse),
   }

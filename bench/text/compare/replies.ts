@@ -1,7 +1,7 @@
 // A node beside llama.cpp's own server on the same generated weights: streamed replies whose prompts arrive together, alternately. The node
 // chooses its number of threads. Run by hand with a llama.cpp binary, which is not part of this project:
 //
-//   node bench/text/compare/replies.ts --server llama-server [--size 0.2b] [--threads 2] [--rounds 5] [--beside 1] [--pulse-ms 5000]
+//   node bench/text/compare/replies.ts --server llama-server [--size 0.2b] [--threads 2] [--rounds 5] [--streams 1,8] [--beside 1] [--pulse-ms 5000]
 //
 // With `--beside` as many processes compute all the time; with `--pulse-ms` they compute for so long, then rest for as long.
 import { Effect } from "effect"
@@ -20,9 +20,13 @@ import { serverFlags, startLlamaServer, versionOf } from "./LlamaServer.ts"
 
 const promptTokens = 100
 const replyTokens = 64
-const streamCounts = [1, 4, 8, 16]
+/** In the first moment without requests a node measures what calls take on this machine. A guess: it needs half of that. */
+const measuringMs = 5_000
 
-const { neighbours, pulseMs, rounds, server, size, threads } = readFlags({ size: "0.2b", rounds: "5" })
+const { neighbours, pulseMs, rounds, server, size, streamCounts, threads } = readFlags({
+  size: "0.2b",
+  rounds: "5",
+})
 
 /** Of one round; milliseconds, and tokens a second of all replies with their prompts. */
 interface Reading {
@@ -59,6 +63,7 @@ const compare = Effect.gen(function* () {
         gapWorst: window.gaps.max,
       }),
     )
+  yield* Effect.sleep(measuringMs)
   for (const streams of [1, 8]) for (const target of targets) yield* read(target, streams)
   if (neighbours > 0) yield* startNeighbours({ processes: neighbours, nice: 0, pulseMs })
   const names = ["edgewise", "llama", "ratio", "range of ratios"]

@@ -6,8 +6,8 @@ import type { BatchItem, NativeContext, Sampler } from "../native/Native.ts"
 import { CostCurve } from "./CostCurve.ts"
 import { Wanted } from "./StepThreads.ts"
 
-/** Milliseconds for measuring replies, and as many for measuring prompts. A guess: half a second in total. */
-const budgetMs = 250
+/** Milliseconds for measuring replies, and as many for measuring prompts. A guess: a request ends the measurement after the running call. */
+const budgetMs = 1_000
 
 /** Milliseconds. A call is repeated until this much was measured, because short calls vary; the minimum counts. */
 const enoughMs = 5

@@ -13,7 +13,9 @@
 // what the replies' calls of the last rounds took. So prompts get their share however wrong the expected durations are.
 //
 // A call never mixes a prompt with replies or with another prompt. llama.cpp evaluates a batch in passes in which every
-// sequence has the same number of tokens, so a mixed call takes as long as its parts, and the replies would wait for all.
+// sequence has the same number of tokens, so a mixed call takes as long as its parts, and the replies would wait for all. Equally long parts
+// of several prompts in one call cost 12 to 25 % more a token than as many of one prompt (0.2 B, Q8_0, two threads, AVX2, 2026-11); they end together,
+// when without that the last of them would end.
 import type { CostCurve } from "./CostCurve.ts"
 import { evenTake, PromptPace, type RoundPart } from "./PromptPace.ts"
 import { groupsMs, latelyMs, neighbours, replyGroups } from "./ReplyGroups.ts"
@@ -219,8 +221,13 @@ export class StepPlan {
   }
 
   #partBeside(prompts: ReadonlyArray<Work>, replies: ReadonlyArray<Work>): RoundPart {
-    if (isBurst(prompts, replies))
-      return this.#pace.inBurst(this.#expectedOf([...replies, ...prompts]), this.#expectedOf(replies))
+    if (isBurst(prompts, replies)) {
+      const all = [...replies, ...prompts]
+      const repliesMs = this.#expectedOf(replies)
+      // What was never called is expected to take far too long, and these replies would wait as long.
+      const allMs = this.#costs.replies.isMeasured(all.length) ? this.#expectedOf(all) : repliesMs
+      return this.#pace.inBurst(allMs, repliesMs)
+    }
     const pace = prompts.every(({ pictured }) => pictured === true) ? this.#picturePace : this.#pace
     const repliesMs = this.#repliesMs() ?? this.#expectedOf(replies)
     return pace.beside({ prompts: prompts.length, replies: replies.length, repliesMs })
