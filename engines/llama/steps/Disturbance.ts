@@ -6,12 +6,16 @@
 /** Milliseconds of calls after which the processor time is judged. A guess: as for ONNX engines. */
 const judgedMs = 500
 
+/** The same when all threads are tried again: calls that are disturbed take several times as long. A guess. */
+const triedMs = 150
+
 /** With less than this share of the threads' time, other programs disturb them; as in PickThreads. */
 const undisturbed = 0.8
 
-/** Milliseconds on fewer threads before all are tried again; each failure doubles them, up to the most. Guesses. */
-const leastPauseMs = 2_000
-const mostPauseMs = 16_000
+/** Milliseconds on fewer threads before all are tried again: while the disturbance is new, and later. Guesses. */
+const pauseMs = { soon: 1_000, later: 4_000 }
+/** Milliseconds for which a disturbance is new. A guess: other programs often compute for seconds only. */
+const newForMs = 10_000
 
 export class Disturbance {
   readonly #nowMs: () => number
@@ -20,8 +24,10 @@ export class Disturbance {
   /** What all threads could use. */
   #possibleMs = 0
   #untilMs = 0
-  #pauseMs = leastPauseMs
+  /** When the disturbance began; undefined while there is none. */
+  #sinceMs: number | undefined
   #most = 1
+  #trying = false
 
   constructor(nowMs: () => number = () => performance.now()) {
     this.#nowMs = nowMs
@@ -41,7 +47,7 @@ export class Disturbance {
     this.#ms += ms
     this.#cpuMs += cpuMs
     this.#possibleMs += threads * ms
-    if (this.#ms < judgedMs) return
+    if (this.#ms < (this.#trying ? triedMs : judgedMs)) return
     const cores = this.#cpuMs / this.#ms
     const share = this.#cpuMs / this.#possibleMs
     this.#ms = 0
@@ -49,11 +55,15 @@ export class Disturbance {
     this.#possibleMs = 0
     if (share >= undisturbed) {
       // Fewer threads that are undisturbed say nothing about all of them.
-      if (!this.#lasts) this.#pauseMs = leastPauseMs
+      if (this.#lasts) return
+      if (!this.#trying) this.#sinceMs = undefined
+      this.#trying = false
       return
     }
+    this.#trying = true
+    const nowMs = this.#nowMs()
+    this.#sinceMs ??= nowMs
     this.#most = Math.max(1, Math.floor(cores))
-    this.#untilMs = this.#nowMs() + this.#pauseMs
-    this.#pauseMs = Math.min(mostPauseMs, 2 * this.#pauseMs)
+    this.#untilMs = nowMs + (nowMs - this.#sinceMs < newForMs ? pauseMs.soon : pauseMs.later)
   }
 }
