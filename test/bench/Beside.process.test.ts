@@ -1,20 +1,14 @@
 // Neighbours of a suite: busy processes that end with it, also if it is killed.
 import { fork } from "node:child_process"
 import { once } from "node:events"
-import { readFileSync } from "node:fs"
 import { getPriority } from "node:os"
 import { setTimeout as sleep } from "node:timers/promises"
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { startNeighbours } from "../../bench/run/Beside.ts"
+import { type BesideOptions, startNeighbours } from "../../bench/run/Beside.ts"
+import { childrenRunning } from "../support/process/ChildProcesses.ts"
 
-const neighbours = (): ReadonlyArray<number> =>
-  readFileSync(`/proc/${process.pid}/task/${process.pid}/children`, "utf8")
-    .trim()
-    .split(" ")
-    .filter((pid) => pid !== "")
-    .map(Number)
-    .filter((pid) => readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("besideMain"))
+const neighbours = (): ReadonlyArray<number> => childrenRunning("besideMain")
 
 /** Little more than that of this process: on a busy machine nothing is left for the nicest. */
 const nice = Math.min(19, getPriority() + 2)
@@ -40,13 +34,27 @@ it.live.skipIf(process.platform !== "linux")(
 
 it.live("neighbours that come and go compute for less time than those that do not", () =>
   Effect.gen(function* () {
-    const always = yield* startNeighbours({ processes: 1, nice: 0 })
-    const half = yield* startNeighbours({ processes: 1, nice: 0, pulseMs: 200 })
-    yield* Effect.sleep(2_000)
-    const [all, some] = [yield* always.used, yield* half.used]
-    expect(some).toMatchObject({ processes: 1, nice: 0, pulseMs: 200 })
-    expect(some.cores).toBeGreaterThan(0)
-    expect(some.cores).toBeLessThan(0.8 * all.cores)
+    /** Starts one, and reads its processor time since then, milliseconds. */
+    const started = Effect.fnUntraced(function* (more: Partial<BesideOptions> = {}) {
+      const { used } = yield* startNeighbours({ processes: 1, nice: 0, ...more })
+      const sinceMs = performance.now()
+      return { used, spentMs: Effect.map(used, ({ cores }) => cores * (performance.now() - sinceMs)) }
+    })
+    const always = yield* started()
+    const half = yield* started({ pulseMs: 200 })
+    const spent = Effect.all([always.spentMs, half.spentMs], { concurrency: 2 })
+    // Both over the same time, because other programs take more of the processors at one time than at another.
+    const before = yield* spent
+    let [all, some] = [0, 0]
+    while (all < 1_500) {
+      yield* Effect.sleep(200)
+      const now = yield* spent
+      all = now[0] - before[0]
+      some = now[1] - before[1]
+    }
+    expect(yield* half.used).toMatchObject({ processes: 1, nice: 0, pulseMs: 200 })
+    expect(some).toBeGreaterThan(0)
+    expect(some).toBeLessThan(0.8 * all)
   }).pipe(Effect.scoped),
 )
 

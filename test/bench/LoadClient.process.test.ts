@@ -131,6 +131,8 @@ it.live("a connection that the server has closed while it was idle is opened aga
     const { client } = yield* stage
     const closed: Array<Promise<unknown>> = []
     const server = createServer((_, response) => void response.end("{}"))
+    // It closes idle connections when it is told to.
+    server.keepAliveTimeout = 0
     server.on("connection", (socket) => void closed.push(once(socket, "close")))
     const target = yield* listening(server)
     for (let connections = 1; connections <= 3; connections++) {

@@ -56,16 +56,20 @@ const playInPage = async ({ base, key }: { readonly base: string; readonly key: 
     headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
     body: JSON.stringify({ model: "fake-voice", voice: "fake", input, stream: true, response_format: "pcm" }),
   })
-  const played = await play(response, context, analyser)
-  // Loudness while it plays.
+  let endsAt = Number.POSITIVE_INFINITY
+  const playing = play(response, context, analyser).then((all) => {
+    endsAt = (all as { readonly endsAt: number }).endsAt
+    return all
+  })
+  // Loudness while it plays, which it may do to its end before all of it has come.
   let loudest = 0
   const samples = new Float32Array(2_048)
-  while (loudest === 0 && context.currentTime < (played as { readonly endsAt: number }).endsAt) {
+  while (loudest === 0 && context.currentTime < endsAt) {
     analyser.getFloatTimeDomainData(samples)
     loudest = Math.max(...samples.map(Math.abs))
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
-  return { ...played, loudest, state: context.state }
+  return { ...(await playing), loudest, state: context.state }
 }
 
 describe("the player of the guide", needs("browser"), () => {

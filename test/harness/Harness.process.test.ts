@@ -315,7 +315,8 @@ describe.concurrent("transcriptions", () => {
         response.write(
           `data: ${JSON.stringify({ type: "transcript.text.delta", delta: heard(body) })}\r\n\r\n`,
         )
-        await sleep(300)
+        // In pieces: where this process stands still, one of them passes, and the client reads before the next.
+        for (let piece = 0; piece < 30; piece++) await sleep(10)
         response.end(`data: ${JSON.stringify({ type: "transcript.text.done", text: heard(body) })}\n\n`)
       },
     })

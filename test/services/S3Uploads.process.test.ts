@@ -16,8 +16,14 @@ const store = Layer.build(Layer.fresh(sqliteStoreLayer(":memory:")))
 type Store = Effect.Success<typeof store>
 
 const times = { ...s3Times, retry: 1 }
-/** For a service that does not answer. */
-const impatient = { ...times, idle: 200 }
+/** Times of one client, which loses its patience where the service does not answer: everything else may take long on a busy machine. */
+const ofOneClient = () => {
+  const own = { ...times }
+  const beImpatient = () => {
+    own.idle = 200
+  }
+  return { times: own, beImpatient }
+}
 
 const open = Effect.fnUntraced(function* (
   server: S3Server,
@@ -162,14 +168,16 @@ describe("uploads in a bucket", () => {
     Effect.gen(function* () {
       const { database, file, into, server, uploads } = yield* world
       const { name, shared } = yield* uploads.put(file)
-      const short = yield* open(server, database, { times: impatient })
+      const { beImpatient, times: short } = ofOneClient()
+      const hasty = yield* open(server, database, { times: short })
+      beImpatient()
       const before = keysOf(server)
       const problemWith = Effect.fnUntraced(function* (
         does: (typeof server.faults)[number]["does"],
         method = "PUT",
       ) {
         server.faults.splice(0, server.faults.length, { method, does })
-        const asked = does === "hang" ? short : uploads
+        const asked = does === "hang" ? hasty : uploads
         const work: Effect.Effect<unknown, UploadLost> =
           method === "PUT" ? asked.put(file) : Effect.scoped(asked.fetch(name, shared, into))
         const error = yield* Effect.flip(work)
@@ -199,16 +207,18 @@ describe("uploads in a bucket", () => {
       Effect.gen(function* () {
         const { file, server, uploads } = yield* world
         const { signal } = new AbortController()
+        const { beImpatient, times: short } = ofOneClient()
         const bucket = yield* Effect.promise(() =>
-          openBucket(parseS3Address("s3://edgewise-test")!, server.access, impatient),
+          openBucket(parseS3Address("s3://edgewise-test")!, server.access, short),
         )
         const facts = yield* Effect.promise(() => factsOf(file, signal))
         writeFileSync(file, Buffer.alloc(facts.sizeBytes, "other"))
         yield* Effect.promise(() =>
           expect(bucket.putFile("changed", file, facts, signal)).rejects.toThrow("XAmzContentSHA256Mismatch"),
         )
-        // One that has become shorter.
+        // One that has become shorter: the service waits for the rest.
         writeFileSync(file, "short")
+        beImpatient()
         yield* Effect.promise(() =>
           expect(bucket.putFile("cut", file, facts, signal)).rejects.toThrow(S3Problem),
         )

@@ -160,7 +160,7 @@ describe("nvidia-smi itself", () => {
   const fresh = Effect.flatMap(NvidiaSmi, (program) => program.fresh)
   const program = Layer.suspend(() => NvidiaSmi.layer(smi.command))
 
-  it.live("runs once for many concurrent readers, and again for a reading before and one after", () =>
+  it.effect("runs once for many concurrent readers, and again for a reading before and one after", () =>
     Effect.gen(function* () {
       const before = smi.runs()
       yield* Effect.all(
@@ -173,7 +173,7 @@ describe("nvidia-smi itself", () => {
     }).pipe(Effect.provide(program)),
   )
 
-  it.live("does not run again at once after it failed, and its message is reported", () =>
+  it.effect("does not run again at once after it failed, and its message is reported", () =>
     Effect.gen(function* () {
       smi.say({ gpus: "Failed to initialize NVML: Driver/library version mismatch\n", status: 18 })
       const first = yield* fresh

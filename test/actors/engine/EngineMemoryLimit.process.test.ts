@@ -1,7 +1,7 @@
 // The memory limit of an engine, set on a real process: memory that it has stays, and growth beyond the bound is refused.
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
-import { readFileSync } from "node:fs"
+import { readdirSync, readFileSync } from "node:fs"
 import { expect, it } from "vitest"
 import { dataBytesOf, limitMemory } from "#actors/engine/EngineMemoryLimit.ts"
 import { needs } from "../../support/groups/Needs.ts"
@@ -25,7 +25,12 @@ const program = `
 const stopped = async (child: ChildProcess): Promise<{ readonly pid: number; readonly loaded: number }> => {
   const pid = child.pid ?? 0
   child.kill("SIGSTOP")
-  await expect.poll(() => readFileSync(`/proc/${pid}/status`, "utf8")).toMatch(/^State:\s+T/m)
+  const states = () =>
+    readdirSync(`/proc/${pid}/task`).map(
+      (thread) => /^State:\s+(\S)/m.exec(readFileSync(`/proc/${pid}/task/${thread}/status`, "utf8"))?.[1],
+    )
+  // Each thread stops by itself, a busy one when it has a processor again.
+  await expect.poll(() => [...new Set(states())]).toEqual(["T"])
   return { pid, loaded: dataBytesOf(pid) ?? 0 }
 }
 

@@ -1,7 +1,8 @@
 // Loading and unloading of models: idle, evicted and pinned ones, models that do not fit, models whose process does not end, and a
 // node whose memory becomes full. The engines run in this process.
-import { describe, expect, it } from "@effect/vitest"
+import { afterEach, describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Schedule } from "effect"
+import { vi } from "vitest"
 import { admitBatch, admitNew } from "#actors/device/Admission.ts"
 import { Device } from "#actors/device/Device.ts"
 import { EngineStarter } from "#actors/engine/EngineProcess.ts"
@@ -11,6 +12,10 @@ import type { GenerateRequest } from "#engines/protocol/Engine.ts"
 import { type InProcessEngines, inProcessEngines } from "../../support/engines/InProcessEngine.ts"
 import { runText } from "../../support/engines/RunText.ts"
 import { type FakeWorld, fakeWorld, script } from "../../support/nodes/FakeNode.ts"
+
+afterEach(() => {
+  vi.restoreAllMocks()
+})
 
 const mebibyte = 1024 * 1024
 
@@ -150,7 +155,7 @@ describe("a model that does not fit", () => {
     inWorld(
       {
         models: [
-          { id: "slow", ...large, options: { loadMs: 1_000 } },
+          { id: "slow", ...large, options: { loadMs: 50 } },
           { id: "quick", ...large },
           { id: "c", ...large },
         ],
@@ -159,7 +164,14 @@ describe("a model that does not fit", () => {
       },
       () =>
         Effect.gen(function* () {
-          yield* ask("slow")
+          // Its load takes a minute by the clock: one of the other may take seconds where the machine stands still.
+          const { now } = performance
+          let aheadMs = 0
+          vi.spyOn(performance, "now").mockImplementation(() => now.call(performance) + aheadMs)
+          const first = yield* Effect.forkChild(ask("slow"), { startImmediately: true })
+          yield* until("slow", "loading")
+          aheadMs = 60_000
+          yield* Fiber.join(first)
           yield* ask("quick")
           yield* ask("c")
           const statuses = yield* Effect.forEach(["slow", "quick", "c"], (id) => view(id))

@@ -9,6 +9,7 @@ import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import { Redeployment } from "#actors/model/Redeployment.ts"
 import type { Deployment, FileVersion } from "#domain/models/Deployment.ts"
 import type { GenerateRequest } from "#engines/protocol/Engine.ts"
+import type { Flow } from "#engines/protocol/Reader.ts"
 import { type InProcessEngines, inProcessEngines } from "../../support/engines/InProcessEngine.ts"
 import { runText } from "../../support/engines/RunText.ts"
 import { type FakeWorld, fakeDeployment, fakeWorld, script } from "../../support/nodes/FakeNode.ts"
@@ -23,7 +24,7 @@ const requestOf = (steps: Readonly<Record<string, unknown>>): GenerateRequest =>
 const ask = (
   id: string,
   steps: Readonly<Record<string, unknown>> = { tokens: 2 },
-  started: () => void = () => {},
+  started: (info: unknown, flow: Flow) => void = () => {},
 ) =>
   Effect.flatMap(ModelRegistry, (registry) =>
     runText(registry, id, requestOf(steps), { started, take: () => {} }),
@@ -139,13 +140,22 @@ describe("a model that is replaced", () => {
     inWorld({ models: [], device }, (engines) =>
       Effect.gen(function* () {
         yield* apply(large(1))
-        const old = yield* fork(ask("a", { tokens: 100, tokenMs: 5 }))
-        yield* until(Effect.sync(() => engines.started() === 1))
+        // Its reader is paused for as long as the test looks, and an engine sends far less than that without being read.
+        const tokens = 5_000
+        const reading: { flow: Flow | undefined } = { flow: undefined }
+        const old = yield* fork(
+          ask("a", { tokens }, (_, flow) => {
+            reading.flow = flow
+            flow.pause()
+          }),
+        )
+        yield* until(Effect.sync(() => reading.flow !== undefined))
         expect((yield* apply(large(2))).changed).toEqual(["a"])
         const next = yield* fork(ask("a"))
         yield* Effect.sleep(100)
         expect([engines.started(), old.pollUnsafe(), next.pollUnsafe()]).toEqual([1, undefined, undefined])
-        expect((yield* Fiber.join(old)).completionTokens).toBe(100)
+        reading.flow?.resume()
+        expect((yield* Fiber.join(old)).completionTokens).toBe(tokens)
         expect((yield* Fiber.join(next)).completionTokens).toBe(2)
         expect([engines.started(), engines.alive.size]).toEqual([2, 1])
       }),

@@ -1,9 +1,10 @@
 // How many events a realtime socket takes, by what each costs, and how many bytes of large ones, on a virtual clock: an honest client
 // is never limited, padding buys nothing.
-import { describe, expect, it } from "@effect/vitest"
+import { afterEach, beforeEach, describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Queue } from "effect"
 import type { CloseEvent, Reader } from "effect/socket/Socket"
 import { TestClock } from "effect/testing"
+import { vi } from "vitest"
 import {
   appendCost,
   EventReader,
@@ -17,6 +18,14 @@ import { InvalidRequest } from "#domain/wire/Errors.ts"
 import { isObject } from "#domain/wire/text/Fields.ts"
 import { CutFrame, TextFrame } from "#http/SocketFrames.ts"
 import { runs } from "../../support/groups/Runs.ts"
+
+// The clock that divides what comes at once among turns of the loop stands still. These tests wait for a number of turns.
+beforeEach(() => {
+  vi.spyOn(performance, "now").mockReturnValue(0)
+})
+afterEach(() => {
+  vi.restoreAllMocks()
+})
 
 const rateHz = 24_000
 const append = (ms: number) => {

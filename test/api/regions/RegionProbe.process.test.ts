@@ -1,7 +1,7 @@
 // One probe of an edge, over real listeners: what it times, what counts as unhealthy, and that it leaves nothing open.
 import type { RequestListener } from "node:http"
 import { Effect } from "effect"
-import { afterEach, expect, it } from "vitest"
+import { afterEach, expect, it, vi } from "vitest"
 import { httpProbe } from "#api/regions/RegionProbe.ts"
 import { eventually } from "../../support/nodes/TestNode.ts"
 import { type LoopbackServer, startLoopbackServer } from "../../support/servers/LoopbackServer.ts"
@@ -16,10 +16,22 @@ const serve = async (listener: RequestListener) => {
   servers.push(started)
   return { server: started.server, endpoint: started.url }
 }
+
+/** The time that a probe has ends when the test says so, and not where the machine stands still. */
+const endlessTime = () => {
+  const time = new AbortController()
+  const given = vi.spyOn(AbortSignal, "timeout").mockReturnValue(time.signal)
+  return { end: () => time.abort(), givenMs: () => given.mock.calls.map(([ms]) => ms) }
+}
+afterEach(() => {
+  vi.restoreAllMocks()
+})
+
 const probe = (endpoint: string, everyMs = 10_000) =>
   Effect.runPromise(httpProbe(everyMs)({ code: "one", endpoint }))
 
 it("times the second request of a connection, and closes that", async () => {
+  endlessTime()
   const slowMs = 600
   const paths: Array<string | undefined> = []
   const ports = new Set<number | undefined>()
@@ -43,6 +55,7 @@ it("times the second request of a connection, and closes that", async () => {
 })
 
 it("times an edge that closes each connection, or has no time for a second answer, by the first", async () => {
+  const { end, givenMs } = endlessTime()
   const closing = await serve(
     (_, response) => void response.writeHead(200, { connection: "close" }).end("{}"),
   )
@@ -50,9 +63,10 @@ it("times an edge that closes each connection, or has no time for a second answe
   let asked = 0
   const slow = await serve((_, response) => {
     if (++asked === 1) response.end("{}")
+    else end()
   })
-  // It waits for the second answer until this time is over, and the first one must come before.
   expect(await probe(slow.endpoint, 1_500)).toMatchObject({ healthy: true })
+  expect([asked, ...givenMs()]).toEqual([2, 2_000, 1_500])
 })
 
 it.each<readonly [string, RequestListener]>([

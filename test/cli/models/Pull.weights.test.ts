@@ -1,6 +1,6 @@
 // `edgewise models pull` as an operator runs it: a catalog whose weights are on a hub, the command as a process, and a
 // node that serves what was pulled.
-import { existsSync, readFileSync, statSync } from "node:fs"
+import { readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Effect } from "effect"
@@ -123,7 +123,10 @@ it("two processes at once fetch it once; one that is killed leaves no lock, and 
     two.EDGEWISE_DATA_DIR,
     "weights/pull/hf/acme/llama-demo/0123abcd/llama-demo-Q8_0.gguf.part",
   )
-  await eventually(() => existsSync(part) && statSync(part).size > 300_000, "some of it has come")
+  await eventually(
+    () => (statSync(part, { throwIfNoEntry: false })?.size ?? 0) > 300_000,
+    "some of it has come",
+  )
   killed.signal("SIGKILL")
   expect((await killed.finished).status).toBe(null)
   hub.reset()

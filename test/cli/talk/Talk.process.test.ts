@@ -87,7 +87,7 @@ describe.concurrent("files", () => {
   it("interrupt the answer after a time", async () => {
     const long = await scriptedConversation({
       delayMs: () => 50,
-      answerMs: (turn) => (turn === 0 ? 4_000 : 400),
+      answerMs: (turn) => (turn === 0 ? 30_000 : 400),
     })
     const { status, stdout } = await talk([
       "--url",

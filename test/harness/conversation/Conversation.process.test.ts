@@ -177,7 +177,7 @@ describe.concurrent("interruptions", () => {
 
   it("show audio that comes after them", async () => {
     const figures = await figuresOf(
-      await serve({ delayMs: () => 20, answerMs: (turn) => (turn === 3 ? 200 : 4_000), latePieces: 3 }),
+      await serve({ delayMs: () => 20, answerMs: (turn) => (turn === 3 ? 200 : 30_000), latePieces: 3 }),
       { interrupt: 1 },
       3,
     )

@@ -1,11 +1,16 @@
 // The calls of all sessions to one detection model: never two at a time, what waits shares the next, and each session gets its own result.
 import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
+import { afterEach, vi } from "vitest"
 import type { Detected, DetectPiece } from "#engines/protocol/Detection.ts"
 import { DetectionCalls } from "#services/detection/DetectionCalls.ts"
 
 const piece = (first: number): DetectPiece => ({ samples: Int16Array.of(first) })
 const scoreOf = ({ samples }: DetectPiece): Detected => ({ scores: Float32Array.of(samples[0]!) })
+
+afterEach(() => {
+  vi.useRealTimers()
+})
 
 /** Calls that end when the test says so. */
 const make = Effect.fnUntraced(function* (mostMs = 60_000) {
@@ -86,10 +91,12 @@ it.effect("so many pieces share a call and no more", () =>
 
 it.effect("a call that takes too long gives nothing, and what waits behind it does not wait for it", () =>
   Effect.gen(function* () {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] })
     const { ask, called, end } = yield* make(20)
     const first = yield* ask(1)
     yield* called(1)
     const second = yield* ask(2)
+    vi.advanceTimersByTime(20)
     expect(yield* Fiber.join(first)).toBeUndefined()
     expect(yield* Fiber.join(second)).toBeUndefined()
     // What was given up is not asked about later.

@@ -1,7 +1,7 @@
 // Tables of days on a shared store: a receipt has one place and is charged once, whichever table it is in, whichever version wrote it, and
 // also after it became a part of a sum.
 import { readFileSync, writeFileSync } from "node:fs"
-import { Effect, Layer } from "effect"
+import { Clock, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { textUsage } from "#domain/models/Usage.ts"
@@ -54,6 +54,15 @@ describe("a shared store that sums up old receipts", needs("postgresql"), () => 
     Effect.flatMap(Accounts, (accounts) => accounts.createOrg({ name, creditsMicroDollars: 1_000 }))
   const write = (...receipts: ReadonlyArray<Receipt>) =>
     Effect.flatMap(makeLedgerRows, (rows) => rows.exchange(receipts, new Map()))
+  /** While the node's clock shows that time. */
+  const writeAt = (wallMs: number, ...receipts: ReadonlyArray<Receipt>) =>
+    Clock.clockWith((clock) => {
+      const still: Clock.Clock = Object.assign(Object.create(clock), {
+        currentTimeMillis: Effect.succeed(wallMs),
+        currentTimeMillisUnsafe: () => wallMs,
+      })
+      return Effect.provideService(write(...receipts), Clock.Clock, still)
+    })
   const creditsOf = (name: string) =>
     Effect.map(
       Effect.flatMap(Accounts, (accounts) => accounts.showOrg(name)),
@@ -96,37 +105,33 @@ describe("a shared store that sums up old receipts", needs("postgresql"), () => 
       expect(yield* exports.complete(begun, yield* exports.read(day, () => Effect.void))).toBe(true)
     })
 
-  it(
-    "has a receipt of this moment in the table of its day, and one that may be a repeat in the common one, once",
-    () =>
-      onNode(
-        Effect.gen(function* () {
-          const { id } = yield* newOrg("now")
-          const fresh = receiptOf(id, Date.now())
-          const job = receiptOf(id, Date.now(), "job_1")
-          const earlier = receiptOf(id, Date.now() - 60_000)
-          yield* write(fresh, job, earlier, fresh)
-          expect(yield* placesOf(fresh)).toEqual([tableOfDay(dayOf(fresh.atMs))])
-          expect(yield* placesOf(job)).toEqual([ledgerTable])
-          expect(yield* placesOf(earlier)).toEqual([ledgerTable])
-          expect(yield* creditsOf("now")).toBe(1_000 - 3 * 7)
-          // Again: as it was, as after an outage, and by the version before.
-          yield* write(fresh, job, earlier)
-          yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 5_100)))
-          yield* write(fresh)
-          expect(yield* writtenBefore(fresh)).toBe(false)
-          expect(yield* placesOf(fresh)).toEqual([tableOfDay(dayOf(fresh.atMs))])
-          expect(yield* creditsOf("now")).toBe(1_000 - 3 * 7)
-          // What that version writes first is not written again either.
-          const theirs = receiptOf(id, Date.now() - 60_000)
-          expect(yield* writtenBefore(theirs)).toBe(true)
-          yield* write(theirs)
-          expect(yield* creditsOf("now")).toBe(1_000 - 3 * 7)
-          expect(yield* (yield* UsageLedger).usage(id, 0)).toMatchObject([{ requests: 4 }])
-        }),
-      ),
-    30_000,
-  )
+  it("has a receipt of this moment in the table of its day, and one that may be a repeat in the common one, once", () =>
+    onNode(
+      Effect.gen(function* () {
+        const { id } = yield* newOrg("now")
+        const nowMs = Date.now()
+        const fresh = receiptOf(id, nowMs)
+        const job = receiptOf(id, nowMs, "job_1")
+        const earlier = receiptOf(id, nowMs - 60_000)
+        yield* writeAt(nowMs + 1_000, fresh, job, earlier, fresh)
+        expect(yield* placesOf(fresh)).toEqual([tableOfDay(dayOf(fresh.atMs))])
+        expect(yield* placesOf(job)).toEqual([ledgerTable])
+        expect(yield* placesOf(earlier)).toEqual([ledgerTable])
+        expect(yield* creditsOf("now")).toBe(1_000 - 3 * 7)
+        // Again: as it was, as after an outage, and by the version before.
+        yield* writeAt(nowMs + 1_000, fresh, job, earlier)
+        yield* writeAt(nowMs + 5_100, fresh)
+        expect(yield* writtenBefore(fresh)).toBe(false)
+        expect(yield* placesOf(fresh)).toEqual([tableOfDay(dayOf(fresh.atMs))])
+        expect(yield* creditsOf("now")).toBe(1_000 - 3 * 7)
+        // What that version writes first is not written again either.
+        const theirs = receiptOf(id, Date.now() - 60_000)
+        expect(yield* writtenBefore(theirs)).toBe(true)
+        yield* write(theirs)
+        expect(yield* creditsOf("now")).toBe(1_000 - 3 * 7)
+        expect(yield* (yield* UsageLedger).usage(id, 0)).toMatchObject([{ requests: 4 }])
+      }),
+    ))
 
   it("drops the table of an exported day for its sums, and charges none of its receipts again", async () => {
     const day = dayOf(Date.now()) - 5 * dayMs

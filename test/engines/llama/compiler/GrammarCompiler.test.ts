@@ -168,11 +168,15 @@ it.live("lets a compilation wait and go on", () =>
     thread.compile(JSON.stringify({ works: 60_000 }), () => {})
     yield* pastMs(20)
     thread.pause(true)
-    // Time for the slice in which it stands.
-    yield* Effect.sleep(100)
+    // The slice in which it stands ends with one more reading, however late the system lets it end. One that goes on has a new one twice a
+    // millisecond.
+    const readings = new Set<number>()
+    for (let look = 0; look < 20; look++) {
+      readings.add(thread.usedMs)
+      yield* Effect.sleep(10)
+    }
+    expect(readings.size).toBeLessThanOrEqual(2)
     const { usedMs } = thread
-    yield* Effect.sleep(100)
-    expect(thread.usedMs).toBe(usedMs)
     thread.pause(false)
     yield* pastMs(usedMs)
   }).pipe(Effect.scoped),
@@ -235,17 +239,15 @@ it.live(
   () =>
     Effect.gen(function* () {
       const compiler = yield* openedWith(200)
-      const order: Array<string> = []
-      const ended = (user: string) => Effect.sync(() => order.push(user))
       // Both threads have started.
       yield* Effect.all([textOf(compiler, { number: 1 }), textOf(compiler, { number: 1 }, b)], {
         concurrency: "unbounded",
       })
-      const other = textOf(compiler, { number: 3 }, b).pipe(Effect.andThen(ended("b")))
-      const costly = Effect.flip(compiler.compile({ misbehaves: "loops" }, a)).pipe(Effect.andThen(other))
-      const next = textOf(compiler, { number: 2 }).pipe(Effect.andThen(ended("a")))
-      yield* Effect.all([costly, next], { concurrency: "unbounded" })
-      expect(order).toEqual(["b", "a"])
+      const costly = Effect.flip(compiler.compile({ misbehaves: "loops" }, a))
+      const other = Effect.andThen(costly, textOf(compiler, { number: 3 }, b))
+      const next = textOf(compiler, { number: 2 })
+      // The second grammar of the other thread, and the first of the one that starts again.
+      expect(yield* Effect.all([other, next], { concurrency: "unbounded" })).toEqual(["2", "1"])
     }).pipe(Effect.scoped),
 )
 
@@ -263,13 +265,17 @@ it.live("gives a user a processor time a minute, which refused grammars spend to
       detail: expect.stringContaining("500 ms of processor time a minute"),
       retryAfterMs: expect.any(Number),
     })
-    // Up to 300 ms are missing, of which a second brings 8.
-    expect(refused.retryAfterMs).toBeGreaterThan(0)
-    expect(refused.retryAfterMs).toBeLessThanOrEqual(36_000)
+    const { retryAfterMs = 0 } = refused
+    expect(retryAfterMs).toBeGreaterThan(0)
     // What was compiled before is free, and so are other users.
     expect(yield* textOf(compiler, { number: 1 })).toBe("1")
     expect(yield* textOf(compiler, { number: 2 }, b)).toBe("1")
-    nowMs += refused.retryAfterMs ?? 0
+    // Then, and not before: how much is missing depends on how late the loops were ended.
+    nowMs += retryAfterMs - 1
+    const stillRefused = yield* Effect.flip(compiler.compile({ number: 2 }, a))
+    // Rounded up.
+    expect([1, 2]).toContain(stillRefused.retryAfterMs)
+    nowMs += 2
     expect(yield* textOf(compiler, { number: 2 })).toBe("2")
   }).pipe(Effect.scoped),
 )
