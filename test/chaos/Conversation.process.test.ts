@@ -53,7 +53,7 @@ describe("an engine that is killed", () => {
   it("while it writes: the answer fails, and the next one is given", async () => {
     const client = await ConversationClient.open(node)
     client.update({ output_modalities: ["text"] })
-    client.say(script({ tokens: 2_000, tokenMs: 5 }))
+    client.say(script({ tokens: 4_000, tokenMs: 20 }))
     client.send({ type: "response.create" })
     await client.nth("response.output_text.delta", 3)
     process.kill(node.gauges("fake").pid!, "SIGKILL")

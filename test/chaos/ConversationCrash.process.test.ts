@@ -42,7 +42,11 @@ const speaking = async (): Promise<ConversationClient> => {
 }
 
 const defects: ReadonlyArray<
-  readonly [where: string, break_: () => void, strike: (client: ConversationClient) => void]
+  readonly [
+    where: string,
+    break_: (struck: ConversationClient) => void,
+    strike: (client: ConversationClient) => void,
+  ]
 > = [
   [
     "in the fiber that reads its events",
@@ -57,17 +61,18 @@ const defects: ReadonlyArray<
   ],
   [
     "in a fiber beside it",
-    () => {
+    (struck) => {
       const { expect: own } = Warming.prototype
+      const [added] = struck.of("conversation.item.added")
       // Items that cannot be read: the fiber that reads them ahead dies of it.
       const unreadable = new Proxy([], {
         get: () => {
           throw new Error("injected")
         },
       })
-      // Once: the other conversations read ahead, too.
-      vi.spyOn(Warming.prototype, "expect").mockImplementationOnce(function (this: Warming) {
-        own.call(this, unreadable)
+      // In that conversation alone: the others read ahead, too, whenever their answers end.
+      vi.spyOn(Warming.prototype, "expect").mockImplementation(function (this: Warming, items) {
+        own.call(this, items.some(({ id }) => id === added!.item.id) ? unreadable : items)
       })
     },
     (client) => client.update({ instructions: "Be brief." }),
@@ -78,7 +83,7 @@ it.each(defects)("%s", async (_where, break_, strike) => {
   const before = await crashes()
   const struck = await speaking()
   expect(await conversations()).toBe(4)
-  break_()
+  break_(struck)
   strike(struck)
   expect(await struck.client.closed).toEqual({ code: 1011, reason: "failed" })
   expect(struck.of("error").map(({ error }) => error)).toEqual([

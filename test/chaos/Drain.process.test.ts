@@ -1,6 +1,5 @@
 // Stopping a node, as a process: running requests are finished, new ones refused, the drain time is kept, and nothing is
 // left behind, neither a process nor an unpaid token.
-import { readdirSync, readFileSync } from "node:fs"
 import { afterEach, describe, expect, it } from "vitest"
 import { parseEventStream } from "../support/clients/EventStream.ts"
 import { SocketClient } from "../support/clients/SocketClient.ts"
@@ -9,7 +8,7 @@ import { inLong } from "../support/groups/Runs.ts"
 import { script } from "../support/nodes/FakeNode.ts"
 import { edgewise, type NodeProcess, processLoaded, startProcess } from "../support/nodes/NodeProcess.ts"
 import { eventually, parseMetrics } from "../support/nodes/TestNode.ts"
-import { childrenRunning } from "../support/process/ChildProcesses.ts"
+import { childrenRunning, isRunning, signalIfRunning } from "../support/process/ChildProcesses.ts"
 
 const running: Array<NodeProcess> = []
 const start = async (env: Readonly<Record<string, string>> = {}): Promise<NodeProcess> => {
@@ -42,19 +41,7 @@ const open = async (node: NodeProcess, steps: object): Promise<TextStream> => {
 
 /** Process ids of a process's children; from /proc, where there is one. */
 const childrenOf = (pid: number): ReadonlyArray<number> =>
-  process.platform !== "linux"
-    ? []
-    : readdirSync(`/proc/${pid}/task`).flatMap((task) =>
-        readFileSync(`/proc/${pid}/task/${task}/children`, "utf8").split(" ").filter(Boolean).map(Number),
-      )
-const alive = (pid: number): boolean => {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch {
-    return false
-  }
-}
+  process.platform !== "linux" ? [] : childrenRunning("", pid)
 
 /** Resolves once the node has logged that it is stopping. */
 const draining = (node: NodeProcess) => eventually(() => node.stderr().includes('"draining"'), "it drains")
@@ -87,9 +74,14 @@ describe("SIGTERM", () => {
     expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0)
     const health = await fetch(`${node.base}/health`)
     expect([health.status, ((await health.json()) as { status: string }).status]).toEqual([503, "unhealthy"])
-    for (const engine of childrenRunning("engineMain", node.pid)) process.kill(engine, "SIGUSR2")
+    // Again and again: a slow engine may not have read the last requests at the first signal.
+    const signalling = setInterval(() => {
+      for (const engine of childrenRunning("engineMain", node.pid)) signalIfRunning(engine, "SIGUSR2")
+    }, 50)
+    const ends = Promise.all([...streams.map((stream) => stream.toEnd()), whole, socket.end(1)])
+    await ends.finally(() => clearInterval(signalling))
     for (const stream of streams) {
-      expect(await stream.toEnd()).toBe("complete")
+      expect(stream.ended).toBe("complete")
       expect(stream.events).toHaveLength(202)
       expect(stream.events.at(-1)).toBe("[DONE]")
     }
@@ -98,7 +90,7 @@ describe("SIGTERM", () => {
     expect((await socket.closed).code).toBe(1001)
     expect(await node.exited).toEqual([0, null])
     expect(children.length).toBeGreaterThan(process.platform === "linux" ? 0 : -1)
-    expect(children.filter(alive)).toEqual([])
+    expect(children.filter(isRunning)).toEqual([])
     expect(node.stderr()).not.toContain(node.devKey)
     expect(node.stderr()).not.toMatch(/"level":"(ERROR|FATAL)"| {4}at /)
 
@@ -116,7 +108,7 @@ describe("SIGTERM", () => {
     expect(endless.events).not.toContain("[DONE]")
     expect(performance.now() - startMs).toBeGreaterThan(900)
     expect(await node.exited).toEqual([0, null])
-    expect(children.filter(alive)).toEqual([])
+    expect(children.filter(isRunning)).toEqual([])
   })
 
   it("with nothing to do exits 0 at once, idle connections or not", async () => {
@@ -141,7 +133,7 @@ it("a second signal ends it at once, engines included", async () => {
   node.signal("SIGTERM")
   expect(await node.exited).toEqual([1, null])
   expect(await endless.toEnd()).toBe("cut")
-  await eventually(() => !children.some(alive), "its engines have ended")
+  await eventually(() => !children.some(isRunning), "its engines have ended")
 })
 
 it("an event stream that was draining is whole to the byte", inLong, async () => {

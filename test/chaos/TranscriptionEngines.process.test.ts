@@ -117,7 +117,7 @@ describe("a decoder's process is killed", () => {
 
   it("once: no effect on a stream, a job or an interactive request", async () => {
     const opened = await stream()
-    for (const pid of decoders()) kill(pid)
+    for (const pid of decoders()) signalIfRunning(pid, "SIGKILL")
     await opened.toEnd()
     expect(textOf(opened.events)).toBe(text)
 
@@ -126,8 +126,10 @@ describe("a decoder's process is killed", () => {
       async () => (await poll(targetOf(node), id)).body.status === "processing",
       "the job runs",
     )
-    await eventually(() => decoders().length > 0, "it is being decoded")
-    for (const pid of decoders()) kill(pid)
+    await eventually(
+      () => decoders().filter((pid) => signalIfRunning(pid, "SIGKILL")).length > 0,
+      "it is being decoded",
+    )
     expect((await untilDone(targetOf(node), id)).body.text).toBe(text)
   })
 

@@ -25,9 +25,13 @@ const builtInDetection: SessionDetection = { speech: undefined, turnEnds: undefi
 
 /**
  * An answer is waited for so long, milliseconds. Speech: the session's audio waits meanwhile; a step takes a millisecond, so longer means that
- * the process has crashed, hangs or gets no processor. Ends of turns: the longest silence of `semantic_vad` has passed by then. Guesses.
+ * the process has crashed, hangs or gets no processor. Ends of turns: the longest silence of `semantic_vad` has passed by then. Guesses. Tests
+ * lengthen it.
  */
-const mostMs: Readonly<Record<Detects, number>> = { speech: 500, "turn ends": 2_000 }
+export const DetectionPatience = Context.Reference<Readonly<Record<Detects, number>>>(
+  "edgewise/services/DetectionPatience",
+  { defaultValue: () => ({ speech: 500, "turn ends": 2_000 }) },
+)
 
 /** A model that did not answer is left alone for so long, milliseconds. A guess: a restart of its process takes about a second. */
 const retryAfterMs = 5_000
@@ -59,6 +63,7 @@ export const detectionModels = Layer.effect(
   DetectionModels,
   Effect.gen(function* () {
     const registry = yield* ModelRegistry
+    const mostMs = yield* DetectionPatience
     const scope = yield* Effect.scope
     const context = yield* Effect.context<never>()
     const all = new Map<string, Shared>()

@@ -1,6 +1,6 @@
 // Balances of a node on a shared store: carries out what Lease decides. Demands travel in the transaction that writes receipts,
 // calls of other nodes arrive through StoreCalls.
-import { Clock, Duration, Effect, Latch, type Scope } from "effect"
+import { Clock, Context, Duration, Effect, Latch, type Scope } from "effect"
 import { monotonicMsOf } from "#domain/queues/Monotonic.ts"
 import { PaymentRequired } from "#domain/wire/Errors.ts"
 import { CurrentAccountChanges } from "../accounts/AccountChanges.ts"
@@ -23,8 +23,10 @@ import {
 } from "./Lease.ts"
 import { chargesByOrg, type LedgerRows } from "./LedgerRows.ts"
 
-/** How often leases are looked through for those that idle. */
-const tickEvery = Duration.millis(500)
+/** How often leases are looked through for those that idle. Tests lengthen it. */
+export const LeaseTicks = Context.Reference<Duration.Input>("edgewise/store/LeaseTicks", {
+  defaultValue: () => Duration.millis(500),
+})
 /** How often nodes are looked for that died with leases. */
 const endDeadEvery = Duration.minutes(1)
 
@@ -37,6 +39,7 @@ export const leasedBalances = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Balances, StoreUnavailable, Scope.Scope> {
   const clock = yield* Clock.Clock
   const now = () => monotonicMsOf(clock)
+  const tickEvery = yield* LeaseTicks
   const leases = new Map<string, Lease>()
   const waiting = new Map<number, Resume>()
   /** Organizations with a demand for the next batch. */

@@ -29,18 +29,31 @@ const ask = async (node: TestRoles, authorization: string | undefined, headers: 
     body: response.body.toString(),
   }
 }
+/**
+ * Statuses of wrong credentials until one is refused with 429, and that answer. One failure is forgiven every 60 s / 6, which a machine
+ * that stands still may take for a few: then there are more of them than the limit.
+ */
+const untilRefused = async <A extends { readonly status: number }>(wrong: (nth: number) => Promise<A>) => {
+  const statuses: Array<number> = []
+  for (;;) {
+    const answer = await wrong(statuses.length)
+    statuses.push(answer.status)
+    if (answer.status !== 401 || statuses.length === 10 * limit) return { statuses, answer }
+  }
+}
+const expectRefused = (statuses: ReadonlyArray<number>) => {
+  expect(statuses.slice(0, limit)).toEqual(new Array<number>(limit).fill(401))
+  expect(statuses.at(-1)).toBe(429)
+}
 const guess = (digit: number) => `Bearer svc_${String(digit).padStart(33, "x")}`
 const from = (address: string): Headers => ({ "x-forwarded-for": address })
 
 describe("wrong credentials from one address", () => {
   it("are 401 up to the limit and 429 beyond it; a good one passes", async () => {
     const here = from("192.0.2.1")
-    for (let i = 0; i < limit; i++) {
-      expect(await ask(proxied, guess(i), here)).toMatchObject({ status: 401 })
-    }
-    const refused = await ask(proxied, guess(limit), here)
-    expect(refused).toMatchObject({ status: 429, body: '{"detail":"Rate limit exceeded"}' })
-    // One failure is forgiven every 60 s / 6.
+    const { answer: refused, statuses } = await untilRefused((i) => ask(proxied, guess(i), here))
+    expectRefused(statuses)
+    expect(refused.body).toBe('{"detail":"Rate limit exceeded"}')
     expect(Number(refused.retryAfter)).toBeGreaterThan(0)
     expect(Number(refused.retryAfter)).toBeLessThanOrEqual(10)
     expect((await ask(proxied, `Bearer ${proxied.devKey}`, here)).status).toBe(200)
@@ -54,10 +67,10 @@ describe("wrong credentials from one address", () => {
   })
 
   it("are counted by network where the address is IPv6", async () => {
-    for (let i = 0; i < limit; i++) {
-      expect((await ask(proxied, guess(i), from(`2001:db8:0:7::${i + 1}`))).status).toBe(401)
-    }
-    expect((await ask(proxied, guess(0), from("2001:db8:0:7:ffff::1"))).status).toBe(429)
+    const { statuses } = await untilRefused((i) =>
+      ask(proxied, guess(i), from(i < limit ? `2001:db8:0:7::${i + 1}` : "2001:db8:0:7:ffff::1")),
+    )
+    expectRefused(statuses)
     expect((await ask(proxied, guess(0), from("2001:db8:0:8::1"))).status).toBe(401)
   })
 
@@ -70,16 +83,15 @@ describe("wrong credentials from one address", () => {
   })
 
   it("are counted at the peer's address where no proxy is trusted, whatever the headers contain", async () => {
-    for (let i = 0; i < limit; i++) {
-      expect((await ask(bare, guess(i), from(`192.0.2.${i}`))).status).toBe(401)
-    }
-    expect((await ask(bare, guess(0), from("203.0.113.9"))).status).toBe(429)
+    const { statuses } = await untilRefused((i) =>
+      ask(bare, guess(i), from(i < limit ? `192.0.2.${i}` : "203.0.113.9")),
+    )
+    expectRefused(statuses)
   })
 
   it("count on a WebSocket's address as well", async () => {
     const port = Number(new URL(proxied.base.edge).port)
-    const statuses: Array<number> = []
-    for (let i = 0; i <= limit; i++) {
+    const { statuses } = await untilRefused((i) => {
       const headers = {
         ...from("192.0.2.4"),
         upgrade: "websocket",
@@ -88,8 +100,8 @@ describe("wrong credentials from one address", () => {
         "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
       }
       const target = `/v1/audio/transcriptions/ws?token=svc_${String(i).padStart(33, "y")}`
-      statuses.push((await rawRequest(port, requestBytes("GET", target, headers))).status)
-    }
-    expect(statuses).toEqual([...new Array<number>(limit).fill(401), 429])
+      return rawRequest(port, requestBytes("GET", target, headers))
+    })
+    expectRefused(statuses)
   })
 })

@@ -294,14 +294,15 @@ describe("the same key", () => {
     const stream = {
       key,
       idempotencyKey: "left",
-      // Long enough to be left in the middle on a busy machine.
-      body: completion({ tokens: 50, tokenMs: 20 }, { stream: true }),
+      // It waits in its middle for a signal: it has not ended when its reader leaves, however late that is.
+      body: completion({ tokens: 50, tokenMs: 5, signalAt: 25 }, { stream: true }),
     }
     const response = await send({ ...stream, signal: leaving.signal })
     await response.body!.getReader().read()
     leaving.abort()
     await untilIdle(node)
     const again = await send(stream)
+    process.kill(node.gauges("fake").pid!, "SIGUSR2")
     expect([again.status, again.headers.get("idempotency-replayed")]).toEqual([200, null])
     const text = await again.text()
     expect(text.endsWith("data: [DONE]\n\n")).toBe(true)
@@ -317,7 +318,8 @@ describe("the same key", () => {
       key,
       idempotencyKey: "left-speech",
       path: "/v1/audio/speech",
-      body: { ...speech(), input: spokenScript({ pieces: 60, samples: 2_400, pieceMs: 15 }) },
+      // Three seconds: a machine that stands still for a moment must not have made all of it when its reader leaves.
+      body: { ...speech(), input: spokenScript({ pieces: 60, samples: 2_400, pieceMs: 50 }) },
     }
     const response = await send({ ...asked, signal: leaving.signal })
     await response.body!.getReader().read()

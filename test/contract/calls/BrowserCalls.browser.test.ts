@@ -113,7 +113,9 @@ window.connect = async (secret, base) => {
       return "noon"
     },
   })
-  window.session = new RealtimeSession(new RealtimeAgent({ name: "Helper", tools: [get_time] }), { transport })
+  // A browser that gets no processor for a while sends nothing, which is heard as silence: it must not end the turn.
+  const config = { audio: { input: { turnDetection: { type: "server_vad", silenceDurationMs: 3000 } } } }
+  window.session = new RealtimeSession(new RealtimeAgent({ name: "Helper", tools: [get_time] }), { transport, config })
   window.frames = []
   window.errors = []
   window.session.transport.on("*", (event) => window.frames.push(event))

@@ -9,7 +9,7 @@ import { listener } from "../../support/clients/LiveClient.ts"
 import { has, needs, onlyWhere } from "../../support/groups/Needs.ts"
 import { isLong } from "../../support/groups/Runs.ts"
 import { presetModel, withoutWeights } from "../../support/nodes/SpeechNode.ts"
-import { fakeModel } from "../../support/nodes/TestCatalog.ts"
+import { fakeModel, type TestModel } from "../../support/nodes/TestCatalog.ts"
 import { startNode, type TestNode, untilLoaded } from "../../support/nodes/TestNode.ts"
 import { freePort } from "../../support/servers/FreePort.ts"
 
@@ -21,8 +21,19 @@ let unreachable: TestNode
 let browser: Browser | undefined
 beforeAll(async () => {
   if (!canCall || !has("browser")) return
-  // Its answers are the same sixteen words, which take several seconds.
-  const models = [listener(), fakeModel]
+  // Its answers are the same sixteen words, which take several seconds; spoken slowly where the second one need not be heard: the click
+  // that interrupts the first comes late on a busy machine.
+  const assistant: TestModel = {
+    id: "assistant",
+    kind: "conversation",
+    conversation: {
+      transcription: "listener",
+      text: "fake",
+      speech: "tts-82m",
+      ...(isLong ? {} : { session: { audio: { output: { speed: 0.25 } } } }),
+    },
+  }
+  const models = [listener(), fakeModel, assistant]
   node = await startNode({
     models: [...models, presetModel],
     settings: { webrtcPort: String(await freePort()) },
@@ -58,10 +69,15 @@ window.say = (samples) => {
 }
 `
 
-const open = async (base: TestNode) => {
+/** The page gives a call four seconds to be connected, which a busy machine may need: here it has a minute. */
+const patience = `
+const usual = window.setTimeout
+window.setTimeout = (callback, ms, ...given) => usual(callback, ms === 4000 ? 60_000 : ms, ...given)
+`
+const open = async (base: TestNode, prepared = microphone) => {
   const opened = await openPlayground(browser!, base, {
     panel: "talk",
-    prepare: (page) => page.addInitScript({ content: microphone }),
+    prepare: (page) => page.addInitScript({ content: prepared }),
   })
   await opened.page.waitForSelector("#talk-voice option", { state: "attached" })
   await opened.page.click("#talk-start")
@@ -75,7 +91,7 @@ const speech = JSON.stringify([...bytesToS16(voice(1.3))])
 const sockets = (requested: ReadonlyArray<string>) => requested.filter((url) => url.startsWith("ws:"))
 
 it("calls the node: speech is answered, and an interruption keeps what was heard", withBrowser, async () => {
-  const { complaints, page, requested } = await open(node)
+  const { complaints, page, requested } = await open(node, microphone + patience)
   await shows(page, "#talk-about", /over WebRTC$/)
   await shows(page, "#talk-floor", /^Listening$/)
   await page.evaluate(`say(${speech})`)

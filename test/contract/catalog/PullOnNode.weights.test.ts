@@ -169,20 +169,21 @@ it("ends when its only caller leaves, keeps what came, and goes on from there", 
   await answer.text().catch(() => "")
   await eventually(() => hub.sending() === 0, "the node reads no more")
   let size = -1
-  // What came is written once the file no longer grows.
+  // What came is written once the file no longer grows; on a slow disk some of it may be written later still.
   await eventually(async () => {
     const before = size
     size = statSync(part()).size
     await new Promise((resolve) => setTimeout(resolve, 100))
     return size === before
   }, "the pull has ended")
-  expect(size).toBeLessThan(weights.length)
   hub.behaviour.pieceMs = 20
   hub.seen.length = 0
   expect(eventsOf(await (await pull()).text()).at(-1)).toMatchObject({ type: "done" })
-  expect(hub.seen.filter(({ at }) => at === "storage").map(({ headers }) => headers.range)).toEqual([
-    `bytes=${size}-`,
-  ])
+  const ranges = hub.seen.filter(({ at }) => at === "storage").map(({ headers }) => headers.range)
+  expect(ranges).toEqual([expect.stringMatching(/^bytes=\d+-$/)])
+  const from = Number(/\d+/.exec(ranges[0]!)![0])
+  expect(from).toBeGreaterThanOrEqual(size)
+  expect(from).toBeLessThan(weights.length)
 })
 
 it("a wrong sum, a hub that refuses and a node that stops are events; nothing is kept of a wrong file", async () => {

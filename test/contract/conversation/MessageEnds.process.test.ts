@@ -93,19 +93,20 @@ const saying = async (client: ConversationClient, { end, samples }: Pick<Ending,
 /** A silence is judged within some ten milliseconds, or never. */
 const judgedWithinMs = 5_000
 
-/** A conversation in which this was said and the silence behind it was judged. */
+/** A conversation in which this was said and the silence behind it was judged, which `count` shows. */
 const judged = async (
   id: string,
   said: Ending,
   open: () => Promise<ConversationClient>,
+  count: () => Promise<number> = prepared,
 ): Promise<ConversationClient> => {
   for (let tries = 0; tries < 10; tries++) {
     const client = await open()
-    const before = await prepared()
+    const before = await count()
     await saying(client, said)
-    // It is prepared once the silence is judged for the last time. On a busy machine the silence may have come all at once, which is
+    // An answer is prepared once the silence is judged for the last time. On a busy machine the silence may have come all at once, which is
     // not judged: then the sentence is said again, in another conversation.
-    const isJudged = await eventually(async () => (await prepared()) > before, id, judgedWithinMs).then(
+    const isJudged = await eventually(async () => (await count()) > before, id, judgedWithinMs).then(
       () => true,
       () => false,
     )
@@ -172,18 +173,22 @@ it("asks nothing by default, and leaves the score alone where there is no answer
     const after = outcome === "late" ? silenceAfter : judgedSilenceAfter
     expect(await after(id, complete, decisive), id).toBeLessThan(330)
     expect(await after(id, incomplete, decisive), id).toBeGreaterThan(700)
-    expect(await asked(`"${outcome}"`), id).toBe(without + 2)
+    // More where a sentence was said again.
+    expect(await asked(`"${outcome}"`), id).toBeGreaterThanOrEqual(without + 2)
   }
 })
 
 it("asks about a text once, also when the silence is judged again, and charges nothing for it", async () => {
   // An organization of its own: answers of the other tests' conversations are charged a moment after these have closed.
   const key = await orgWith(node, "asks-once", 1_000_000)
-  const questions = await asked()
-  // No turn is answered: what is charged as text could only be the question.
-  const client = await opened("waits", { ...decisive, create_response: false }, key)
-  await saying(client, complete)
-  await eventually(async () => (await asked()) > questions, "the model is asked")
+  let questions = 0
+  const open = async () => {
+    // No turn is answered: what is charged as text could only be the question.
+    const one = await opened("waits", { ...decisive, create_response: false }, key)
+    questions = await asked()
+    return one
+  }
+  const client = await judged("asks once", complete, open, asked)
   // In real time, until the turn ends.
   void client.speak(Buffer.alloc(2_600 * 48), true)
   await client.nth("input_audio_buffer.speech_stopped")

@@ -14,6 +14,7 @@ import {
   openLive,
   speak,
   syncAnswer,
+  untilCaptionsAreCheap,
 } from "../../support/clients/LiveClient.ts"
 import { type Refused, SocketClient } from "../../support/clients/SocketClient.ts"
 import { metered } from "../../support/clients/TranscriptionClient.ts"
@@ -28,16 +29,7 @@ beforeAll(async () => {
   const lazy = listener({}, { id: "lazy", runtime: { load: "demand" } })
   const fragile = listener({}, { id: "fragile" })
   node = await startNode({ models: [fakeModel, listener(), lazy, fragile] })
-  // The first caption that is measured may be dear on a busy machine, which makes the next ones rarer than their windows.
-  await eventually(async () => {
-    const client = await openLive(node, { model: "listener", window_s: "0.5" })
-    speak(client, noise(0.5))
-    await client.until(() => deltas(client).length > 0)
-    const share = (await node.metrics()).get('edgewise_live_share{model="listener"}')
-    client.send(stop)
-    await client.closed
-    return share !== undefined && share < 0.25
-  }, "captions are known to be cheap")
+  await untilCaptionsAreCheap(node, "listener")
 })
 afterAll(() => node.stop())
 
@@ -305,9 +297,20 @@ describe("admission", () => {
       // 0.9. On a machine so busy that a call takes 0.28 s more, the second one is refused.
       const next = await SocketClient.connect(liveAddress(busy))
       const second = next instanceof SocketClient ? next : first
-      // Those that have sent no audio for two seconds are not counted.
-      for (const client of [first, second]) speak(client, noise(0.02))
-      const third = (await SocketClient.connect(liveAddress(busy))) as Refused
+      // Those that have sent no audio for two seconds are not counted: on a machine that stands still one may be let in.
+      let refusal: Refused | undefined
+      await eventually(async () => {
+        for (const client of [first, second]) speak(client, noise(0.02))
+        const third = await SocketClient.connect(liveAddress(busy))
+        if (!(third instanceof SocketClient)) {
+          refusal = third
+          return true
+        }
+        third.socket.close()
+        await third.closed
+        return false
+      }, "a third one is refused")
+      const third = refusal!
       expect(third.status).toBe(503)
       expect(JSON.parse(third.body)).toEqual({ detail: "Model is at capacity" })
       expect(Number(third.headers["retry-after"])).toBeGreaterThan(0)

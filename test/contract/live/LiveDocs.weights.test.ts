@@ -26,7 +26,8 @@ const showsCaptions = async (program: string) => {
   const folder = mkdtempSync(join(tmpdir(), "edgewise-live-docs-"))
   try {
     await untilLoaded(node, model)
-    const pcm = clips[0]!.subarray(0, 2.5 * 32_000)
+    // Longer than a busy machine takes to read a part and write its caption.
+    const pcm = Buffer.concat([clips[0]!, clips[1]!])
     // The client's one package is found there.
     symlinkSync(
       fileURLToPath(new URL("../../../node_modules", import.meta.url)),
@@ -47,7 +48,8 @@ const showsCaptions = async (program: string) => {
     expect(lines.slice(-2)).toEqual([`transcript.text.done ${text}`, "closed 1000"])
     const captions = lines.filter((line) => line.startsWith("transcript.text.delta "))
     // One of each second, of which a busy machine leaves out those that a newer one has overtaken.
-    expect([1, 2]).toContain(captions.length)
+    expect(captions.length).toBeGreaterThan(0)
+    expect(captions.length).toBeLessThanOrEqual(pcm.length / 32_000)
   } finally {
     await node.stop()
     rmSync(folder, { recursive: true, force: true })

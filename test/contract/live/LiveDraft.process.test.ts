@@ -59,19 +59,21 @@ describe("a live session of a model with a draft", () => {
   it("goes on with the model itself when the draft is unloaded", async () => {
     const client = await openLive(node, { model: "large" })
     speak(client, pcm.subarray(0, second))
-    await client.until(() => deltas(client).length === 1)
+    await client.until(() => deltas(client).length > 0)
+    const before = deltas(client).length
     const unloaded = await node.post("/v1/models/unload", { model_name: "small" }, { key: operator })
     expect(unloaded.status).toBe(200)
-    speak(client, pcm.subarray(second, 2 * second))
-    await client.until(() => deltas(client).length === 2)
-    expect(deltas(client)[1]!.delta).toContain("exact")
+    // However dear a caption was on a busy machine, there is one every two seconds.
+    speak(client, pcm.subarray(second, 4 * second))
+    await client.until(() => deltas(client).length > before)
+    expect(deltas(client)[before]!.delta).toContain("exact")
     client.send({ type: "stop" })
-    const { text } = await syncAnswer(node, pcm.subarray(0, 2 * second), { model: "large" })
+    const { text } = await syncAnswer(node, pcm.subarray(0, 4 * second), { model: "large" })
     expect(await lastWord(client)).toMatchObject({ text })
     // A new session has no draft from the start, because an operator has unloaded it.
     const next = await openLive(node, { model: "large" })
-    speak(next, pcm.subarray(0, second))
-    await next.until(() => deltas(next).length === 1)
+    speak(next, pcm.subarray(0, 3 * second))
+    await next.until(() => deltas(next).length > 0)
     expect(deltas(next)[0]!.delta).toContain("exact")
     next.socket.close()
   })

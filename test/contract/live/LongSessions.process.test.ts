@@ -3,7 +3,15 @@
 import { Effect } from "effect"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { Accounts } from "#store/accounts/Accounts.ts"
-import { deltas, lastWord, listener, liveAddress, noise, speak } from "../../support/clients/LiveClient.ts"
+import {
+  deltas,
+  lastWord,
+  listener,
+  liveAddress,
+  noise,
+  speak,
+  untilCaptionsAreCheap,
+} from "../../support/clients/LiveClient.ts"
 import { SocketClient } from "../../support/clients/SocketClient.ts"
 import { metered } from "../../support/clients/TranscriptionClient.ts"
 import { eventually, startNode, type TestNode, untilIdle } from "../../support/nodes/TestNode.ts"
@@ -11,6 +19,7 @@ import { eventually, startNode, type TestNode, untilIdle } from "../../support/n
 let node: TestNode
 beforeAll(async () => {
   node = await startNode({ models: [listener()], settleEveryMs: 200 })
+  await untilCaptionsAreCheap(node, "listener")
 })
 afterAll(() => node.stop())
 

@@ -9,7 +9,7 @@ import { Resampler } from "#audio/Resampler.ts"
 import { bytesToS16, s16ToBytes } from "#domain/audio/Audio.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { voice } from "../../support/audio/Voice.ts"
-import { listener, noise, syncAnswer } from "../../support/clients/LiveClient.ts"
+import { listener, noise, openWhereRoom, syncAnswer } from "../../support/clients/LiveClient.ts"
 import { type Refused, SocketClient } from "../../support/clients/SocketClient.ts"
 import { metered } from "../../support/clients/TranscriptionClient.ts"
 import { fakeModel } from "../../support/nodes/TestCatalog.ts"
@@ -27,7 +27,7 @@ afterAll(() => node.stop())
 const address = (query = "intent=transcription", token = node.keys.dev) =>
   `${node.socketBase}/v1/realtime?token=${token}&${query}`
 const open = async (query?: string, token?: string, headers: Readonly<Record<string, string>> = {}) => {
-  const client = await SocketClient.open(address(query, token), headers)
+  const client = await openWhereRoom(address(query, token), headers)
   await client.until((events) => events.length >= 1)
   return client
 }

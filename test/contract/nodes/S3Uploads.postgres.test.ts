@@ -75,23 +75,31 @@ describe("jobs with uploads in a bucket", needs("postgresql"), () => {
     })
     const { text } = (await asked.json()) as { text: string }
     const start = [await windowsOf(shared.one), await windowsOf(shared.two)]
-    const ids = await Promise.all(
-      Array.from({ length: 8 }, () => submitTo(shared.one, key, file, "slow-listener")),
-    )
-    for (const id of ids) {
-      const done = await untilDone({ base: shared.two.base, key }, id)
-      expect(done).toEqual({ status: 200, body: { job_id: id, status: "completed", text } })
+    const worked = async () => {
+      const end = [await windowsOf(shared.one), await windowsOf(shared.two)]
+      return end.map((windows, nth) => windows > start[nth]!)
     }
-    const end = [await windowsOf(shared.one), await windowsOf(shared.two)]
-    expect(end.map((windows, nth) => windows > start[nth]!)).toEqual([true, true])
-    expect(await shared.usage(orgId)).toMatchObject([{ requests: 8, audioMs: 8 * 6_000 }])
+    let count = 0
+    // All to one node; again where the other one stood still until that had done them.
+    for (let round = 0; round < 10 && (await worked()).includes(false); round++) {
+      const ids = await Promise.all(
+        Array.from({ length: 8 }, () => submitTo(shared.one, key, file, "slow-listener")),
+      )
+      for (const id of ids) {
+        const done = await untilDone({ base: shared.two.base, key }, id)
+        expect(done).toEqual({ status: 200, body: { job_id: id, status: "completed", text } })
+      }
+      count += ids.length
+    }
+    expect(await worked()).toEqual([true, true])
+    expect(await shared.usage(orgId)).toMatchObject([{ requests: count, audioMs: count * 6_000 }])
     await noUploads()
   })
 
   it("are cancelled at the node that does not work at them, and their objects go", async () => {
     const { key } = await shared.newOrg()
     const ids: Array<string> = []
-    for (let nth = 0; nth < 6; nth++) ids.push(await submitTo(shared.one, key, wav(60), "slow-listener"))
+    for (let nth = 0; nth < 6; nth++) ids.push(await submitTo(shared.one, key, wav(60), "stuck-listener"))
     for (const [nth, id] of ids.entries()) {
       const { base } = nth % 2 === 0 ? shared.two : shared.one
       expect(await poll({ base, key }, id, "DELETE")).toMatchObject({ body: { status: "cancelled" } })
@@ -125,26 +133,22 @@ describe("jobs with uploads in a bucket", needs("postgresql"), () => {
     expect(await shared.usage(orgId)).toEqual([])
   })
 
-  it(
-    "wait while their objects cannot be read, and are done afterwards",
-    { ...inLong, timeout: 90_000 },
-    async () => {
-      const { key, orgId } = await shared.newOrg()
-      const free = await occupied()
-      const id = await submitTo(shared.one, key, wav(5))
-      s3.faults.push({ method: "GET", key: "uploads/", does: { refuse: [403, "AccessDenied"] } })
-      await free()
-      await eventually(async () => {
-        const { body } = await poll({ base: shared.one.base, key }, id)
-        return body.detail === "paused: the uploaded file cannot be read now"
-      }, "it waits")
-      s3.faults.length = 0
-      expect(await untilDone({ base: shared.one.base, key }, id)).toMatchObject({ status: 200 })
-      expect(await shared.usage(orgId)).toMatchObject([{ requests: 1, audioMs: 5_000 }])
-    },
-  )
+  it("wait while their objects cannot be read, and are done afterwards", inLong, async () => {
+    const { key, orgId } = await shared.newOrg()
+    const free = await occupied()
+    const id = await submitTo(shared.one, key, wav(5))
+    s3.faults.push({ method: "GET", key: "uploads/", does: { refuse: [403, "AccessDenied"] } })
+    await free()
+    await eventually(async () => {
+      const { body } = await poll({ base: shared.one.base, key }, id)
+      return body.detail === "paused: the uploaded file cannot be read now"
+    }, "it waits")
+    s3.faults.length = 0
+    expect(await untilDone({ base: shared.one.base, key }, id)).toMatchObject({ status: 200 })
+    expect(await shared.usage(orgId)).toMatchObject([{ requests: 1, audioMs: 5_000 }])
+  })
 
-  it("fail without a charge if their object was changed or is gone", { timeout: 90_000 }, async () => {
+  it("fail without a charge if their object was changed or is gone", async () => {
     const { key, orgId } = await shared.newOrg()
     const free = await occupied()
     const known = new Set(uploads())

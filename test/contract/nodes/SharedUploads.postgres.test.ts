@@ -78,17 +78,24 @@ describe("jobs with shared uploads", needs("postgresql"), () => {
     const file = wav(6)
     const text = await textOf(file, other)
     const before = [await windowsOf(shared.one), await windowsOf(shared.two)]
-    // All to one node.
-    const ids = await Promise.all(
-      Array.from({ length: 8 }, () => submitTo(shared.one, key, file, "slow-listener")),
-    )
-    for (const id of ids) {
-      const done = await untilDone({ base: shared.two.base, key }, id)
-      expect(done).toEqual({ status: 200, body: { job_id: id, status: "completed", text } })
+    const worked = async () => {
+      const after = [await windowsOf(shared.one), await windowsOf(shared.two)]
+      return after.map((windows, nth) => windows > before[nth]!)
     }
-    const after = [await windowsOf(shared.one), await windowsOf(shared.two)]
-    expect(after.map((windows, nth) => windows > before[nth]!)).toEqual([true, true])
-    expect(await shared.usage(orgId)).toMatchObject([{ requests: 8, audioMs: 8 * 6_000 }])
+    let count = 0
+    // All to one node; again where the other one stood still until that had done them.
+    for (let round = 0; round < 10 && (await worked()).includes(false); round++) {
+      const ids = await Promise.all(
+        Array.from({ length: 8 }, () => submitTo(shared.one, key, file, "slow-listener")),
+      )
+      for (const id of ids) {
+        const done = await untilDone({ base: shared.two.base, key }, id)
+        expect(done).toEqual({ status: 200, body: { job_id: id, status: "completed", text } })
+      }
+      count += ids.length
+    }
+    expect(await worked()).toEqual([true, true])
+    expect(await shared.usage(orgId)).toMatchObject([{ requests: count, audioMs: count * 6_000 }])
     expect(await shared.usage(otherId)).toMatchObject([{ requests: 1 }])
     await noFiles()
   })
@@ -97,7 +104,7 @@ describe("jobs with shared uploads", needs("postgresql"), () => {
     const { key, orgId } = await shared.newOrg()
     const long = wav(120)
     const ids: Array<string> = []
-    for (let nth = 0; nth < 6; nth++) ids.push(await submitTo(shared.one, key, long, "slow-listener"))
+    for (let nth = 0; nth < 6; nth++) ids.push(await submitTo(shared.one, key, long, "stuck-listener"))
     await eventually(async () => (await rowOf(ids[0]!)).status === "processing", "the first is in work")
     for (const [nth, id] of ids.entries()) {
       const { base } = nth % 2 === 0 ? shared.two : shared.one
@@ -113,7 +120,8 @@ describe("jobs with shared uploads", needs("postgresql"), () => {
   it("go on at the other node when theirs stops, where it was", async () => {
     const { key, orgId } = await shared.newOrg()
     const { key: other } = await shared.newOrg()
-    const file = wav(30, 7)
+    // Long enough not to end while the windows are counted.
+    const file = wav(120, 7)
     const undisturbed = await windowsOf(shared.one, "listener")
     const text = await textOf(file, other)
     /** Windows of the whole file. */
@@ -140,14 +148,15 @@ describe("jobs with shared uploads", needs("postgresql"), () => {
     expect((await windowsOf(staying)) - before).toBeLessThanOrEqual(all - done + 1)
     expect((await rowOf(id)).attempt).toBe(2)
     await shared.startNode(index)
-    expect(await shared.usage(orgId)).toMatchObject([{ requests: 1, audioMs: 30_000 }])
+    expect(await shared.usage(orgId)).toMatchObject([{ requests: 1, audioMs: 120_000 }])
     await noFiles()
   })
 
   it("go on elsewhere when their node is dead, and the node that lost one charges nothing", async () => {
     const { key, orgId } = await shared.newOrg()
     const { key: other } = await shared.newOrg()
-    const file = wav(20, 3)
+    // Long enough not to end before it is taken.
+    const file = wav(120, 3)
     const text = await textOf(file, other)
     const id = await submitTo(shared.one, key, file, "slow-listener")
     // A node takes the job, from whichever has it, and beats no more.
@@ -166,7 +175,7 @@ describe("jobs with shared uploads", needs("postgresql"), () => {
       body: { job_id: id, status: "completed", text },
     })
     expect((await rowOf(id)).attempt).toBeGreaterThanOrEqual(2)
-    expect(await shared.usage(orgId)).toMatchObject([{ requests: 1, audioMs: 20_000 }])
+    expect(await shared.usage(orgId)).toMatchObject([{ requests: 1, audioMs: 120_000 }])
     await noFiles()
   })
 

@@ -266,6 +266,7 @@ describe("bursts", () => {
       return chat("crasher", `fake:${JSON.stringify({ crashAt: 0 })}`, key.apiKey)
     }
     let statuses: ReadonlyArray<number> = []
+    const startedMs = performance.now()
     await eventually(async () => {
       const answers = await Promise.all(Array.from({ length: 8 }, crash))
       statuses = [...statuses, ...answers.map(({ status }) => status)]
@@ -284,7 +285,8 @@ describe("bursts", () => {
       expect(messages).toContain(event)
     const givenUp = said.find(({ message }) => message === "engine given up")
     expect(givenUp?.annotations.reason).toBe("it ended 4 times within 30 s; the last time: signal SIGSEGV")
-    expect(said.length).toBeLessThan(40)
+    // A few of each engine, and one a second of what is refused meanwhile.
+    expect(said.length).toBeLessThan(40 + (2 * (performance.now() - startedMs)) / 1_000)
   })
 
   const requests = runs(240, 12_000)

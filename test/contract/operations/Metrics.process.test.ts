@@ -3,8 +3,8 @@ import { once } from "node:events"
 import { Effect } from "effect"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { Accounts } from "#store/accounts/Accounts.ts"
-import { parseEventStream } from "../../support/clients/EventStream.ts"
 import { listener } from "../../support/clients/LiveClient.ts"
+import { TextStream } from "../../support/clients/TextStream.ts"
 import { fakeVoice } from "../../support/nodes/SpeechNode.ts"
 import { fakeModel } from "../../support/nodes/TestCatalog.ts"
 import { eventually, startNode, type TestNode, untilIdle, untilLoaded } from "../../support/nodes/TestNode.ts"
@@ -64,10 +64,17 @@ it("counts a streamed answer: first token, gaps, wait, tokens, route and status"
   const before = await scrape()
   const reply = await node.post(
     "/v1/chat/completions",
-    chat(scripted({ tokens: 12, tokenMs: 30 }), { stream: true, stream_options: { include_usage: true } }),
+    chat(scripted({ tokens: 12, tokenMs: 1, signalAt: 6 }), {
+      stream: true,
+      stream_options: { include_usage: true },
+    }),
   )
-  const text = await reply.text()
-  const [last = "{}"] = parseEventStream(text).slice(-2)
+  // In two parts at least, between which there is a gap.
+  const stream = new TextStream(reply)
+  await stream.take(2)
+  process.kill(node.gauges("fake").pid!, "SIGUSR2")
+  await stream.toEnd()
+  const [last = "{}"] = stream.events.slice(-2)
   const { usage } = JSON.parse(last) as { readonly usage: Record<string, number> }
   const { completion_tokens, prompt_tokens } = usage
   await untilIdle(node)

@@ -86,6 +86,8 @@ it("draws it", async () => {
   const lines = drawTree(await readTree()).split("\n")
   expect(lines[0]).toMatch(/^name +kind +state +age +restarts +mailbox +holds$/)
   expect(
-    lines.some((line) => /^│ {2}│ {2}└─ engine fake +engine +running +\d+s +0 +0\/\d+ +\d+ MB/.test(line)),
+    lines.some((line) =>
+      /^│ {2}│ {2}└─ engine fake +engine +running +(?:\d+m)?\d+s +0 +0\/\d+ +\d+ MB/.test(line),
+    ),
   ).toBe(true)
 })

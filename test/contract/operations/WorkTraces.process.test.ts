@@ -36,8 +36,6 @@ afterAll(async () => {
 
 const parent = "00f067aa0ba902b7"
 let traces = 0
-/** Milliseconds to wait for an engine process that starts, or for spans on their way: on a busy machine both take seconds. */
-const patienceMs = 30_000
 /** A trace of its own for each test. */
 const newTrace = (sampled = true) => {
   const trace = (++traces).toString(16).padStart(32, "a")
@@ -46,7 +44,7 @@ const newTrace = (sampled = true) => {
 const of = (trace: string, name?: string): ReadonlyArray<Span> =>
   collector.spans().filter((span) => span.traceId === trace && (name === undefined || span.name === name))
 const untilSpan = async (trace: string, name: string, count = 1): Promise<Span> => {
-  await eventually(() => of(trace, name).length >= count, `${count} of ${name}`, patienceMs)
+  await eventually(() => of(trace, name).length >= count, `${count} of ${name}`)
   return of(trace, name)[0]!
 }
 const factsOf = ({ attributes }: Span): Readonly<Record<string, string | number>> =>
@@ -131,11 +129,7 @@ describe("a transcription job", () => {
       const first = await start(dir.path, 60_000)
       const { trace, traceparent } = newTrace()
       const atWork = async (model: Target, job: string) =>
-        eventually(
-          async () => (await poll(model, job)).body.status === "processing",
-          "it is at work",
-          patienceMs,
-        )
+        eventually(async () => (await poll(model, job)).body.status === "processing", "it is at work")
       try {
         const id = await submitTo(first, traceparent, "slow")
         await atWork(target(first), id)

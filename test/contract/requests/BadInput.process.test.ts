@@ -363,8 +363,10 @@ describe("slow bodies", () => {
       clearInterval(drip)
       for (const response of responses) expectRefusal(response, 408, "body")
       expect(strict.counts.bodiesStalled).toBe(2)
-      // A quick client is served by the same listener.
-      expect((await strict.post(completionsPath, completion)).status).toBe(200)
+      // A quick client, all of whose request arrives at once, is served by the same listener.
+      const authorization = `Bearer ${strict.keys.dev}`
+      const quick = requestBytes("POST", completionsPath, { authorization }, JSON.stringify(completion))
+      expect((await rawRequest(strict.port, quick)).status).toBe(200)
       await Promise.all([stopped.closed, trickling.closed])
     } finally {
       await strict.stop()

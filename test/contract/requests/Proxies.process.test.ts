@@ -5,7 +5,14 @@ import http from "node:http"
 import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
-import { deltas, lastWord, listener, noise, speak } from "../../support/clients/LiveClient.ts"
+import {
+  deltas,
+  lastWord,
+  listener,
+  noise,
+  speak,
+  untilCaptionsAreCheap,
+} from "../../support/clients/LiveClient.ts"
 import { filePart, partHead } from "../../support/clients/MultipartBody.ts"
 import { chunkedBytes, jsonOf, RawConnection, requestBytes } from "../../support/clients/RawHttp.ts"
 import { SocketClient } from "../../support/clients/SocketClient.ts"
@@ -42,6 +49,7 @@ beforeAll(async () => {
     settings: { trustedProxies: "127.0.0.1", authFailureLimit: String(failureLimit) },
   })
   await untilLoaded(node, "fake", "fake-voice", "listener")
+  await untilCaptionsAreCheap(node, "listener")
 })
 afterAll(() => node?.stop())
 
@@ -254,11 +262,11 @@ function behind(name: ProxyName): void {
         ...(forwarded.length === 0 ? {} : { "x-forwarded-for": forwarded }),
       })
     const statuses: Array<number> = []
-    for (let i = 0; i < failureLimit + 3; i++) {
-      statuses.push(await guess(first!, i % 2 === 0 ? [] : [`192.0.2.${i}`, `127.0.0.${i + 100}`]))
+    // A failure is forgiven every 60 s / 15: on a slow machine there are more of them than the limit.
+    for (let i = 0; statuses.at(-1) !== 429 && i < 10 * failureLimit; i++) {
+      statuses.push(await guess(first!, i % 2 === 0 ? [] : [`192.0.2.${i}`, `127.0.0.${(i % 100) + 100}`]))
     }
     expect(statuses.slice(0, failureLimit)).toEqual(new Array(failureLimit).fill(401))
-    expect(statuses.slice(failureLimit)).toContain(429)
     expect(statuses.at(-1)).toBe(429)
     expect(await guess(second!, [])).toBe(401)
     expect(await guess(second!, [`127.0.0.${first}`])).toBe(401)

@@ -118,7 +118,15 @@ it("of many streams that begin at once those are refused that would not sound so
       input: spokenScript({ pieces: 1, samples: 24_000, pieceMs, claimedMs: 1 }),
     })
   // A first piece takes a quarter of a second: six of them, a second and a half.
-  for (let i = 0; i < 2; i++) await speak(node, asked(250))
+  // The node learns what it took; where the machine stood still meanwhile, it learns until that counts little. It reckons with no more
+  // than `mostMs`, because a reply takes longer than its first piece.
+  let mostMs = Number.POSITIVE_INFINITY
+  for (let i = 0; i < 2 || mostMs > 500; i++) {
+    const startMs = performance.now()
+    await speak(node, asked(250))
+    const tookMs = performance.now() - startMs
+    mostMs = i === 0 ? tookMs : mostMs + (tookMs - mostMs) / 8
+  }
   // None of these sounds while the others come, however long that takes.
   const clients = await Promise.all(Array.from({ length: 20 }, () => RawConnection.open(node.port)))
   for (const client of clients) await client.send(speechRequestBytes(node, asked(600_000)))

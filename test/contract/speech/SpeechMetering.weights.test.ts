@@ -18,7 +18,8 @@ import { eventually, startNode, type TestNode, untilIdle } from "../../support/n
 
 let node: TestNode
 beforeAll(async () => {
-  node = await startNode({ models: [fakeVoice, presetModel] })
+  // Some readers stand still while real replies are made beside them, which on a busy machine takes longer than the usual 30 s.
+  node = await startNode({ models: [fakeVoice, presetModel], transport: { stallTimeoutMs: 600_000 } })
   await speak(node, { model: "tts-82m", voice: "af_bella", input: "Hi." })
   await speak(node, { model: "fake-voice", voice: "fake", input: "Hi." })
 })

@@ -25,7 +25,7 @@ const start = (request_id: string | number, steps: Readonly<Record<string, unkno
   request_id,
   ...more,
 })
-const endless = { tokens: 4000, tokenMs: 2 }
+const endless = { tokens: 4000, tokenMs: 10 }
 const busy = async () => (await node.metrics()).get('edgewise_slots_busy{model="fake"}')
 const textOf = (frames: ReadonlyArray<Record<string, unknown>>): string =>
   frames
@@ -115,7 +115,7 @@ describe("several at once", () => {
     client.send(start("gone", endless, { max_tokens: 4096 }))
     const stays = { tokens: 300, tokenMs: 1, text: "s", signalAt: 250 }
     client.send(start("stays", stays, { max_tokens: 4096 }))
-    await client.until(() => client.of("gone").length > 5)
+    await client.until(() => client.of("gone").length > 5 && client.of("stays").length > 0)
     client.send({ type: "cancel", request_id: "gone" })
     await eventually(async () => (await busy()) === 1, "one slot is free")
     const before = client.of("gone").length
@@ -302,7 +302,7 @@ describe("a client that leaves", () => {
     if (how === "vanishes") client.vanish()
     else client.socket.close(1000)
     await untilIdle(node)
-    expect(node.counts.webSockets).toBe(0)
+    await eventually(() => node.counts.webSockets === 0, "the socket is gone")
   })
 })
 

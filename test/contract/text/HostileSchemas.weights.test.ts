@@ -112,9 +112,13 @@ describe("a schema of", () => {
   const tried = hostileSchemas.filter(({ isSlow }) => isLong || isSlow !== true)
   it.each(tried)("$name is refused in every form", async (schema) => {
     let slowestMs = 0
+    let sinceMs = performance.now()
     for (const form of schemaForms) {
       // A user may compile for 5 s of processor time a minute.
-      if (schema.isSlow === true) await useNewOrg()
+      if (schema.isSlow === true || performance.now() - sinceMs > 2_000) {
+        await useNewOrg()
+        sinceMs = performance.now()
+      }
       const body = form.body("llama", schema.json)
       const beganMs = performance.now()
       const { detail, status } = await send(form.path, body)

@@ -90,7 +90,7 @@ describe("reserved is", () => {
 describe("a client that leaves", () => {
   it("ends all replies, and pays for what was generated", async () => {
     const { key, receipts } = await keyWith(1_000_000)
-    const response = await chat(key, { tokens: 4000, tokenMs: 2 }, { n: 3, stream: true, max_tokens: 4096 })
+    const response = await chat(key, { tokens: 4000, tokenMs: 10 }, { n: 3, stream: true, max_tokens: 4096 })
     const stream = new TextStream(response)
     await stream.take(20)
     await stream.leave()
@@ -104,7 +104,7 @@ describe("a client that leaves", () => {
 
 describe("slots", () => {
   it("are taken by each reply: a further request waits until they are free", async () => {
-    const steps = (tokens: number) => [{ role: "user", content: script({ tokens, tokenMs: 2 }) }]
+    const steps = (tokens: number) => [{ role: "user", content: script({ tokens, tokenMs: 10 }) }]
     const body = { model: "narrow", messages: steps(4000), max_tokens: 4096, n: 4, stream: true }
     const stream = new TextStream(await node.post("/v1/chat/completions", body))
     await stream.take(1)

@@ -34,7 +34,7 @@ const wavMs = (bytes: Uint8Array): number => Math.ceil(((bytes.length - 44) / 2 
 
 let node: TestNode
 beforeAll(async () => {
-  node = await startNode({ models: [ears] })
+  node = await startNode({ models: [ears, listener({ callMs: 1_000, pieceSeconds: 8 }, { id: "dawdles" })] })
 })
 afterAll(() => node.stop())
 
@@ -165,7 +165,9 @@ describe("DELETE", () => {
     const { key, org } = await orgWith(node, 100_000_000)
     const target = targetOf(node, key)
     const long = sparseWav(300) as Bytes
-    const ids = [await submit(target, long), await submit(target, long), await submit(target, long)]
+    // They take 38 s each.
+    const ids: Array<string> = []
+    for (let nth = 0; nth < 3; nth++) ids.push(await submit(target, long, { model: "dawdles" }))
     await eventually(
       async () =>
         (await Promise.all(ids.map((id) => statusOf(target, id)))).filter((s) => s === "processing")
@@ -312,13 +314,15 @@ describe("a restart", () => {
   let current: TestNode | undefined
   afterEach(() => current?.stop())
   afterAll(() => dir.remove())
-  const start = async () => {
-    current = await startNode({ models: [ears], dataDir: dir.path })
+  const start = async (callMs: number) => {
+    const models = [listener({ callMs, pieceSeconds: 8 }, { id: model })]
+    current = await startNode({ models, dataDir: dir.path })
     return current
   }
 
   it("keeps results, goes on with what was accepted, and charges it once", async () => {
-    const first = await start()
+    // Slow enough for the long file not to end before.
+    const first = await start(1_000)
     const key = first.keys.dev
     const done = await submit(targetOf(first), short)
     const result = await untilDone(targetOf(first), done)
@@ -333,7 +337,7 @@ describe("a restart", () => {
     await first.stop()
     expect(uploads(dir.path).length).toBeGreaterThan(0)
 
-    const second = await start()
+    const second = await start(60)
     const target = targetOf(second, key)
     expect(await poll(target, done)).toEqual(result)
     for (const id of ids) expect((await untilDone(target, id)).status).toBe(200)

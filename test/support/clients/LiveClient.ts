@@ -4,7 +4,7 @@ import { dirname, join } from "node:path"
 import { builtInCatalog } from "#config/settings/NodeSettings.ts"
 import { wavOf } from "../audio/WavFile.ts"
 import type { TestModel } from "../nodes/TestCatalog.ts"
-import type { TestNode } from "../nodes/TestNode.ts"
+import { eventually, type TestNode } from "../nodes/TestNode.ts"
 import { SocketClient } from "./SocketClient.ts"
 import { post } from "./TranscriptionClient.ts"
 
@@ -76,8 +76,23 @@ export const liveAddress = (node: TestNode, query: Readonly<Record<string, strin
   return `${node.socketBase}/v1/audio/transcriptions/ws?${values}`
 }
 
+/** Again while the node refuses it: while a machine is busy, captions take so long that a second session may not fit. */
+export const openWhereRoom = async (
+  address: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<SocketClient> => {
+  let answer = await SocketClient.connect(address, headers)
+  await eventually(async () => {
+    if (answer instanceof SocketClient || !answer.body.includes("Model is at capacity")) return true
+    answer = await SocketClient.connect(address, headers)
+    return answer instanceof SocketClient
+  }, "the node admits the session")
+  if (answer instanceof SocketClient) return answer
+  throw new Error(`refused: ${answer.status} ${answer.body}`)
+}
+
 export const openLive = (node: TestNode, query: Readonly<Record<string, string>> = {}) =>
-  SocketClient.open(liveAddress(node, query))
+  openWhereRoom(liveAddress(node, query))
 
 /** Sends audio in frames of these sizes, repeated cyclically. */
 export const speak = (client: SocketClient, pcm: Buffer, ...frameBytes: ReadonlyArray<number>): void => {
@@ -99,3 +114,16 @@ export const lastWord = async (client: SocketClient): Promise<Readonly<Record<st
 
 export const deltas = (client: SocketClient): ReadonlyArray<Readonly<Record<string, unknown>>> =>
   client.frames.filter(({ type }) => type === "transcript.text.delta")
+
+/** The first caption that is measured may be dear on a busy machine, which makes the next ones rarer than their windows. */
+export const untilCaptionsAreCheap = (node: TestNode, model: string): Promise<void> =>
+  eventually(async () => {
+    const client = await openLive(node, { model, window_s: "0.5" })
+    // However dear they are, there is one every two seconds.
+    speak(client, noise(2.5))
+    await client.until(() => deltas(client).length > 0)
+    const share = (await node.metrics()).get(`edgewise_live_share{model="${model}"}`)
+    client.send({ type: "stop" })
+    await client.closed
+    return share !== undefined && share < 0.25
+  }, "captions are known to be cheap")

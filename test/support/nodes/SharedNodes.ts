@@ -18,7 +18,7 @@ export interface NewOrg {
   readonly keyId: string
 }
 
-interface SharedOptions extends Pick<TestNodeOptions, "beatMs" | "uploadRetryMs"> {
+interface SharedOptions extends Pick<TestNodeOptions, "beatMs" | "leaseTickMs" | "uploadRetryMs"> {
   /** Uploads lie in a folder that both nodes have, or in this bucket. */
   readonly sharedUploads?: boolean | string
   /** A database server of their own, which the test may kill. */
@@ -96,7 +96,7 @@ export class SharedNodes {
 
   /** Starts a node on its own directory, also for the second time. */
   async startNode(index: 0 | 1): Promise<void> {
-    const { beatMs, graceSeconds, sharedUploads = false, uploadRetryMs } = this.#options
+    const { beatMs, graceSeconds, leaseTickMs, sharedUploads = false, uploadRetryMs } = this.#options
     const settings = {
       databaseUrl: this.databaseUrl,
       ...(graceSeconds === undefined ? {} : { databaseGraceSeconds: String(graceSeconds) }),
@@ -107,6 +107,7 @@ export class SharedNodes {
       settings,
       dataDir: this.dataDir(index),
       ...(beatMs === undefined ? {} : { beatMs }),
+      ...(leaseTickMs === undefined ? {} : { leaseTickMs }),
       ...(uploadRetryMs === undefined ? {} : { uploadRetryMs }),
     })
     this.#nodes[index] = node

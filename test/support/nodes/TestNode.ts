@@ -16,9 +16,11 @@ import { CurrentRealtimeBudget, type RealtimeBudget } from "#api/live/SocketShar
 import { nodeLayer } from "#cli/roles/NodeLayer.ts"
 import { load } from "#config/Config.ts"
 import type { SettingName } from "#config/Settings.ts"
+import { DetectionPatience } from "#services/detection/DetectionModels.ts"
 import { UploadRetry } from "#services/jobs/JobEnd.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import type { Jobs } from "#store/ledger/Jobs.ts"
+import { LeaseTicks } from "#store/ledger/LeasedBalances.ts"
 import type { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { BeatEvery } from "#store/nodes/Presence.ts"
 import { Listener } from "#transport/server/TransportServer.ts"
@@ -61,10 +63,14 @@ export interface TestNodeOptions {
   readonly realtime?: RealtimeBudget
   /** Where nodes share a store: interval of the beats. */
   readonly beatMs?: number
+  /** Where nodes share a store: how often leases of money are looked through for those that idle. */
+  readonly leaseTickMs?: number
   /** Pause of a job whose shared upload cannot be reached. */
   readonly uploadRetryMs?: number
   /** After which a live session that goes on is charged for its audio so far. */
   readonly settleEveryMs?: number
+  /** How long an answer of a detection model is waited for. */
+  readonly detectionMs?: number
 }
 
 type Services =
@@ -154,15 +160,19 @@ export const startNode = async (options: TestNodeOptions = {}): Promise<TestNode
     const quiet = Layer.mergeAll(Logger.layer([]), Layer.succeed(References.MinimumLogLevel, "None"))
     const realtime =
       options.realtime === undefined ? Layer.empty : Layer.succeed(CurrentRealtimeBudget, options.realtime)
-    const { beatMs, settleEveryMs, uploadRetryMs } = options
+    const { beatMs, detectionMs, leaseTickMs, settleEveryMs, uploadRetryMs } = options
     const layer = nodeLayer(config, deployed, options.transport).pipe(
       Layer.provide(
         Layer.mergeAll(
           options.log ?? quiet,
           realtime,
           beatMs === undefined ? Layer.empty : Layer.succeed(BeatEvery, beatMs),
+          leaseTickMs === undefined ? Layer.empty : Layer.succeed(LeaseTicks, leaseTickMs),
           uploadRetryMs === undefined ? Layer.empty : Layer.succeed(UploadRetry, uploadRetryMs),
           settleEveryMs === undefined ? Layer.empty : Layer.succeed(SettleEvery, settleEveryMs),
+          detectionMs === undefined
+            ? Layer.empty
+            : Layer.succeed(DetectionPatience, { speech: detectionMs, "turn ends": detectionMs }),
         ),
       ),
     )
