@@ -34,6 +34,7 @@ const commandOf = ({ neighbours, sections, settings: { size, threads }, suite }:
     ...(neighbours === undefined
       ? []
       : [`--beside ${neighbours.processes} --beside-nice ${neighbours.nice}`]),
+    ...(neighbours?.pulseMs === undefined ? [] : [`--beside-pulse-ms ${neighbours.pulseMs}`]),
   ]
   return ["npm run -s bench --", suite, ...flags].join(" ")
 }

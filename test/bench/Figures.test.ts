@@ -75,6 +75,12 @@ it("a block says what ran beside, and that its run did not come to its end", () 
   expect(page).toContain("--section latency --beside 2 --beside-nice 10`")
   expect(page).toContain("beside 2 busy processes at nice 10, which used 1.2 cores")
   expect(page).toContain("PARTIAL: interrupted")
+  const pulsing = { ...partial, neighbours: { ...neighbours, pulseMs: 5_000 } }
+  const other = withFigures(place, new Map([["text.latency.json", pulsing]]))
+  expect(other).toContain("--beside 2 --beside-nice 10 --beside-pulse-ms 5000`")
+  expect(other).toContain(
+    "beside 2 busy processes that computed for 5000 ms and rested for as long at nice 10",
+  )
 })
 
 it("a block may show some figures only; a file or a figure that is not there is an error", () => {
