@@ -27,6 +27,7 @@ export class Disturbance {
   /** When the disturbance began; undefined while there is none. */
   #sinceMs: number | undefined
   #most = 1
+  /** True from the first disturbed calls until a trial of all threads has gone well. */
   #trying = false
 
   constructor(nowMs: () => number = () => performance.now()) {

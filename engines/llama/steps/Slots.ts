@@ -114,10 +114,10 @@ const replaceable = <Saved>(slots: ReadonlyArray<Slot<Saved>>): Slot<Saved> | un
   const older = free
     .toSorted((a, b) => a.lastUsed - b.lastUsed || a.id - b.id)
     .slice(0, Math.ceil(free.length / 2))
-  const besides = ({ id }: Slot<Saved>): number =>
+  const busyBeside = ({ id }: Slot<Saved>): number =>
     Number(slots[id - 1]?.busy === true) + Number(slots[id + 1]?.busy === true)
-  const most = Math.max(...older.map(besides))
-  return older.find((slot) => besides(slot) === most)
+  const most = Math.max(...older.map(busyBeside))
+  return older.find((slot) => busyBeside(slot) === most)
 }
 
 /**

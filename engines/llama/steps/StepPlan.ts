@@ -14,8 +14,8 @@
 //
 // A call never mixes a prompt with replies or with another prompt. llama.cpp evaluates a batch in passes in which every
 // sequence has the same number of tokens, so a mixed call takes as long as its parts, and the replies would wait for all. Equally long parts
-// of several prompts in one call cost 12 to 25 % more a token than as many of one prompt (0.2 B, Q8_0, two threads, AVX2, 2026-11); they end together,
-// when without that the last of them would end.
+// of several prompts in one call cost 12 to 25 % more a token than as many of one prompt (0.2 B, Q8_0, two threads, AVX2, 2026-11), and
+// the first of these prompts would wait for its first token as long as the last.
 import type { CostCurve } from "./CostCurve.ts"
 import { evenTake, PromptPace, type RoundPart } from "./PromptPace.ts"
 import { groupsMs, latelyMs, neighbours, replyGroups } from "./ReplyGroups.ts"
