@@ -43,10 +43,8 @@ export const replyGroups = (ids: ReadonlyArray<number>, costs: CostCurve): Array
     )
   })
 
-/** Milliseconds of all groups, one after the other, by what such calls took lately. */
-export const latelyMs = (groups: ReadonlyArray<ReadonlyArray<number>>, costs: CostCurve): number =>
-  groups.reduce((sum, { length }) => sum + costs.latelyMs(length), 0)
-
-/** Milliseconds of all groups, one after the other. */
-export const groupsMs = (groups: ReadonlyArray<ReadonlyArray<number>>, costs: CostCurve): number =>
-  groups.reduce((sum, { length }) => sum + costs.expectedMs(length), 0)
+/** Milliseconds of all groups, one after the other. `callMs`: of one with so many replies. */
+export const groupsMs = (
+  groups: ReadonlyArray<ReadonlyArray<number>>,
+  callMs: (replies: number) => number,
+): number => groups.reduce((sum, { length }) => sum + callMs(length), 0)

@@ -79,5 +79,6 @@ export const groupsWithRuns = (
   const all = [...ids, ...runs.map(({ id }) => id)].sort((a, b) => a - b)
   const together = replyGroups(all, costs.replies)
   const spared = runs.reduce((sum, run) => sum + sparedMs(run, costs), 0)
-  return groupsMs(together, costs.replies) - spared < groupsMs(apart, costs.replies) ? together : apart
+  const callMs = (size: number): number => costs.replies.expectedMs(size)
+  return groupsMs(together, callMs) - spared < groupsMs(apart, callMs) ? together : apart
 }

@@ -18,7 +18,7 @@
 // the first of these prompts would wait for its first token as long as the last.
 import type { CostCurve } from "./CostCurve.ts"
 import { evenTake, PromptPace, type RoundPart } from "./PromptPace.ts"
-import { groupsMs, latelyMs, neighbours, replyGroups } from "./ReplyGroups.ts"
+import { groupsMs, neighbours, replyGroups } from "./ReplyGroups.ts"
 import { groupsWithRuns, type RunGroup, runGroups } from "./RunGroups.ts"
 
 /** Every so many calls the oldest prompt goes first, so that short prompts cannot starve a long one. A guess. */
@@ -135,8 +135,9 @@ export class StepPlan {
     const groups = groupsWithRuns(ids, replying.filter(isRun), this.#costs)
     const together = neighbours(groups.flat())
     if (together.length === groups.length) return groups
-    const apartMs = latelyMs(groups, costs)
-    const lostMs = Math.max(leastLost * apartMs, latelyMs(together, costs) - apartMs)
+    const latelyMs = (size: number): number => costs.latelyMs(size)
+    const apartMs = groupsMs(groups, latelyMs)
+    const lostMs = Math.max(leastLost * apartMs, groupsMs(together, latelyMs) - apartMs)
     if (this.#apartMs < worthOfTrial * lostMs) return groups
     this.#apartMs = 0
     return together
@@ -241,7 +242,7 @@ export class StepPlan {
 
   #expectedOf(works: ReadonlyArray<Work>): number {
     const { replies: costs } = this.#costs
-    return groupsMs(replyGroups(idsOf(works), costs), costs)
+    return groupsMs(replyGroups(idsOf(works), costs), (size) => costs.expectedMs(size))
   }
 }
 

@@ -100,16 +100,17 @@ it("a common call has every reply that is due, and runs only all together and wh
       )
       const groups = groupsWithRuns(due, runs, costs)
       const members = groups.flat()
-      const apart = groupsMs(replyGroups(due, costs.replies), costs.replies)
+      const callMs = (size: number) => costs.replies.expectedMs(size)
+      const apart = groupsMs(replyGroups(due, costs.replies), callMs)
       if (members.length === due.length) {
         expect(members).toEqual(due)
-        expect(groupsMs(groups, costs.replies)).toBe(apart)
+        expect(groupsMs(groups, callMs)).toBe(apart)
       } else {
         expect(members).toEqual([...due, ...runs.map(({ id }) => id)].sort((a, b) => a - b))
         // A token costs `perToken`; past the largest size the curve goes on in proportion, with its share of the call.
         const perToken = prices.perToken + prices.perCall / batchTokens
         const spared = runs.length * perToken * (1 + 1e-9)
-        expect(groupsMs(groups, costs.replies) - spared).toBeLessThanOrEqual(apart)
+        expect(groupsMs(groups, callMs) - spared).toBeLessThanOrEqual(apart)
       }
     }),
   )
