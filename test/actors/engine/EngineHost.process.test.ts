@@ -167,18 +167,18 @@ it.live("kills and replaces an engine that stops answering", () =>
     const next = yield* run({ tokens: 2, text: "y" })
     yield* Fiber.join(next.fiber)
     expect(next.seen.text).toBe("yy")
-  }).pipe(Effect.provide(fakeRegistry({ runtime: { hangDeadlineMs: 400 } }))),
+  }).pipe(Effect.provide(fakeRegistry({ runtime: { hangDeadlineMs: 2_000 } }))),
 )
 
 it.live("gives an engine the time limit of a load while it opens files, and not more", () =>
   Effect.gen(function* () {
-    const opening = yield* run({ tokens: 2, text: "z", openingMs: 1_200 })
+    const opening = yield* run({ tokens: 2, text: "z", openingMs: 5_000 })
     yield* Fiber.join(opening.fiber)
     expect(opening.seen.text).toBe("zz")
     expect(yield* gauges).toMatchObject({ restarts: 0 })
     const hung = yield* run({ tokens: 2, hangAt: 1 })
     expect(yield* Effect.flip(Fiber.join(hung.fiber))).toMatchObject({ reason: "hung" })
-  }).pipe(Effect.provide(fakeRegistry({ runtime: { hangDeadlineMs: 400 } }))),
+  }).pipe(Effect.provide(fakeRegistry({ runtime: { hangDeadlineMs: 2_000 } }))),
 )
 
 it.live(
