@@ -90,7 +90,7 @@ export default defineConfig({
   test: {
     projects: [...projects, ...secondTransport],
     sequence: { sequencer: ByGroup },
-    globalSetup: "test/support/process/OneTemporaryFolder.ts",
+    globalSetup: ["test/support/process/OneTemporaryFolder.ts", "test/support/process/Stalls.ts"],
     // Catalogs of tests name the fake adapters.
     env: { EDGEWISE_FAKE_ENGINES: "true" },
     setupFiles: ["test/support/groups/Guard.ts", "test/support/wire/setup.ts"],
