@@ -87,7 +87,8 @@ describe("a conversation of the harness over a call", onlyWhere(canCall, noLibra
   it("is heard, answered and interrupted, and its events are in order", async () => {
     const { end, session, turn } = await opened("webrtc", silence)
     const { figures } = await turn()
-    expect(figures.voice_to_voice).toBeGreaterThan(3_000)
+    // Of 3 s. Half, because this process may stand still before it notes the end of its speech.
+    expect(figures.voice_to_voice).toBeGreaterThan(1_500)
     expect(figures.early_ends).toBe(0)
     expect(figures.audio).toBeGreaterThan(0.2)
     const content = [{ type: "input_text", text: `fake:${JSON.stringify({ tokens: 1, text: long })}` }]
