@@ -1,4 +1,4 @@
-// Signals to processes that may have ended in the meantime, and who started whom.
+// Signals to processes that may have ended in the meantime, and the processes below another one.
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { expect, it } from "vitest"
