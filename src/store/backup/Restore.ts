@@ -65,6 +65,8 @@ const unpack = async (file: string, folder: string): Promise<Manifest> => {
   const stopped = new AbortController()
   const seen = new Set<string>()
   let manifest: Manifest | undefined
+  /** The part that is being written, or was last. Ends soon after `stopped`, and none begins then. */
+  let writing: Promise<void> = Promise.resolve()
 
   const readManifest = async (entry: ReadEntry) => {
     if (entry.path !== manifestName || entry.size > maxManifestBytes) {
@@ -75,6 +77,7 @@ const unpack = async (file: string, folder: string): Promise<Manifest> => {
     manifest = manifestOf(file, text)
   }
   const readPart = async (entry: ReadEntry, known: Manifest) => {
+    stopped.signal.throwIfAborted()
     const part = known.parts.find(({ name }) => name === entry.path)
     if (part === undefined || entry.type !== "File" || seen.has(part.name)) {
       throw damaged(`${JSON.stringify(entry.path)} does not belong to it`)
@@ -83,6 +86,7 @@ const unpack = async (file: string, folder: string): Promise<Manifest> => {
     const to = join(folder, part.name)
     await mkdir(dirname(to), { recursive: true, mode: 0o700 })
     const digest = createHash("sha256")
+    stopped.signal.throwIfAborted()
     await pipeline(
       entry as AsyncIterable<Buffer>,
       async function* (chunks: AsyncIterable<Buffer>) {
@@ -104,7 +108,11 @@ const unpack = async (file: string, folder: string): Promise<Manifest> => {
   const parser = new Parser({
     strict: true,
     onReadEntry: (entry) => {
-      entries = entries.then(() => (manifest === undefined ? readManifest(entry) : readPart(entry, manifest)))
+      entries = entries.then(() => {
+        if (manifest === undefined) return readManifest(entry)
+        writing = readPart(entry, manifest)
+        return writing
+      })
       // Reported below; a rejection that is not handled yet must not end the process.
       entries.catch(() => stopped.abort())
     },
@@ -125,10 +133,13 @@ const unpack = async (file: string, folder: string): Promise<Manifest> => {
   } catch (cause) {
     stopped.abort()
     // What ended the reading, if that was only its consequence.
-    await Promise.race([entries, format, Promise.resolve()]).catch((first) => {
-      throw first
-    })
-    throw cause
+    const first = await Promise.race([entries, format, Promise.resolve()]).then(
+      () => cause,
+      (earlier: unknown) => earlier,
+    )
+    // Its folder and file may still be about to be made, and would be left beside what the caller removes.
+    await writing.catch(() => {})
+    throw first
   }
   if (manifest === undefined) throw noBackup("it is empty")
   const missing = (manifest as Manifest).parts.find(({ name }) => !seen.has(name))
