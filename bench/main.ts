@@ -11,7 +11,7 @@ import { hostileSuite } from "./hostile/Suite.ts"
 import { runSuite } from "./run/Run.ts"
 import { hostileDefaults, type SuiteCommand, suites } from "./run/Suites.ts"
 import { sizesCommand } from "./sizes/Command.ts"
-import type { Suite } from "./support/Suite.ts"
+import type { Sizes, Suite } from "./support/Suite.ts"
 import { turnsSuite } from "./turns/Suite.ts"
 
 const { gpu, hostile, models, turns, ...plain } = suites
@@ -55,6 +55,11 @@ const common = {
     Flag.optional,
   ),
 }
+
+/** Sections with `--size`, of all sizes. */
+const sizedSections = ({ of, sizes }: Sizes): ReadonlyArray<string> => [
+  ...new Set(sizes.flatMap((size) => of(size).sections)),
+]
 
 const sectionFlag = ({ sections, usual }: Suite, sized: ReadonlyArray<string>) => {
   const named = sections.filter((one) => !usual.includes(one))
@@ -106,7 +111,7 @@ const commandOf = ([name, { about, sized, suite }]: readonly [string, SuiteComma
   const { of, sizes } = sized
   const flags = {
     ...common,
-    section: sectionFlag(suite, of(sizes[0]).sections),
+    section: sectionFlag(suite, sizedSections({ of, sizes })),
     size: Flag.Literals("size", sizes).pipe(
       Flag.withDescription("Generated weights of this size in place of the demonstration weights"),
       Flag.optional,
@@ -234,7 +239,7 @@ const modelsCommand = Command.make(
 
 const list = Command.make("list", {}, () =>
   Effect.forEach(Object.entries<SuiteCommand>(suites), ([name, { sized, suite }]) => {
-    const bySize = sized === undefined ? "" : `; with --size: ${sized.of(sized.sizes[0]).sections.join(", ")}`
+    const bySize = sized === undefined ? "" : `; with --size: ${sizedSections(sized).join(", ")}`
     return Console.log(`${name.padEnd(14)}${suite.sections.join(", ")}${bySize}`)
   }),
 ).pipe(Command.withDescription("The suites and their sections"))

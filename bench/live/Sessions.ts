@@ -43,7 +43,11 @@ const framesOf = (seconds: number) => (seconds * 1000) / 20
 const manyWarmUps = 10
 
 /** Milliseconds from `stop` to the final result. */
-const finalResultMs = async (gateway: Gateway, samples: Int16Array, inFlight: boolean): Promise<number> => {
+export const finalResultMs = async (
+  gateway: Gateway,
+  samples: Int16Array,
+  inFlight: boolean,
+): Promise<number> => {
   const speaker = await Speaker.open(gateway.target, listenModel)
   speaker.send(samples, inFlight ? framesOf(tailSeconds) : framesOf(windowedSeconds))
   // With all audio received and one caption sent, the next window is being transcribed.

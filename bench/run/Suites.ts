@@ -9,11 +9,13 @@ import { gpuDefaults, gpuSuite } from "../gpu/Suite.ts"
 import { type HostileOptions, hostileSuite } from "../hostile/Suite.ts"
 import { liveSizes, sizedLiveSuite } from "../live/Sized.ts"
 import { liveSuite } from "../live/Suite.ts"
+import { transducerLiveSuite } from "../live/Transducer.ts"
 import { controlSuite, cyclesSuite, restartSuite, slowClientsSuite } from "../operations/Suite.ts"
 import { picturesSuite } from "../pictures/Suite.ts"
 import { regionSuite } from "../region/Suite.ts"
 import { kokoroSizes } from "../sizes/kokoro/Kokoro.ts"
 import { textSizes } from "../sizes/text/TextWeights.ts"
+import { type TransducerSize, transducerSizes } from "../sizes/transducer/Transducer.ts"
 import { whisperSizes } from "../sizes/whisper/Whisper.ts"
 import { sizedSpeechSuite } from "../speech/Sized.ts"
 import { speechSuite } from "../speech/Suite.ts"
@@ -37,6 +39,9 @@ export const hostileDefaults: HostileOptions = {
   attack: undefined,
   floods: { heapMib: 512, seconds: 60 },
 }
+
+const isTransducer = (size: string): size is TransducerSize =>
+  (transducerSizes as ReadonlyArray<string>).includes(size)
 
 export const suites = {
   access: { about: "Routing callers, checking tokens, limiting rates", suite: accessSuite },
@@ -62,7 +67,9 @@ export const suites = {
   live: {
     about: "Live transcription: exactness, cost of a session, lag, capacity, memory",
     suite: liveSuite,
-    sized: bySize(liveSizes, sizedLiveSuite),
+    sized: bySize([...liveSizes, ...transducerSizes], (size) =>
+      isTransducer(size) ? transducerLiveSuite(size) : sizedLiveSuite(size),
+    ),
   },
   models: { about: "Quality of the built-in models, by the product's own engines", suite: modelsSuite() },
   pictures: { about: "Chats with pictures: first tokens, replies beside them, memory", suite: picturesSuite },

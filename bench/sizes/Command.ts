@@ -55,7 +55,11 @@ const detection = Command.make(
 
 const transducer = Command.make(
   "transducer",
-  { size: Argument.Literals("SIZE", transducerSizes).pipe(Argument.withDescription("Parameters; 8 bits")) },
+  {
+    size: Argument.Literals("SIZE", transducerSizes).pipe(
+      Argument.withDescription("Parameters; 8 bits, or 4"),
+    ),
+  },
   ({ size }) => printed(() => transducerWeights(size)),
 ).pipe(
   Command.withDescription("A folder of ONNX files of the shape of Nemotron streaming, as for sherpa-onnx"),

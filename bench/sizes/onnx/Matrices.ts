@@ -1,11 +1,15 @@
-// Weight matrices of random values and products with them, in the precision of a file: float32, or eight bits as
-// ONNX Runtime's dynamic quantiser writes them (DynamicQuantizeLinear and MatMulInteger, one scale for each matrix).
+// Weight matrices of random values and products with them, in the precision of a file: float32, eight bits as
+// ONNX Runtime's dynamic quantiser writes them (DynamicQuantizeLinear and MatMulInteger, one scale for each matrix), or four bits
+// as its blockwise one does (MatMulNBits).
 import { seededRandom } from "#engines/shared/listening/Sampling.ts"
 import type { Graph } from "./Graph.ts"
 import { rawData } from "./Messages.ts"
 
 /** Type of the weights. With `int8` and `uint8` the activations are unsigned bytes. */
 export type Precision = "float32" | "int8" | "uint8"
+
+/** That of products. With `int4` the activations are bytes within the operator. */
+export type ProductPrecision = Precision | "int4"
 
 /** Largest random value, in standard deviations. */
 const farthest = 4
@@ -100,9 +104,49 @@ const whole = (graph: Graph, matrix: Matrix): string =>
 const scaled = (graph: Graph, product: string, ...scales: readonly [string, string]): string =>
   graph.op("Mul", [graph.cast(product, "float32"), graph.op("Mul", scales)])
 
+/** Weights of a column that share a scale, as in published files. */
+const blockLength = 32
+const nibbles = 16
+
+/** [inputs, outputs] as MatMulNBits reads it: each column's blocks, two weights a byte, the first in the low half; 8 is zero. */
+const inNibbles = (matrix: Matrix, inputs: number, outputs: number, scale: number): Uint8Array => {
+  const values = valuesOf(matrix)
+  const packed = new Uint8Array((inputs * outputs) / 2)
+  for (let column = 0; column < outputs; column++)
+    for (let row = 0; row < inputs; row++) {
+      const nibble = Math.round(values[row * outputs + column]! / scale) + nibbles / 2
+      const at = (column * inputs + row) >> 1
+      packed[at]! |= Math.max(0, Math.min(nibbles - 1, nibble)) << (row % 2 === 0 ? 0 : 4)
+    }
+  return packed
+}
+
+const timesNibbles = (graph: Graph, x: string, matrix: Matrix): string => {
+  const [inputs, outputs] = matrix.dims as readonly [number, number]
+  if (inputs % blockLength !== 0) throw new Error(`${matrix.name}: ${inputs} inputs are no whole blocks`)
+  const blocks = inputs / blockLength
+  const scale = (farthest * matrix.deviation) / (nibbles / 2 - 1)
+  const bytes = blockLength / 2
+  return graph.op(
+    "com.microsoft.MatMulNBits",
+    [
+      x,
+      graph.weight(`${matrix.name}_q4`, "uint8", [outputs, blocks, bytes], () =>
+        inNibbles(matrix, inputs, outputs, scale),
+      ),
+      graph.floats(`${matrix.name}_scales`, [outputs * blocks], () =>
+        new Float32Array(outputs * blocks).fill(scale),
+      ),
+    ],
+    // Level 4 multiplies bytes, which is what exporters for CPUs choose.
+    { K: inputs, N: outputs, bits: 4, block_size: blockLength, accuracy_level: 4 },
+  )
+}
+
 /** `x` times the matrix. */
-export const times = (graph: Graph, x: string, matrix: Matrix, precision: Precision): string => {
+export const times = (graph: Graph, x: string, matrix: Matrix, precision: ProductPrecision): string => {
   if (precision === "float32") return graph.op("MatMul", [x, whole(graph, matrix)])
+  if (precision === "int4") return timesNibbles(graph, x, matrix)
   const { scale, values, zeroPoint } = stored(graph, matrix, precision)
   const [bytes, bytesScale, bytesZero] = graph.quantize(x)
   return scaled(graph, graph.op("MatMulInteger", [bytes, values, bytesZero, zeroPoint]), bytesScale, scale)

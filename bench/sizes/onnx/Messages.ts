@@ -139,6 +139,7 @@ const attributeProto = (name: string, value: Attribute): Bytes => {
   return concat([text(1, name), ...value.map((item) => integer(8, item)), integer(20, 7)])
 }
 
+/** @param type an operator of ONNX, or one of another domain with its name before it: `com.microsoft.MatMulNBits` */
 export const nodeProto = (
   name: string,
   type: string,
@@ -150,10 +151,13 @@ export const nodeProto = (
     ...inputs.map((input) => text(1, input)),
     ...outputs.map((output) => text(2, output)),
     text(3, name),
-    text(4, type),
+    text(4, type.slice(type.lastIndexOf(".") + 1)),
+    ...(type.includes(".") ? [text(7, type.slice(0, type.lastIndexOf(".")))] : []),
     ...Object.entries(attributes).map(([key, value]) => bytes(5, attributeProto(key, value))),
   ])
 
-/** The fields of a model file besides its graph: IR version 8 and opset 17, as in published exports. */
+/** The fields of a model file besides its graph: IR version 8 and opset 17, as in published exports, and ONNX Runtime's own operators. */
 export const modelHead: Bytes = integer(1, 8)
-export const modelTail: Bytes = bytes(8, concat([text(1, ""), integer(2, 17)]))
+const opset = (domain: string, version: number): Bytes =>
+  bytes(8, concat([text(1, domain), integer(2, version)]))
+export const modelTail: Bytes = concat([opset("", 17), opset("com.microsoft", 1)])

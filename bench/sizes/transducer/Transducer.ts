@@ -1,5 +1,5 @@
 // Random weights of the shape of Nemotron streaming 0.6 B in the layout of sherpa-onnx: a cache-aware FastConformer of 24 layers and width 1,024,
-// chunks of 560 ms, 8 bits a weight, an LSTM predictor and a joint network over 1,025 pieces. Generated once and cached.
+// chunks of 560 ms, 8 or 4 bits a weight, an LSTM predictor and a joint network over 1,025 pieces. Generated once and cached.
 //
 // Every product of the published model is there at its size. Simplified: pointwise convolutions are products, the table of relative positions is
 // random, and blank is favoured so that a frame in ten or so emits a piece. What it writes means nothing.
@@ -7,17 +7,21 @@ import { writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { cachedFolder } from "../Cache.ts"
 import { Graph } from "../onnx/Graph.ts"
-import { normal, type Precision } from "../onnx/Matrices.ts"
+import { normal, type ProductPrecision } from "../onnx/Matrices.ts"
 import { writeModel } from "../onnx/ModelFile.ts"
-import { type Blocks, layerNorm, noBias, project, reading } from "../whisper/Blocks.ts"
+import { layerNorm, noBias, type ProductBlocks, project, reading } from "../whisper/Blocks.ts"
 
-export const transducerSizes = ["0.6b-int8"] as const
-type TransducerSize = (typeof transducerSizes)[number]
+export const transducerSizes = ["0.6b-int8", "0.6b-int4"] as const
+export type TransducerSize = (typeof transducerSizes)[number]
 
 /** Increase it with every change that makes other bytes of the same shape. */
 const recipeVersion = 1
 
-const precision: Precision = "uint8"
+/** Of the products; everything else is float32. */
+const precisions: Readonly<Record<TransducerSize, ProductPrecision>> = {
+  "0.6b-int8": "uint8",
+  "0.6b-int4": "int4",
+}
 const [layers, width, heads, inner] = [24, 1_024, 8, 4_096]
 const headWidth = width / heads
 /** Frames that the attention remembers, those of a chunk, and those of both. */
@@ -47,13 +51,13 @@ const slice = (graph: Graph, x: string, from: number, to: number, axis: number):
 
 const end = 2 ** 31 - 1
 
-const linear = (blocks: Blocks, x: string, name: string, from: number, to: number): string =>
+const linear = (blocks: ProductBlocks, x: string, name: string, from: number, to: number): string =>
   project(blocks, x, { name, from, to, deviation: reading, bias: noBias })
 
 const swish = (graph: Graph, x: string): string => graph.op("Mul", [x, graph.op("Sigmoid", [x])])
 
 /** Features [B, 128, 65] → [B, 7, 1024]: three convolutions of stride 2, two of them by channel. */
-const subsampling = (blocks: Blocks, audio: string): string => {
+const subsampling = (blocks: ProductBlocks, audio: string): string => {
   const { graph } = blocks
   const image = graph.op("Unsqueeze", [graph.op("Transpose", [audio], { perm: [0, 2, 1] }), graph.ints(1)])
   const strided = (x: string, name: string, from: number, group: number) =>
@@ -92,7 +96,7 @@ const subsampling = (blocks: Blocks, audio: string): string => {
   )
 }
 
-const feedForward = (blocks: Blocks, x: string, name: string): string => {
+const feedForward = (blocks: ProductBlocks, x: string, name: string): string => {
   const { graph } = blocks
   const hidden = swish(
     graph,
@@ -114,7 +118,7 @@ interface Attended {
 
 /** Relative-position attention to the frames of the cache and of the chunk. `table`: [1, positions, width]. */
 const attention = (
-  blocks: Blocks,
+  blocks: ProductBlocks,
   x: string,
   cache: string,
   mask: string,
@@ -158,7 +162,7 @@ const attention = (
   }
 }
 
-const convolution = (blocks: Blocks, x: string, cache: string, name: string): Attended => {
+const convolution = (blocks: ProductBlocks, x: string, cache: string, name: string): Attended => {
   const { graph } = blocks
   const doubled = linear(blocks, layerNorm(blocks, x, `${name}.norm`), `${name}.pointwise1`, width, 2 * width)
   const gated = graph.op("Mul", [
@@ -185,9 +189,9 @@ const convolution = (blocks: Blocks, x: string, cache: string, name: string): At
   }
 }
 
-const encoderGraph = (): Graph => {
+const encoderGraph = (precision: ProductPrecision): Graph => {
   const graph = new Graph()
-  const blocks: Blocks = { graph, precision, width, heads }
+  const blocks: ProductBlocks = { graph, precision, width, heads }
   const audio = graph.input("audio_signal", "float32", ["B", bins, taken])
   graph.input("length", "int64", ["B"])
   const channel = graph.input("cache_last_channel", "float32", ["B", layers, left, width])
@@ -291,9 +295,9 @@ const decoderGraph = (): Graph => {
   return graph
 }
 
-const joinerGraph = (): Graph => {
+const joinerGraph = (precision: ProductPrecision): Graph => {
   const graph = new Graph()
-  const blocks: Blocks = { graph, precision, width, heads }
+  const blocks: ProductBlocks = { graph, precision, width, heads }
   const side = (name: string, from: number, deviation: number) => {
     const column = graph.input(name, "float32", ["B", from, 1])
     return project(blocks, graph.op("Transpose", [column], { perm: [0, 2, 1] }), {
@@ -332,15 +336,33 @@ const tokens = Array.from({ length: pieces }, (_, id) => {
 
 // ------------------------------------------------------------ files
 
+/** The files of the weights by their role in a catalog entry. Missing ones are generated first. */
+export const transducerFiles = async (size: TransducerSize) => {
+  const folder = await transducerWeights(size)
+  const graph = (name: string) => join(folder, graphFile(name, size))
+  return {
+    encoder: graph("encoder"),
+    decoder: graph("decoder"),
+    joiner: graph("joiner"),
+    vocabulary: join(folder, "tokens.txt"),
+  }
+}
+
+const graphFile = (name: string, size: TransducerSize): string => `${name}.${size.split("-")[1]}.onnx`
+
 /** The folder of the weights. Missing ones are generated first. */
 export const transducerWeights = (size: TransducerSize): Promise<string> =>
   cachedFolder({
     name: `transducer-${size}`,
     recipe: { recipeVersion },
     fill: async (folder) => {
-      await writeModel(join(folder, "encoder.int8.onnx"), encoderGraph())
-      await writeModel(join(folder, "decoder.int8.onnx"), decoderGraph())
-      await writeModel(join(folder, "joiner.int8.onnx"), joinerGraph())
+      const graphs = {
+        encoder: encoderGraph(precisions[size]),
+        decoder: decoderGraph(),
+        joiner: joinerGraph(precisions[size]),
+      }
+      for (const [name, graph] of Object.entries(graphs))
+        await writeModel(join(folder, graphFile(name, size)), graph)
       await writeFile(join(folder, "tokens.txt"), tokens)
     },
   })

@@ -1,7 +1,7 @@
 // The parts that Whisper's encoder and decoder share: layer norm, projections with bias, attention, GELU. Names follow
 // the published weights.
 import type { Graph } from "../onnx/Graph.ts"
-import { type Matrix, normal, type Precision, times } from "../onnx/Matrices.ts"
+import { type Matrix, normal, type Precision, type ProductPrecision, times } from "../onnx/Matrices.ts"
 import { headWidth } from "./Shapes.ts"
 
 export type Edit = (values: Float32Array) => void
@@ -13,7 +13,12 @@ export interface Blocks {
   readonly heads: number
 }
 
-export const layerNorm = ({ graph, width }: Blocks, x: string, name: string, gain = 1): string =>
+/** Where every weight that is not float32 belongs to a product. */
+export interface ProductBlocks extends Omit<Blocks, "precision"> {
+  readonly precision: ProductPrecision
+}
+
+export const layerNorm = ({ graph, width }: ProductBlocks, x: string, name: string, gain = 1): string =>
   graph.op(
     "LayerNormalization",
     [
@@ -37,7 +42,7 @@ export interface Projection {
 
 export const noBias: Edit = () => {}
 
-export const project = ({ graph, precision }: Blocks, x: string, projection: Projection): string => {
+export const project = ({ graph, precision }: ProductBlocks, x: string, projection: Projection): string => {
   const { bias, deviation, edit, from, most, name, to } = projection
   const matrix: Matrix = {
     name: `${name}.weight`,
