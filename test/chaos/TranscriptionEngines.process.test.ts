@@ -65,7 +65,7 @@ const stream = async (file: Bytes): Promise<TextStream> => {
  * Kills the engine in the first call of what `begin` starts. It is stopped before: between two calls of a file its end would only delay
  * the next one.
  */
-const killUnder = async <A>(begin: () => A): Promise<A> => {
+const killUnder = async <A>(begin: () => Promise<A>): Promise<A> => {
   const { pid } = node.gauges(model)
   expect(pid).toBeDefined()
   process.kill(pid!, "SIGSTOP")

@@ -24,6 +24,8 @@ export interface Initializer {
 export class Graph {
   /** Weights of this graph and of its branches: a branch reads the weights of its outer graph. */
   readonly initializers: Map<string, Initializer>
+  /** Domains of the operators besides ONNX's own, in branches too. */
+  readonly domains: Set<string>
   readonly #prefix: string
   readonly #nodes: Array<Bytes> = []
   readonly #inputs: Array<Bytes> = []
@@ -31,14 +33,15 @@ export class Graph {
   readonly #quantized = new Map<string, readonly [string, string, string]>()
   #serial = 0
 
-  constructor(prefix = "", initializers: Map<string, Initializer> = new Map()) {
+  constructor(prefix = "", outer?: Graph) {
     this.#prefix = prefix
-    this.initializers = initializers
+    this.initializers = outer?.initializers ?? new Map()
+    this.domains = outer?.domains ?? new Set()
   }
 
   /** A subgraph for one branch of an `If`. */
   branch(prefix: string): Graph {
-    return new Graph(`${prefix}/`, this.initializers)
+    return new Graph(`${prefix}/`, this)
   }
 
   input(name: string, type: ElementType, dims: ReadonlyArray<Dim>): string {
@@ -50,14 +53,18 @@ export class Graph {
     this.#outputs.push(valueInfo(name, type, dims))
   }
 
-  /** Adds a node; returns its first output. */
+  /** Adds a node; returns its first output. `type`: an operator of ONNX, or one behind its domain, `com.microsoft.MatMulNBits`. */
   op(
     type: string,
     inputs: ReadonlyArray<string>,
     attributes: Readonly<Record<string, Attribute>> = {},
     outputs: ReadonlyArray<string> = [this.fresh(type)],
   ): string {
-    this.#nodes.push(nodeProto(this.fresh(`node_${type}`), type, inputs, outputs, attributes))
+    const dot = type.lastIndexOf(".")
+    const domain = type.slice(0, Math.max(0, dot))
+    if (domain !== "") this.domains.add(domain)
+    const name = this.fresh(`node_${type}`)
+    this.#nodes.push(nodeProto(name, type.slice(dot + 1), inputs, outputs, attributes, domain))
     return outputs[0]!
   }
 

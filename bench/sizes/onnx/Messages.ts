@@ -139,25 +139,28 @@ const attributeProto = (name: string, value: Attribute): Bytes => {
   return concat([text(1, name), ...value.map((item) => integer(8, item)), integer(20, 7)])
 }
 
-/** @param type an operator of ONNX, or one of another domain with its name before it: `com.microsoft.MatMulNBits` */
+/** @param domain of the operator; empty for ONNX's own */
 export const nodeProto = (
   name: string,
   type: string,
   inputs: ReadonlyArray<string>,
   outputs: ReadonlyArray<string>,
   attributes: Readonly<Record<string, Attribute>>,
+  domain = "",
 ): Bytes =>
   concat([
     ...inputs.map((input) => text(1, input)),
     ...outputs.map((output) => text(2, output)),
     text(3, name),
-    text(4, type.slice(type.lastIndexOf(".") + 1)),
-    ...(type.includes(".") ? [text(7, type.slice(0, type.lastIndexOf(".")))] : []),
+    text(4, type),
+    ...(domain === "" ? [] : [text(7, domain)]),
     ...Object.entries(attributes).map(([key, value]) => bytes(5, attributeProto(key, value))),
   ])
 
-/** The fields of a model file besides its graph: IR version 8 and opset 17, as in published exports, and ONNX Runtime's own operators. */
+/** The fields of a model file besides its graph: IR version 8 and opset 17, as in published exports. */
 export const modelHead: Bytes = integer(1, 8)
 const opset = (domain: string, version: number): Bytes =>
   bytes(8, concat([text(1, domain), integer(2, version)]))
-export const modelTail: Bytes = concat([opset("", 17), opset("com.microsoft", 1)])
+/** @param domains of the graph's operators besides ONNX's own */
+export const modelTail = (domains: ReadonlySet<string>): Bytes =>
+  concat([opset("", 17), ...[...domains].map((domain) => opset(domain, 1))])

@@ -76,7 +76,7 @@ export const writeModel = async (path: string, graph: Graph): Promise<void> => {
       if (each.offset === undefined) await write(content)
       else await data?.write(content, 0, content.length, each.offset)
     }
-    await write(modelTail)
+    await write(modelTail(graph.domains))
   } finally {
     await file.close()
     await data?.close()

@@ -106,6 +106,6 @@ export class ToyGraph {
 
   /** A whole model file. */
   encodeModel(valuesOf?: ValuesOf): Bytes {
-    return concat([modelHead, bytes(7, this.encodeGraph(valuesOf)), modelTail])
+    return concat([modelHead, bytes(7, this.encodeGraph(valuesOf)), modelTail(new Set())])
   }
 }
