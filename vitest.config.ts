@@ -94,7 +94,7 @@ export default defineConfig({
     // Catalogs of tests name the fake adapters.
     env: { EDGEWISE_FAKE_ENGINES: "true" },
     setupFiles: ["test/support/groups/Guard.ts", "test/support/wire/setup.ts"],
-    reporters: ["default", "./test/support/groups/SkippedTests.ts"],
+    reporters: ["default", "./test/support/groups/EndOfRun.ts"],
     // One more than cores, because a worker waits for a quarter of its time, and at most three, each of which may start a browser and a
     // database. Tests must not depend on a worker's share of a core.
     maxWorkers: Math.min(3, availableParallelism() + 1),

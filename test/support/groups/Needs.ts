@@ -1,5 +1,5 @@
 // Programs and permissions that some tests need. A test whose need is missing is skipped; the end of the run prints how many were
-// skipped, why, and how to provide the need (SkippedTests.ts). Usage: `it("…", needs("curl"), async () => …)`.
+// skipped, why, and how to provide the need (EndOfRun.ts). Usage: `it("…", needs("curl"), async () => …)`.
 import { spawnSync } from "node:child_process"
 import { existsSync, readdirSync } from "node:fs"
 import type { TestOptions } from "vitest"
