@@ -38,6 +38,8 @@ export interface Lease extends Balance {
   isStale: boolean
   /** The next batch gives back what is not used. */
   givesBack: boolean
+  /** A demand was sent and no answer came: the database may have leased more to this node than `credits`. */
+  isUnknown: boolean
   /** When a request last used it. */
   usedAtMs: number
   calledUntilMs: number
@@ -54,6 +56,7 @@ export const newLease = (orgId: string): Lease => ({
   asks: 0,
   isStale: false,
   givesBack: false,
+  isUnknown: false,
   usedAtMs: Number.NEGATIVE_INFINITY,
   calledUntilMs: Number.NEGATIVE_INFINITY,
   calledOthersAtMs: Number.NEGATIVE_INFINITY,
@@ -86,7 +89,7 @@ export type LeaseEvent =
       readonly charged: number
       readonly row: LeaseAnswer | undefined
     }
-  /** The batch with the demand could not be written, or its answer was lost. */
+  /** A batch with a demand could not be written, or its answer was lost. */
   | { readonly type: "failed" }
   /** Another process has added credit, or changed how the organization pays. */
   | { readonly type: "changed" }
@@ -148,6 +151,7 @@ const answered = (
   nowMs: number,
 ): ReadonlyArray<LeaseCommand> => {
   lease.isStale = false
+  lease.isUnknown = false
   readBack(lease, row && { credits: row.lease, paymentMethod: row.paymentMethod }, charged, nowMs)
   const commands = admitWaiting(lease, nowMs, row?.credits)
   // What waits was not asked for in this batch, because it gave back.
@@ -200,6 +204,7 @@ export const decide = (lease: Lease, event: LeaseEvent, nowMs: number): Readonly
     case "answered":
       return answered(lease, event, nowMs)
     case "failed":
+      lease.isUnknown = true
       return lease.round === "none" ? nothing : endRound(lease, "fail")
     case "changed":
       lease.isStale = true
@@ -207,11 +212,12 @@ export const decide = (lease: Lease, event: LeaseEvent, nowMs: number): Readonly
       return nothing
     case "called":
       lease.calledUntilMs = nowMs + calledMs
-      if (spare(lease) === 0) return nothing
+      if (spare(lease) === 0 && !lease.isUnknown) return nothing
       lease.givesBack = true
       return exchange
     case "tick":
-      if (spare(lease) === 0 || lease.waiting.length > 0 || nowMs - lease.usedAtMs < idleMs) return nothing
+      if (lease.waiting.length > 0) return nothing
+      if (!lease.isUnknown && (spare(lease) === 0 || nowMs - lease.usedAtMs < idleMs)) return nothing
       lease.givesBack = true
       return exchange
   }
@@ -230,8 +236,8 @@ export interface Demand {
  * now on: if the batch fails, it may have been given back or not.
  */
 export const demandOf = (lease: Lease, charged: number, nowMs: number): Demand | undefined => {
-  const isSpare = spare(lease) > 0
-  if (isSpare && (lease.givesBack || (nowMs < lease.calledUntilMs && lease.waiting.length === 0))) {
+  const mayGive = spare(lease) > 0 || lease.isUnknown
+  if (mayGive && (lease.givesBack || (nowMs < lease.calledUntilMs && lease.waiting.length === 0))) {
     lease.givesBack = false
     lease.credits = lease.unflushed + lease.reserved
     return { want: undefined, keep: lease.credits - charged }
@@ -246,6 +252,9 @@ export const demandOf = (lease: Lease, charged: number, nowMs: number): Demand |
   return { want: Math.max(least, wanted + used - lease.credits, 0), keep: undefined }
 }
 
+/** The database may have leased money to this node, which `tick` gives back in time. */
+export const hasMoney = ({ credits, isUnknown }: Lease): boolean => credits > 0 || isUnknown
+
 /** Nothing depends on it: it may be forgotten. */
 export const isUnused = (lease: Lease): boolean =>
-  lease.open === 0 && lease.unflushed === 0 && lease.credits <= 0 && lease.round === "none"
+  lease.open === 0 && lease.unflushed === 0 && !hasMoney(lease) && lease.round === "none"

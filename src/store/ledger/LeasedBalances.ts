@@ -14,6 +14,7 @@ import {
   type Demand,
   decide,
   demandOf,
+  hasMoney,
   isUnused,
   type Lease,
   type LeaseCommand,
@@ -137,7 +138,7 @@ export const leasedBalances = Effect.fnUntraced(function* (
         if (presence.isAway()) return
         held.closeUnsafe()
         for (const lease of leases.values()) {
-          if (lease.credits <= 0) continue
+          if (!hasMoney(lease)) continue
           held.openUnsafe()
           happened(lease, { type: "tick" })
         }
@@ -187,10 +188,9 @@ export const leasedBalances = Effect.fnUntraced(function* (
           whileRequestWaits,
           Effect.onError((cause) =>
             Effect.sync(() => {
-              for (const [orgId, { want }] of demands) {
-                if (want === undefined) continue
+              for (const orgId of demands.keys())
                 happened(leaseFor(orgId), { type: "failed" }, Effect.orDie(Effect.failCause(cause)))
-              }
+              if (demands.size > 0) held.openUnsafe()
             }),
           ),
           Effect.flatMap((answers) => {

@@ -8,6 +8,7 @@ import {
   type Demand,
   decide,
   demandOf,
+  hasMoney,
   idleMs,
   type Lease,
   type LeaseAnswer,
@@ -167,7 +168,7 @@ class Node {
     const asked = demand?.want !== undefined
     if (answer === undefined || isLost) {
       this.unflushed = [...receipts, ...this.unflushed]
-      if (asked) this.happened({ type: "failed" })
+      if (demand !== undefined) this.happened({ type: "failed" })
       return
     }
     const charged = receipts.reduce((sum, { microDollars }) => sum + microDollars, 0)
@@ -185,7 +186,7 @@ class Node {
     this.happened({ type: "called" })
   }
   tick(): void {
-    if (this.lease.credits > 0) this.happened({ type: "tick" })
+    if (hasMoney(this.lease)) this.happened({ type: "tick" })
   }
 
   /** Killed, and started again: what it had in memory is gone, its leases end. */
@@ -289,6 +290,40 @@ describe("leases of a prepaid balance", () => {
       }),
       { numRuns: 300 },
     )
+  })
+
+  it("gives back what the database has leased in an answer that was lost", () => {
+    for (const amount of [0, 30]) {
+      const world = new World(100, 2)
+      const [one, two] = world.nodes as [Node, Node]
+      one.reserve(amount)
+      one.send()
+      one.commit()
+      one.end(true)
+      expect([one.ends.fail, world.leased > 0]).toEqual([1, true])
+      // The node gets no more requests of the organization, and the other one needs all.
+      two.reserve(100)
+      settleDown(world)
+      expect([two.held, world.leases]).toEqual([[100], [0, 100]])
+    }
+  })
+
+  it("gives back what it could not give back before", () => {
+    const world = new World(100, 2)
+    const [one] = world.nodes as [Node]
+    one.reserve(10)
+    one.send()
+    one.commit()
+    one.end(false)
+    one.settle(0)
+    world.nowMs += idleMs
+    one.tick()
+    one.send()
+    // The batch is never written.
+    one.end(true)
+    expect(world.leased).toBeGreaterThan(0)
+    settleDown(world)
+    expect(world.leased).toBe(0)
   })
 
   it("asks again for those that come while it asks, as long as money is free", () => {
