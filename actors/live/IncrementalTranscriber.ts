@@ -99,7 +99,7 @@ export class IncrementalTranscriber<E> {
     this.#transcribe = transcribe
     this.#windowSamples = Math.floor(facts.windowSeconds * listenRateHz)
     this.#closedSamples = Math.ceil((facts.closedSeconds ?? facts.windowSeconds) * listenRateHz)
-    this.grows = facts.grows === true && captioner === undefined && !options.fromScratch
+    this.grows = facts.grows !== undefined && captioner === undefined && !options.fromScratch
     this.#start = {
       position: 0,
       text: "",

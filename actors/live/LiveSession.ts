@@ -7,6 +7,7 @@
 import { Clock, Context, Deferred, Effect, type Fiber } from "effect"
 import { listenRateHz, samplesToMs, secondsToSamples } from "#domain/audio/Audio.ts"
 import {
+  type CaptionWindows,
   decide,
   endOf,
   type ListeningCommand,
@@ -71,7 +72,7 @@ export class LiveSession<E> implements ListeningFacts {
   constructor(
     audio: LiveAudio,
     transcriber: IncrementalTranscriber<E>,
-    windowSeconds: number,
+    windows: CaptionWindows,
     report: LiveReport,
     isBusy: (error: E) => boolean,
     nowMs: number,
@@ -80,7 +81,7 @@ export class LiveSession<E> implements ListeningFacts {
     this.#inTree = inTree
     this.#audio = audio
     this.#transcriber = transcriber
-    this.#state = listening(secondsToSamples(windowSeconds, listenRateHz))
+    this.#state = listening(windows)
     this.#report = report
     this.#isBusy = isBusy
     this.#frameAtMs = nowMs

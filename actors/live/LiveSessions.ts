@@ -2,8 +2,11 @@
 // requests. A session belongs to the scope of its caller. One queue for each model; models share nothing.
 import { Clock, Context, Effect, Exit, Layer, Scope } from "effect"
 import { listenRateHz } from "#domain/audio/Audio.ts"
+import type { CaptionWindows } from "#domain/audio/Listening.ts"
 import { monotonicMs, monotonicMsOf } from "#domain/queues/Monotonic.ts"
 import { AtCapacity } from "#domain/wire/Errors.ts"
+import { windowSeconds } from "#domain/wire/LiveParameters.ts"
+import type { TranscriptionFacts } from "#engines/protocol/Engine.ts"
 import { startChild } from "../Child.ts"
 import { Drain } from "../Drain.ts"
 import { admitNew } from "../device/Admission.ts"
@@ -55,6 +58,21 @@ export class LiveSessions extends Context.Service<
     LiveSessions,
     Effect.suspend(() => make),
   )
+}
+
+/**
+ * The windows of a session. A client that requests no length gets a caption for each chunk where the model transcribes in chunks: one is then
+ * transcribed when its audio is there, so that little is left to do at the end. `facts`: undefined where another model makes the captions.
+ */
+const windowsOf = (
+  { fromScratch, windowSeconds: asked }: LiveRequest,
+  facts: TranscriptionFacts | undefined,
+): CaptionWindows => {
+  const samplesOf = (seconds: number) => Math.round(seconds * listenRateHz)
+  const chunks = fromScratch ? undefined : facts?.grows
+  if (asked === undefined && chunks !== undefined)
+    return { samples: samplesOf(chunks.seconds), ahead: samplesOf(chunks.aheadSeconds) }
+  return { samples: samplesOf(asked ?? windowSeconds.default), ahead: 0 }
 }
 
 const make = Effect.gen(function* () {
@@ -112,7 +130,10 @@ const make = Effect.gen(function* () {
       }
       const clock = yield* Clock.Clock
       const nowMs = monotonicMsOf(clock)
-      const { org, windowSeconds } = request
+      const { org } = request
+      const windows = windowsOf(request, draft === undefined ? served.facts : undefined)
+      const windowed = { ...request, windowSeconds: windows.samples / listenRateHz }
+      const { windowSeconds } = windowed
       const speaker = { org, windowSeconds, beganAtMs: nowMs, lastAudioAtMs: nowMs }
       const entering = {
         replaced: request.replaces?.speaker,
@@ -159,10 +180,10 @@ const make = Effect.gen(function* () {
             audio,
             served.facts,
             request,
-            queues.transcribeAt(served, request, spent),
-            queues.captionerOf(served, draft, request, spent),
+            queues.transcribeAt(served, windowed, spent),
+            queues.captionerOf(served, draft, windowed, spent),
           )
-          current = new LiveSession(audio, transcriber, request.windowSeconds, report, isBusy, beganAtMs, {
+          current = new LiveSession(audio, transcriber, windows, report, isBusy, beganAtMs, {
             name: `session ${++began} on ${request.model}`,
             parent,
           })

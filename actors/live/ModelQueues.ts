@@ -17,7 +17,7 @@ import type { ModelRegistry } from "../model/ModelRegistry.ts"
 import { EngineLoad } from "./EngineLoad.ts"
 import type { LiveCall, Transcribe } from "./IncrementalTranscriber.ts"
 import type { Captioner } from "./LiveCaptions.ts"
-import type { EngineUse, LiveError, LiveRequest } from "./SessionLease.ts"
+import type { EngineUse, LiveError, LiveRequest, WindowedRequest } from "./SessionLease.ts"
 
 /** One running call and one sent ahead: the engine never waits for a message. */
 const pipelined = 2
@@ -146,7 +146,7 @@ export const makeModelQueues = (registry: ModelRegistry["Service"]) => {
   /** One request, sent when it is first in the queue, and measured. Final results go before all captions. */
   const call = (
     served: Served,
-    { windowSeconds }: LiveRequest,
+    { windowSeconds }: WindowedRequest,
     spent: Spent,
     kind: LiveCall,
     request: () => TranscribeRequest,
@@ -181,7 +181,7 @@ export const makeModelQueues = (registry: ModelRegistry["Service"]) => {
     })
 
   const transcribeAt =
-    (served: Served, request: LiveRequest, spent: Spent): Transcribe<LiveError> =>
+    (served: Served, request: WindowedRequest, spent: Spent): Transcribe<LiveError> =>
     (window, onSegment, kind) =>
       Effect.tap(
         call(served, request, spent, kind, () => window, onSegment),
@@ -198,7 +198,7 @@ export const makeModelQueues = (registry: ModelRegistry["Service"]) => {
   const captionerOf = (
     served: Served,
     draft: Served | undefined,
-    request: LiveRequest,
+    request: WindowedRequest,
     spent: Spent,
   ): Captioner<LiveError> | undefined => {
     const { captions } = draft?.facts ?? served.facts

@@ -9,10 +9,15 @@ export interface LiveRequest extends LiveTranscriptionOptions {
   readonly model: string
   /** Id of the organization, for the shares of organizations. */
   readonly org: string
-  /** Seconds of new audio between two hypotheses. */
-  readonly windowSeconds: number
+  /** Seconds of new audio between two hypotheses, as the client requested. Absent: the model's own (LiveSessions). */
+  readonly windowSeconds?: number
   /** The lease that the same client gives up for this one. */
   readonly replaces?: SessionLease
+}
+
+/** The length of its windows is known. */
+export interface WindowedRequest extends LiveRequest {
+  readonly windowSeconds: number
 }
 
 export type LiveError = RunError | ModelNotLoaded

@@ -1,6 +1,7 @@
 // Live sessions of a whole node: the time from `stop` to the final result, the lag of captions behind the audio,
 // whether the final result equals a file's transcript, and how many sessions are served before one is refused.
 import { Effect } from "effect"
+import type { CaptionWindows } from "#domain/audio/Listening.ts"
 import { transcriptOf } from "#harness/client/TranscriptionRequest.ts"
 import { makeClip } from "#harness/data/Clip.ts"
 import { percentile } from "#harness/figures/Statistics.ts"
@@ -43,11 +44,7 @@ const framesOf = (seconds: number) => (seconds * 1000) / 20
 const manyWarmUps = 10
 
 /** Milliseconds from `stop` to the final result. */
-export const finalResultMs = async (
-  gateway: Gateway,
-  samples: Int16Array,
-  inFlight: boolean,
-): Promise<number> => {
+const finalResultMs = async (gateway: Gateway, samples: Int16Array, inFlight: boolean): Promise<number> => {
   const speaker = await Speaker.open(gateway.target, listenModel)
   speaker.send(samples, inFlight ? framesOf(tailSeconds) : framesOf(windowedSeconds))
   // With all audio received and one caption sent, the next window is being transcribed.
@@ -223,6 +220,7 @@ export const capacitySection = (
   gateway: Gateway,
   plan: CapacityPlan,
   goals?: { readonly speakers: Goal; readonly lagP95: Goal },
+  windows?: CaptionWindows,
 ): Effect.Effect<Part, ChildFailed> =>
   Effect.gen(function* () {
     const { watchedMs = 5_000 } = plan
@@ -232,7 +230,7 @@ export const capacitySection = (
       const speaking: Array<Promise<void>> = []
       try {
         while (speakers.length < plan.most) {
-          const speaker = await Speaker.open(gateway.target, listenModel)
+          const speaker = await Speaker.open(gateway.target, listenModel, windows)
           speakers.push(speaker)
           speaking.push(speaker.speak(samples))
           await new Promise((resolve) => setTimeout(resolve, plan.everyMs))

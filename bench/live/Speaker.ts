@@ -2,6 +2,7 @@
 // in the bench's own process, which is not measured.
 import WebSocket from "ws"
 import { s16ToBytes } from "#domain/audio/Audio.ts"
+import { type CaptionWindows, nextWindow } from "#domain/audio/Listening.ts"
 import type { Target } from "../support/Connection.ts"
 import { rateHz } from "./Speech.ts"
 
@@ -27,17 +28,17 @@ const frameSamples = (rateHz * frameMs) / 1000
 export class Speaker {
   readonly #socket: WebSocket
   readonly captions: Array<Caption> = []
-  /** Milliseconds of audio → when the frame that completed them was sent. */
+  /** Where the next caption is due, in samples → when the frame was sent that completed the window before. */
   readonly #sentAtMs = new Map<number, number>()
-  readonly #windowMs: number
+  readonly #windows: CaptionWindows
   #sent = 0
   #done: { readonly text: string; readonly atMs: number } | undefined
   #closed: string | undefined
   #changed = () => {}
 
-  private constructor(socket: WebSocket, windowMs: number) {
+  private constructor(socket: WebSocket, windows: CaptionWindows) {
     this.#socket = socket
-    this.#windowMs = windowMs
+    this.#windows = windows
     socket.on("message", (data, isBinary) => {
       // The echo server's frames are ignored.
       if (isBinary) return
@@ -53,14 +54,16 @@ export class Speaker {
     })
   }
 
-  static open({ key, port }: Target, model: string, windowSeconds = 1): Promise<Speaker> {
+  /** @param windows seconds from one caption to the next, which are requested; or the model's chunks in samples, and nothing is requested. */
+  static open({ key, port }: Target, model: string, windows: number | CaptionWindows = 1): Promise<Speaker> {
     return new Promise((resolve, reject) => {
-      const query = new URLSearchParams({ model, window_s: String(windowSeconds) })
+      const requested = typeof windows === "number"
+      const query = new URLSearchParams({ model, ...(requested ? { window_s: String(windows) } : {}) })
       const socket = new WebSocket(`ws://127.0.0.1:${port}/v1/audio/transcriptions/ws?${query}`, {
         headers: { authorization: `Bearer ${key}` },
         perMessageDeflate: false,
       })
-      const speaker = new Speaker(socket, windowSeconds * 1000)
+      const speaker = new Speaker(socket, requested ? { samples: windows * rateHz, ahead: 0 } : windows)
       socket.on("open", () => resolve(speaker))
       socket.on("unexpected-response", (_request, response) => {
         socket.terminate()
@@ -83,9 +86,8 @@ export class Speaker {
       this.#socket.send(s16ToBytes(samples.subarray(this.#sent, Math.min(to, this.#sent + frameSamples))))
     }
     this.#sent = to
-    const sentMs = Math.floor((to * 1000) / rateHz)
-    const completeMs = sentMs - (sentMs % this.#windowMs)
-    if (!this.#sentAtMs.has(completeMs)) this.#sentAtMs.set(completeMs, performance.now())
+    const next = nextWindow(to, this.#windows)
+    if (!this.#sentAtMs.has(next)) this.#sentAtMs.set(next, performance.now())
     return to < samples.length
   }
 
@@ -109,7 +111,7 @@ export class Speaker {
   /** Milliseconds from the frame that completed a window to its caption. */
   get lags(): ReadonlyArray<number> {
     return this.captions.flatMap(({ atMs, audioMs }) => {
-      const sentAtMs = this.#sentAtMs.get(audioMs - (audioMs % this.#windowMs))
+      const sentAtMs = this.#sentAtMs.get(nextWindow((audioMs * rateHz) / 1000, this.#windows))
       return sentAtMs === undefined ? [] : [atMs - sentAtMs]
     })
   }

@@ -95,6 +95,12 @@ export interface CaptionFacts {
   readonly windowMs: number
 }
 
+/** Audio that is transcribed in chunks, one after the other: a chunk is complete with `aheadSeconds` of the audio behind it. */
+interface Chunks {
+  readonly seconds: number
+  readonly aheadSeconds: number
+}
+
 export interface TranscriptionFacts {
   readonly slots: number
   /** Longest window, seconds. */
@@ -108,9 +114,9 @@ export interface TranscriptionFacts {
   readonly togetherSeconds?: number
   /**
    * The text of a request with `caption` is the beginning of every later text of the same audio, and costs only the audio that is new
-   * (`stream`). A piece ends where it has been heard to end: less is consumed than was given, and that is final. Absent: false.
+   * (`stream`). A piece ends where it has been heard to end: less is consumed than was given, and that is final. Absent: it is not.
    */
-  readonly grows?: boolean
+  readonly grows?: Chunks
   /**
    * Requests that come at the same time share calls, so many at most, and cost less than one after the other. Live sessions send so many at a
    * time. Absent: none.

@@ -104,9 +104,12 @@ export const hearPiece = Effect.fnUntraced(function* (
       ? kept
       : { prompt, chunks: 0, caches: encoder.start, decoded: nothingDecoded(scorer.start), hasEnded: false }
   while (!progress.hasEnded && (progress.chunks + 1) * chunkSamples + aheadSamples <= samples.length) {
-    progress = yield* nextChunk(model, samples, progress)
-    // Kept after each chunk: a request that is interrupted loses one.
-    streams.keep(stream, progress)
+    // A call that has begun cannot be ended, so a request that is interrupted loses nothing: the chunk is kept for the next one.
+    progress = yield* Effect.uninterruptible(
+      Effect.tap(nextChunk(model, samples, progress), (done) =>
+        Effect.sync(() => streams.keep(stream, done)),
+      ),
+    )
   }
   const tokens = lastingTokens(progress.decoded)
   const heard = progress.chunks * chunkSamples

@@ -289,7 +289,7 @@ const windowsOf = (encoder: Loaded["encoder"], pieceSeconds: number) => {
   return {
     windowSeconds: (closedSamples + 1.5) / rateHz,
     closedSeconds: (closedSamples - 0.5) / rateHz,
-    grows: true,
+    grows: { seconds: encoder.chunkSamples / rateHz, aheadSeconds: encoder.aheadSamples / rateHz },
   }
 }
 

@@ -9,7 +9,7 @@ import { LiveSessions } from "#actors/live/LiveSessions.ts"
 import type { LiveError } from "#actors/live/SessionLease.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import type { InvalidRequest } from "#domain/wire/Errors.ts"
-import { LiveParameters, windowSeconds } from "#domain/wire/LiveParameters.ts"
+import { LiveParameters } from "#domain/wire/LiveParameters.ts"
 import { isTrue, punctuationOf } from "#domain/wire/Transcription.ts"
 import { checkPunctuation } from "#services/TranscriptionRun.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
@@ -56,7 +56,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
     prompt: parameters.prompt ?? "",
     ...(keywords.length === 0 ? {} : { keywords }),
     punctuation,
-    windowSeconds: Number(parameters.window_s ?? windowSeconds.default),
+    ...(parameters.window_s === undefined ? {} : { windowSeconds: Number(parameters.window_s) }),
     fromScratch: false,
   })
   const accounts = yield* Accounts

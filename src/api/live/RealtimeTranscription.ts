@@ -12,7 +12,6 @@ import { idleMs } from "#domain/audio/Listening.ts"
 import { expectsTurns } from "#domain/models/ModelNames.ts"
 import { InvalidRequest } from "#domain/wire/Errors.ts"
 import type { EdgeError } from "#domain/wire/Failures.ts"
-import { windowSeconds } from "#domain/wire/LiveParameters.ts"
 import { defaultTurns, type RealtimeSettings } from "#domain/wire/RealtimeProtocol.ts"
 import { punctuationOf, TranscriptionParameters } from "#domain/wire/Transcription.ts"
 import { NewId } from "#http/Ids.ts"
@@ -88,7 +87,6 @@ const takeSeat = Effect.fnUntraced(function* (
     ...(keywords.length === 0 ? {} : { keywords }),
     ...(logprobs ? { logprobs } : {}),
     punctuation,
-    windowSeconds: windowSeconds.default,
     fromScratch: false,
     ...(replaces === undefined ? {} : { replaces }),
   }

@@ -24,9 +24,15 @@ import type { Pause } from "./TurnDetector.ts"
 /** A session without a frame for this long ends (protocol 17.5). */
 export const idleMs = 60_000
 
-/** The end of the window that `total` samples have begun. Windows lie on a fixed grid, even if the one before was late. */
-export const nextWindow = (total: number, windowSamples: number): number =>
-  (Math.floor(total / windowSamples) + 1) * windowSamples
+/** The windows of a session: a caption for each `samples`, which is due when `ahead` more samples are there. */
+export interface CaptionWindows {
+  readonly samples: number
+  readonly ahead: number
+}
+
+/** Where the next caption is due after `total` samples. Windows lie on a fixed grid, even if the one before was late. */
+export const nextWindow = (total: number, { ahead, samples }: CaptionWindows): number =>
+  (Math.floor(Math.max(0, total - ahead) / samples) + 1) * samples + ahead
 
 /** What is known at the moment of an event, asked only where it matters. */
 export interface ListeningFacts {
@@ -84,7 +90,7 @@ export type ListeningCommand<H> =
   | { readonly do: "forget preview" }
 
 export interface ListeningState {
-  readonly windowSamples: number
+  readonly windows: CaptionWindows
   readonly life: "waits" | "works" | "over"
   /** Why its audio has ended. */
   readonly end: LiveEnd | undefined
@@ -109,14 +115,14 @@ export interface ListeningState {
   readonly previewMs: number | undefined
 }
 
-export const listening = (windowSamples: number): ListeningState => ({
-  windowSamples,
+export const listening = (windows: CaptionWindows): ListeningState => ({
+  windows,
   life: "waits",
   end: undefined,
   work: undefined,
   isInterrupted: false,
   isClosingBeside: false,
-  dueAt: windowSamples,
+  dueAt: nextWindow(0, windows),
   isDue: false,
   captionUntil: 0,
   plan: new PreviewPlan(),
@@ -305,9 +311,9 @@ class Decision<H> {
 
   /** The next caption is due at the end of the window that `until` samples have begun, or later if captions cost much. */
   #planNext(until: number): void {
-    const { windowSamples } = this.state
+    const { windows } = this.state
     const { paceSamples, samples } = this.#facts
-    const dueAt = paceSamples > windowSamples ? until + paceSamples : nextWindow(until, windowSamples)
+    const dueAt = paceSamples > windows.samples ? until + paceSamples : nextWindow(until, windows)
     this.#become({ dueAt, isDue: samples >= dueAt })
   }
 }

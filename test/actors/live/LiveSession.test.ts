@@ -42,8 +42,16 @@ const gatedTranscriber = () => {
 
 describe("the window", () => {
   it("ends at multiples of its length, however late the previous one was", () => {
-    expect([0, 15_999, 16_000, 16_001, 53_000].map((total) => nextWindow(total, 16_000))).toEqual([
+    const windows = { samples: 16_000, ahead: 0 }
+    expect([0, 15_999, 16_000, 16_001, 53_000].map((total) => nextWindow(total, windows))).toEqual([
       16_000, 16_000, 32_000, 32_000, 64_000,
+    ])
+  })
+
+  it("is due with the audio behind it that its caption needs", () => {
+    const windows = { samples: 8_960, ahead: 1_280 }
+    expect([0, 1_281, 10_239, 10_240, 19_199, 19_200].map((total) => nextWindow(total, windows))).toEqual([
+      10_240, 10_240, 10_240, 19_200, 19_200, 28_160,
     ])
   })
 

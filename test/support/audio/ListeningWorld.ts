@@ -61,7 +61,7 @@ class ListeningWorld {
     this.#decider = decider
     this.#numbers = numbers
     this.#seen = seen
-    this.#state = decider.listening(windowSamples)
+    this.#state = decider.listening({ samples: windowSamples, ahead: 0 })
     this.#stateBefore = this.#state
     this.#closesBeside = this.#draw(2) === 0
     this.#paceSamples = this.#draw(2) === 0 ? 0 : 3 * windowSamples

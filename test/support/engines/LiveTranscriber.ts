@@ -77,7 +77,14 @@ export const liveSession = <E = never>(
   let done = 0
   const hearing = new IncrementalTranscriber(audio, factsOf(pieceSeconds), options, transcribe, captions)
   const report = { audioReceived: () => {}, windowDone: () => void done++ }
-  const session = new LiveSession(audio, hearing, windowSeconds, report, isBusy, 0)
+  const session = new LiveSession(
+    audio,
+    hearing,
+    { samples: windowSeconds * rateHz, ahead: 0 },
+    report,
+    isBusy,
+    0,
+  )
   return { audio, session, done: () => done }
 }
 

@@ -3,7 +3,6 @@ import { Effect, Exit, Scope } from "effect"
 import { LiveSessions } from "#actors/live/LiveSessions.ts"
 import type { SessionLease } from "#actors/live/SessionLease.ts"
 import type { ConversationSettings } from "#domain/conversation/Settings.ts"
-import { windowSeconds } from "#domain/wire/LiveParameters.ts"
 import { liveModel } from "../../live/LiveAdmission.ts"
 import { type ConversationModels, hearingModel } from "../ConversationModels.ts"
 
@@ -28,7 +27,6 @@ export const takeSeat = Effect.fnUntraced(function* (
       ...(keywords == null || keywords.length === 0 ? {} : { keywords }),
       ...(tellsLogprobs ? { logprobs: true } : {}),
       punctuation: undefined,
-      windowSeconds: windowSeconds.default,
       fromScratch: false,
       ...(replaces === undefined ? {} : { replaces }),
     })
