@@ -1,6 +1,8 @@
 // The load that the live sessions of a model put on its engine, by measurement: admits sessions and sets their pace.
 // Pure but for its own counters; time comes in as numbers. There is one for each model. The formulas are in LivePace.
 //
+// A model that transcribes in chunks takes its time for each second of audio, however seldom there is a caption: fewer captions save nothing.
+//
 // By the utilization law the work of a caption is the engine's busy time divided by the captions it finished,
 // independent of queueing. Other work on the same engine makes captions take longer, and so counts as less capacity.
 import {
@@ -13,7 +15,7 @@ import {
 } from "#domain/audio/LivePace.ts"
 import { mayTake } from "#domain/queues/FairShare.ts"
 import { LearnedCost } from "#domain/queues/LearnedCost.ts"
-import type { CaptionFacts } from "#engines/protocol/Engine.ts"
+import type { CaptionFacts, Chunks } from "#engines/protocol/Engine.ts"
 import type { LiveCall } from "./IncrementalTranscriber.ts"
 
 /** Work of one caption before any was measured, milliseconds: the demonstration model takes 20 to 50 of a busy core. */
@@ -23,6 +25,8 @@ const assumedCaptionMs = 20
 const smoothing = 1 / 16
 /** Closings are fewer: one in half a minute of speech. */
 const closingSmoothing = 1 / 4
+/** A share is learned from so much audio at least, milliseconds: a final result may cover a moment and take a chunk. */
+const leastHeardMs = 250
 
 /** A session that sent audio (or began) this recently counts as speaking. Longer than a pause between packets. */
 export const speakingMs = 2_000
@@ -56,10 +60,20 @@ export class EngineLoad {
   readonly #unchargedMs: Record<LiveCall, number> = { closing: 0, caption: 0, final: 0 }
   readonly #captionMs: LearnedCost
   readonly #closingMs: LearnedCost
+  /** Of a model that transcribes in chunks: the share of the engine that one speaker takes. */
+  readonly #chunkShare: LearnedCost | undefined
+  /** Of it: busy time and audio since it was learned last. */
+  #unlearnedMs = 0
+  #heardMs = 0
 
-  /** `seed`: the work of a caption without the closing of pieces, whose work is counted separately. */
-  constructor(seed?: LoadSeed) {
+  /**
+   * `seed`: the work of a caption without the closing of pieces, whose work is counted separately. `chunks`: of a model that transcribes in
+   * chunks.
+   */
+  constructor(seed?: LoadSeed, chunks?: Chunks) {
     this.#seed = seed
+    const share = chunks === undefined ? undefined : chunks.costMs / 1_000 / chunks.seconds
+    this.#chunkShare = share === undefined ? undefined : new LearnedCost(share, share)
     this.#captionMs = new LearnedCost(seed?.captionMs ?? assumedCaptionMs, seed?.captionMs)
     this.#closingMs = new LearnedCost(seed?.windowMs ?? 0, seed?.windowMs)
   }
@@ -74,6 +88,8 @@ export class EngineLoad {
     const seed = this.#seed
     const closingMs = this.#closingMs.at(nowMs) ?? 0
     const closingShare = seed === undefined ? 0 : closingMs / 1000 / seed.closedSeconds
+    const chunkShare = captions.#chunkShare?.at(nowMs)
+    if (chunkShare !== undefined) return { captionMs: 0, closingShare: closingShare + chunkShare }
     return { captionMs: captions.windowMs(nowMs), closingShare }
   }
 
@@ -101,16 +117,28 @@ export class EngineLoad {
 
   /**
    * A session has a new caption, after this many calls. Two belong to a caption: a piece or part that is full, and the newest rest.
-   * More are a backlog and do not show what a caption costs: their work is left out.
+   * More are a backlog and do not show what a caption costs: their work is left out. `heardMs`: audio that it covers and none before did.
    */
-  windowDone(nowMs: number, calls: number): void {
+  windowDone(nowMs: number, calls: number, heardMs: number): void {
     this.#charge(nowMs)
     const { caption, closing, final } = this.#unchargedMs
+    this.#learnShare(nowMs, caption + closing + final, heardMs)
     this.#unchargedMs.caption = 0
     if (this.#seed === undefined) this.#unchargedMs.closing = this.#unchargedMs.final = 0
     if (calls > 2) return
     const costMs = this.#seed === undefined ? caption + closing + final : caption
     this.#captionMs.learn(smoothed(this.#captionMs.at(nowMs), costMs, smoothing), nowMs)
+  }
+
+  #learnShare(nowMs: number, busyMs: number, heardMs: number): void {
+    const share = this.#chunkShare
+    if (share === undefined) return
+    this.#unlearnedMs += busyMs
+    this.#heardMs += heardMs
+    if (this.#heardMs < leastHeardMs) return
+    share.learn(smoothed(share.at(nowMs), this.#unlearnedMs / this.#heardMs, smoothing), nowMs)
+    this.#unlearnedMs = 0
+    this.#heardMs = 0
   }
 
   /** A piece has been closed. */

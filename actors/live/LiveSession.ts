@@ -38,9 +38,9 @@ interface LiveReport {
   readonly audioReceived: (nowMs: number) => void
   /**
    * A transcript is ready: a caption, a preview or the final result (`final`). `calls`: calls of the engine that were made for it.
-   * `lagMs`: time since the last frame that it covers was received.
+   * `lagMs`: time since the last frame that it covers was received. `heardMs`: audio that it covers and none before did.
    */
-  readonly windowDone: (nowMs: number, calls: number, lagMs: number, final: boolean) => void
+  readonly windowDone: (nowMs: number, calls: number, lagMs: number, heardMs: number, final: boolean) => void
   /** Seconds of audio from one caption to the next. Absent: the length of the session's window. */
   readonly paceSeconds?: () => number
 }
@@ -62,6 +62,8 @@ export class LiveSession<E> implements ListeningFacts {
   #frameAtMs: number
   #newest = silence
   #preview: LiveHypothesis | undefined
+  /** Audio that transcripts have covered, milliseconds. */
+  #heardMs = 0
   /** When the last frame was received that the present work covers. */
   #coveredAtMs: number
   #services = Context.empty()
@@ -278,7 +280,10 @@ export class LiveSession<E> implements ListeningFacts {
     const nowMs = monotonicMsOf(Context.get(this.#services, Clock.Clock))
     // What a preview says of the rest of the audio may change where speech goes on, and captions that only grow must not show it.
     if (as !== "preview" || !this.#transcriber.grows) this.#newest = transcript
-    this.#report.windowDone(nowMs, this.#transcriber.takeCalls(), nowMs - this.#coveredAtMs, as === "final")
+    const heardMs = Math.max(0, transcript.audioMs - this.#heardMs)
+    this.#heardMs += heardMs
+    const calls = this.#transcriber.takeCalls()
+    this.#report.windowDone(nowMs, calls, nowMs - this.#coveredAtMs, heardMs, as === "final")
     if (as === "caption") this.#news.set()
     if (as !== "preview") return
     this.#preview = transcript

@@ -155,10 +155,10 @@ const make = Effect.gen(function* () {
         audioReceived: (atMs: number) => {
           speaker.lastAudioAtMs = atMs
         },
-        windowDone: (atMs: number, calls: number, lagMs: number, final: boolean) => {
+        windowDone: (atMs: number, calls: number, lagMs: number, heardMs: number, final: boolean) => {
           // If captions are requests of their own, the final result does not show their cost.
           const isApart = draft !== undefined || served.facts.captions !== undefined
-          if (!final || !isApart) (captions ?? load).windowDone(atMs, calls)
+          if (!final || !isApart) (captions ?? load).windowDone(atMs, calls, heardMs)
           model.view().meters.deltaLagMs.record(lagMs)
         },
         paceSeconds: () => load.paceSeconds(speaker, monotonicMsOf(clock), captions),

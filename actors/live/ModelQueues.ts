@@ -87,7 +87,7 @@ export const makeModelQueues = (registry: ModelRegistry["Service"]) => {
     const known = queues.get(id)
     if (known !== undefined) return known
     const seed = seedOf(facts, transcription?.draft !== undefined)
-    const queue = { load: new EngineLoad(seed), calls: new DeadlineQueue() }
+    const queue = { load: new EngineLoad(seed, facts.grows), calls: new DeadlineQueue() }
     queues.set(id, queue)
     return queue
   }

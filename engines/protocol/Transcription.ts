@@ -96,9 +96,11 @@ export interface CaptionFacts {
 }
 
 /** Audio that is transcribed in chunks, one after the other: a chunk is complete with `aheadSeconds` of the audio behind it. */
-interface Chunks {
+export interface Chunks {
   readonly seconds: number
   readonly aheadSeconds: number
+  /** Time of one chunk, as measured while loading, milliseconds. */
+  readonly costMs: number
 }
 
 export interface TranscriptionFacts {

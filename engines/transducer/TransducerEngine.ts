@@ -224,9 +224,9 @@ const acquire = Effect.fnUntraced(function* (
   const encoder = yield* Encoders.make(encoderGraph, gate, { options, config, width: probe.width })
   const { pieceSeconds } = options
   const silence = new Float32Array(rateHz)
-  const frames = encoder.isStreaming
-    ? (yield* encoder.chunk(paddedTo(silence, encoder), 0, encoder.start, 0)).frames
-    : yield* encoder.encode(silence)
+  const { costMs, frames } = encoder.isStreaming
+    ? yield* firstChunks(encoder, silence)
+    : { frames: yield* encoder.encode(silence), costMs: 0 }
   if (frames.count === 0 || (encoder.isStreaming && frames.count > encoder.framesPerChunk)) {
     const wanted = encoder.isStreaming ? encoder.framesPerChunk : 1
     return yield* loadFailed("encoder", `returns ${frames.count} frames, where ${wanted} are needed`)
@@ -264,7 +264,7 @@ const acquire = Effect.fnUntraced(function* (
     kind: "transcription",
     facts: {
       slots: options.slots,
-      ...windowsOf(encoder, pieceSeconds),
+      ...windowsOf(encoder, pieceSeconds, costMs),
       ...(encoder.isStreaming && encoder.sharedCalls > 1 ? { sharedCalls: encoder.sharedCalls } : {}),
       languages: languages.codes,
       summary: `${encoder.what}, ${kind}, ${vocabulary.pieces.length} pieces, ${languages.codes.length} language${languages.codes.length === 1 ? "" : "s"}`,
@@ -279,8 +279,17 @@ const paddedTo = (samples: Float32Array, { aheadSamples, chunkSamples }: Encoder
   return padded
 }
 
+/** Frames of a chunk of silence, and the time of one: that of the second, because a first call is longer. */
+const firstChunks = Effect.fnUntraced(function* (encoder: Encoders.StreamingEncoder, silence: Float32Array) {
+  const padded = paddedTo(silence, encoder)
+  yield* encoder.chunk(padded, 0, encoder.start, 0)
+  const beganMs = performance.now()
+  const { frames } = yield* encoder.chunk(padded, 0, encoder.start, 0)
+  return { frames, costMs: performance.now() - beganMs }
+})
+
 /** The longest window, and the audio behind which its result is final. */
-const windowsOf = (encoder: Loaded["encoder"], pieceSeconds: number) => {
+const windowsOf = (encoder: Loaded["encoder"], pieceSeconds: number, costMs: number) => {
   if (!encoder.isStreaming) return { windowSeconds: pieceSeconds, closedSeconds: pieceSeconds }
   // The piece ends with the first chunk that reaches its length.
   const chunks = Math.ceil((pieceSeconds * rateHz) / encoder.chunkSamples)
@@ -289,7 +298,7 @@ const windowsOf = (encoder: Loaded["encoder"], pieceSeconds: number) => {
   return {
     windowSeconds: (closedSamples + 1.5) / rateHz,
     closedSeconds: (closedSamples - 0.5) / rateHz,
-    grows: { seconds: encoder.chunkSamples / rateHz, aheadSeconds: encoder.aheadSamples / rateHz },
+    grows: { seconds: encoder.chunkSamples / rateHz, aheadSeconds: encoder.aheadSamples / rateHz, costMs },
   }
 }
 

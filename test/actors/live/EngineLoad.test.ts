@@ -24,7 +24,7 @@ describe("the load", () => {
           nowMs += costMs
           load.ended(nowMs, "caption")
           load.ended(nowMs, "caption")
-          load.windowDone(nowMs, 1 + (costMs % 2))
+          load.windowDone(nowMs, 1 + (costMs % 2), 1_000)
           nowMs += 1_000
         }
         expect(load.windowMs(nowMs)).toBeGreaterThanOrEqual(Math.min(...costs))
@@ -37,7 +37,7 @@ describe("the load", () => {
     const load = measured(30)
     load.began(100, "caption")
     load.ended(5_000, "caption")
-    load.windowDone(5_000, 40)
+    load.windowDone(5_000, 40, 1_000)
     expect(load.windowMs(5_000)).toBe(30)
   })
 
@@ -45,7 +45,7 @@ describe("the load", () => {
     const load = new EngineLoad()
     load.began(0, "caption")
     load.ended(windowMs, "caption")
-    load.windowDone(windowMs, 1)
+    load.windowDone(windowMs, 1, 1_000)
     return load
   }
 
@@ -58,6 +58,29 @@ describe("the load", () => {
     const hopeless = measured(5_000)
     expect(hopeless.enter(speaker(), 1_000)).toBe(true)
     expect(hopeless.enter(speaker(), 1_000)).toBe(false)
+  })
+
+  it("admits speakers of a model that transcribes in chunks by what a second of audio takes, however long their windows", () => {
+    // 200 ms for each 560 ms of audio.
+    const load = new EngineLoad(undefined, { seconds: 0.56, aheadSeconds: 0, costMs: 200 })
+    const speaker = (nowMs: number) => newSpeaker(2, nowMs)
+    expect([load.enter(speaker(0), 0), load.enter(speaker(0), 0), load.enter(speaker(0), 0)]).toEqual([
+      true,
+      true,
+      false,
+    ])
+    // Two chunks that share a call take 300 ms. Captions of several chunks count as so much more audio.
+    let nowMs = 0
+    for (let caption = 0; caption < 100; caption++) {
+      load.began(nowMs, "caption")
+      nowMs += 300 * (1 + (caption % 3))
+      load.ended(nowMs, "caption")
+      load.windowDone(nowMs, 1 + (caption % 4), 1_120 * (1 + (caption % 3)))
+    }
+    expect(load.cost(nowMs).captionMs).toBe(0)
+    expect(load.cost(nowMs).closingShare).toBeCloseTo(300 / 1_120, 2)
+    expect(load.speakersThatFit(nowMs)).toBe(3)
+    expect(load.paceSeconds(speaker(nowMs), nowMs)).toBe(2)
   })
 
   it("counts a long window as less, and a silent session as 0", () => {

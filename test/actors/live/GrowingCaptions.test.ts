@@ -18,7 +18,7 @@ const facts: TranscriptionFacts = {
   windowSeconds: 5,
   closedSeconds: 4.5,
   languages: ["en"],
-  grows: { seconds: 1, aheadSeconds: 0 },
+  grows: { seconds: 1, aheadSeconds: 0, costMs: 1 },
   summary: "",
 }
 
