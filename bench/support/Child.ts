@@ -41,7 +41,7 @@ const politeMs = 5_000
 const keptCharacters = 16 * 1024
 
 /** Milliseconds until a command counts as stuck; none needs half of it. */
-const patienceMs = 60_000
+const patienceMs = 180_000
 
 class RunningChild<D extends Commands> implements Child<D> {
   readonly #name: string
