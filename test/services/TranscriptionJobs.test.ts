@@ -51,6 +51,7 @@ const under = (jobs: Partial<Jobs["Service"]>, { found = () => textModel, ledger
     deleteOf: never,
     toRemoveOf: never,
     take: never,
+    inWork: Effect.succeed([]),
     othersWait: never,
     change: never,
     recover: Effect.succeed(0),
@@ -103,6 +104,35 @@ describe("a store that fails", () => {
         yield* TestClock.adjust("10 seconds")
         expect(yield* Deferred.await(ended)).toBe("fail")
         expect(looks).toBeGreaterThan(1)
+      }).pipe(Effect.provide(jobs))
+    }),
+  )
+
+  it.effect("to say that a job was taken: it begins all the same, once", () =>
+    Effect.gen(function* () {
+      const events: Array<string> = []
+      let rows: ReadonlyArray<typeof job> = []
+      const jobs = under({
+        // The row is changed, and the answer is lost.
+        take: () =>
+          Effect.suspend(() => {
+            if (events.length > 0) return Effect.succeed(undefined)
+            events.push("take")
+            rows = [job]
+            return broken
+          }),
+        inWork: Effect.sync(() => rows),
+        change: ({ attempt, id }, event) =>
+          Effect.sync(() => {
+            expect([id, attempt]).toEqual([job.id, job.attempt])
+            events.push(event)
+            rows = []
+            return true
+          }),
+      })
+      yield* Effect.gen(function* () {
+        yield* TestClock.adjust("1 minute")
+        expect(events).toEqual(["take", "fail"])
       }).pipe(Effect.provide(jobs))
     }),
   )

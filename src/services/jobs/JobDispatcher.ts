@@ -20,6 +20,9 @@ const atOnce = 2
 /** Interval at which the queue is read without a wake-up: for jobs whose pause has ended. */
 const idleReadMs = 500
 
+/** Interval at which the jobs in work are compared with their rows. A guess: what it finds is rare, and costs its job this long. */
+const compareMs = 5_000
+
 /** Most organizations whose last job is remembered. Beyond it all are forgotten, which affects only the order. */
 const rememberedOrgs = 10_000
 
@@ -40,6 +43,7 @@ export const makeDispatcher = (world: JobWorld): JobDispatcher => {
   const work = Latch.makeUnsafe(true)
   /** Time of the last read of jobs ended elsewhere, which limits these reads to one per interval, however often `wake` is called. */
   let readElsewhereAtMs = Number.NEGATIVE_INFINITY
+  let comparedAtMs = Number.NEGATIVE_INFINITY
   /** Organization → the value of `taken` when its last job was taken. */
   const served = new Map<string, number>()
   let taken = 0
@@ -113,6 +117,25 @@ export const makeDispatcher = (world: JobWorld): JobDispatcher => {
     return true
   }, Effect.uninterruptible)
 
+  /**
+   * Starts the jobs that this node has taken without knowing it: a database that stood still, or whose answer was lost, may have carried out
+   * the take all the same, and no other node takes a job of one that lives. A job that runs, or ends while the rows are read, was known
+   * before.
+   */
+  const startUnknown = Effect.fnUntraced(function* (under: NonNullable<typeof parent>) {
+    const nowMs = yield* monotonicMs
+    if (nowMs - comparedAtMs < compareMs) return
+    comparedAtMs = nowMs
+    const known = new Set([...running.keys(), ...lost.keys()])
+    for (const job of yield* jobs.inWork) {
+      if (known.has(job.id) || running.size >= atOnce) continue
+      yield* Effect.logWarning(
+        "a transcription job was taken without an answer of the database; it begins now",
+      ).pipe(Effect.annotateLogs({ job: job.id }))
+      yield* start(job, under)
+    }
+  }, Effect.uninterruptible)
+
   const dispatch = Effect.gen(function* () {
     yield* Effect.raceFirst(work.await, Effect.sleep(idleReadMs))
     work.closeUnsafe()
@@ -122,6 +145,7 @@ export const makeDispatcher = (world: JobWorld): JobDispatcher => {
       if (job.shared !== undefined) kept.delete(id)
       lost.delete(id)
     }
+    if (!drain.isClosed() && parent !== undefined) yield* startUnknown(parent)
     while (!drain.isClosed() && parent !== undefined && running.size < atOnce) {
       if (!(yield* takeOne(parent))) break
     }
