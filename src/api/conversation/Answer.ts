@@ -105,6 +105,8 @@ export class Answer {
   readonly #mayPlay = new Signal()
   /** Speech of the user has ended it: no more of its audio is sent. */
   #isSilenced = false
+  /** Audio that was decided before the cut and not sent any more. */
+  #overtakenSamples = 0
   #isAtEnd = false
   readonly #work: TracedWork | undefined
   #context = Context.empty()
@@ -296,7 +298,9 @@ export class Answer {
       case "complete":
         return this.#enqueue(
           Effect.suspend(() => {
-            const { item, spoken } = command
+            const { item, spoken: decided } = command
+            const overtaken = this.#overtakenSamples
+            const spoken = overtaken === 0 ? decided : decided?.cut(decided.samples - overtaken)
             const previous_item_id = history?.before(item.id) ?? null
             history?.replace(item, spoken)
             return tell("conversation.item.done", { previous_item_id, item })
@@ -350,7 +354,10 @@ export class Answer {
     piece,
     samples,
   }: Extract<AnswerCommand, { readonly do: "send audio" }>): Effect.Effect<void, SocketError> {
-    if (this.#isSilenced) return Effect.void
+    if (this.#isSilenced) {
+      this.#overtakenSamples += samples.length
+      return Effect.void
+    }
     const { playout, tell, voice } = this.#terms
     voice?.delivered(piece, samples.length)
     if (playout !== undefined) return playout.play(this.id, samples)
