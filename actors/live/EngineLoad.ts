@@ -87,10 +87,10 @@ export class EngineLoad {
   cost(nowMs: number, captions: EngineLoad = this): LiveCost {
     const seed = this.#seed
     const closingMs = this.#closingMs.at(nowMs) ?? 0
-    const closingShare = seed === undefined ? 0 : closingMs / 1000 / seed.closedSeconds
+    const fixedShare = seed === undefined ? 0 : closingMs / 1000 / seed.closedSeconds
     const chunkShare = captions.#chunkShare?.at(nowMs)
-    if (chunkShare !== undefined) return { captionMs: 0, closingShare: closingShare + chunkShare }
-    return { captionMs: captions.windowMs(nowMs), closingShare }
+    if (chunkShare !== undefined) return { captionMs: 0, fixedShare: fixedShare + chunkShare }
+    return { captionMs: captions.windowMs(nowMs), fixedShare }
   }
 
   get sessions(): number {

@@ -51,7 +51,7 @@ const under = (jobs: Partial<Jobs["Service"]>, { found = () => textModel, ledger
     deleteOf: never,
     toRemoveOf: never,
     take: never,
-    inWork: Effect.succeed([]),
+    inWorkBut: () => Effect.succeed([]),
     othersWait: never,
     change: never,
     recover: Effect.succeed(0),
@@ -121,7 +121,7 @@ describe("a store that fails", () => {
             rows = [job]
             return broken
           }),
-        inWork: Effect.sync(() => rows),
+        inWorkBut: (known) => Effect.sync(() => rows.filter(({ id }) => !known.includes(id))),
         change: ({ attempt, id }, event) =>
           Effect.sync(() => {
             expect([id, attempt]).toEqual([job.id, job.attempt])

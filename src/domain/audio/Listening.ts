@@ -7,7 +7,8 @@
 // 2. A silence may end the audio: a preview, which is what the final result would be now.
 // 3. A window of audio is full: a caption. Before it, pieces that are complete are closed, i.e. transcribed for good; where another engine
 //    makes the captions, pieces are closed beside them, and only a preview and the final result wait for that.
-// Windows end at multiples of their length, however late the caption before was, or after more audio where captions cost much.
+// Windows end at multiples of their length, however late the caption before was, or after more audio where captions cost much. A model that
+// transcribes in chunks needs a little of the audio behind each: its captions are due so much later.
 //
 // What is more urgent interrupts what is less so. A silence interrupts a caption. The end of the audio interrupts a caption, and a preview of
 // other audio than has ended; a preview of exactly this audio is waited for. Speech that goes on interrupts the preview of its

@@ -5,8 +5,11 @@
 export interface LiveCost {
   /** Engine time of one caption, milliseconds. */
   readonly captionMs: number
-  /** Share of the engine's time that finishing the pieces of one speaker takes. 0 if captions include it. */
-  readonly closingShare: number
+  /**
+   * Share of the engine that a speaker takes however seldom there is a caption: for finishing its pieces, or for all its audio where the model
+   * transcribes in chunks. 0 if captions include it.
+   */
+  readonly fixedShare: number
 }
 
 /**
@@ -29,8 +32,8 @@ export const slowestSeconds = (windowSeconds: number, { captionMs }: LiveCost): 
   Math.max(windowSeconds, Math.min(rarestSeconds, captionMs / 1000 / modestShare))
 
 /** Share of the engine that a speaker with a caption every `seconds` takes. */
-const shareOf = (seconds: number, { captionMs, closingShare }: LiveCost): number =>
-  captionMs / 1000 / seconds + closingShare
+const shareOf = (seconds: number, { captionMs, fixedShare }: LiveCost): number =>
+  captionMs / 1000 / seconds + fixedShare
 
 const sum = (values: ReadonlyArray<number>): number => values.reduce((total, value) => total + value, 0)
 
@@ -48,8 +51,8 @@ export const speakersThatFit = (windowSeconds: number, cost: LiveCost): number =
 
 /** Seconds until the next caption of the speaker with `windowSeconds`, beside the others of `windows`. */
 export const paceOf = (windowSeconds: number, windows: ReadonlyArray<number>, cost: LiveCost): number => {
-  const free = fullShare - windows.length * cost.closingShare
-  const captions = shareOfAll(windows, { ...cost, closingShare: 0 })
+  const free = fullShare - windows.length * cost.fixedShare
+  const captions = shareOfAll(windows, { ...cost, fixedShare: 0 })
   const slowest = slowestSeconds(windowSeconds, cost)
   if (captions <= free) return windowSeconds
   return free <= 0 ? slowest : Math.min(slowest, (windowSeconds * captions) / free)

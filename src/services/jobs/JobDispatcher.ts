@@ -126,9 +126,8 @@ export const makeDispatcher = (world: JobWorld): JobDispatcher => {
     const nowMs = yield* monotonicMs
     if (nowMs - comparedAtMs < compareMs) return
     comparedAtMs = nowMs
-    const known = new Set([...running.keys(), ...lost.keys()])
-    for (const job of yield* jobs.inWork) {
-      if (known.has(job.id) || running.size >= atOnce) continue
+    for (const job of yield* jobs.inWorkBut([...running.keys(), ...lost.keys()])) {
+      if (running.size >= atOnce) return
       yield* Effect.logWarning(
         "a transcription job was taken without an answer of the database; it begins now",
       ).pipe(Effect.annotateLogs({ job: job.id }))

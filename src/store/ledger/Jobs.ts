@@ -126,8 +126,8 @@ export class Jobs extends Context.Service<
     readonly find: (id: string) => Effect.Effect<Job | undefined>
     /** Starts and returns the oldest waiting job of the organization that was served longest ago. */
     readonly take: (takes: Takes) => Effect.Effect<Job | undefined>
-    /** The jobs that this node has taken and that have not ended, by their rows. */
-    readonly inWork: Effect.Effect<ReadonlyArray<Job>>
+    /** Of the jobs that this node has taken and that have not ended, by their rows, those other than these. */
+    readonly inWorkBut: (known: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<Job>>
     /** True if a job of any other organization could be taken now. */
     readonly othersWait: (orgId: string, models: ReadonlyArray<string>) => Effect.Effect<boolean>
     /** Stores where the work at a job stands. False if the attempt is no longer the job's. */
@@ -456,11 +456,14 @@ const make = Effect.gen(function* () {
         Effect.orDie,
       ),
     take: (takes) => Effect.orDie(Effect.map(take(takes), (row) => row && jobOf(row, node))),
-    inWork: sql<JobRow>`
-      SELECT ${columns}, progress FROM transcription_jobs WHERE status = 'processing' AND node_id = ${node}`.pipe(
-      Effect.map((rows) => rows.map((row) => jobOf(row, node))),
-      Effect.orDie,
-    ),
+    inWorkBut: (known) =>
+      sql<JobRow>`
+        SELECT ${columns}, progress FROM transcription_jobs
+        WHERE status = 'processing' AND node_id = ${node}
+          AND ${known.length === 0 ? sql`1 = 1` : sql`NOT (${sql.in("id", known)})`}`.pipe(
+        Effect.map((rows) => rows.map((row) => jobOf(row, node))),
+        Effect.orDie,
+      ),
     change: (attempt, event, change) =>
       Effect.orDie(Effect.map(moveBy(attempt, event, change), (moved) => moved !== undefined)),
     cancel: (id) => Effect.orDie(moveBy({ id }, "cancel")),

@@ -78,7 +78,7 @@ describe("the load", () => {
       load.windowDone(nowMs, 1 + (caption % 4), 1_120 * (1 + (caption % 3)))
     }
     expect(load.cost(nowMs).captionMs).toBe(0)
-    expect(load.cost(nowMs).closingShare).toBeCloseTo(300 / 1_120, 2)
+    expect(load.cost(nowMs).fixedShare).toBeCloseTo(300 / 1_120, 2)
     expect(load.speakersThatFit(nowMs)).toBe(3)
     expect(load.paceSeconds(speaker(nowMs), nowMs)).toBe(2)
   })

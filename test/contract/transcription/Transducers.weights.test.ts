@@ -166,19 +166,21 @@ describe.each(layouts)("%s", (layout) => {
     expect(captions.at(-1)!.stable_chars as number).toBeGreaterThan(shown.length - 12)
   })
 
-  it("a live session without a window has a caption for each chunk", async () => {
-    if (layout === "tdt") return
-    const chunkBytes = ears[layouts.indexOf(layout)]!.chunkSamples! * 2
-    const client = await openLive(node, { model })
-    // A chunk needs a little of the audio behind it.
-    for (let chunks = 0; chunks < 10; chunks++) {
-      speak(client, pcm.subarray(chunks * chunkBytes, (chunks + 1) * chunkBytes), 640)
-      await client.until(() => deltas(client).length >= chunks)
-    }
-    expect(deltas(client).length).toBeLessThanOrEqual(10)
-    client.send({ type: "stop" })
-    await lastWord(client)
-  })
+  const streamed =
+    layout === "tdt" ? undefined : "a live session without a window has a caption for each chunk"
+  if (streamed !== undefined)
+    it(streamed, async () => {
+      const chunkBytes = ears[layouts.indexOf(layout)]!.chunkSamples! * 2
+      const client = await openLive(node, { model })
+      // A chunk needs a little of the audio behind it.
+      for (let chunks = 0; chunks < 10; chunks++) {
+        speak(client, pcm.subarray(chunks * chunkBytes, (chunks + 1) * chunkBytes), 640)
+        await client.until(() => deltas(client).length >= chunks)
+      }
+      expect(deltas(client).length).toBeLessThanOrEqual(10)
+      client.send({ type: "stop" })
+      await lastWord(client)
+    })
 
   it("four live sessions at once end each in its file's text", async () => {
     const said = await Promise.all(

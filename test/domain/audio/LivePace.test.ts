@@ -13,7 +13,7 @@ import {
 
 const costs: fc.Arbitrary<LiveCost> = fc.record({
   captionMs: fc.double({ min: 1, max: 5_000, noNaN: true }),
-  closingShare: fc.double({ min: 0, max: 1, noNaN: true }),
+  fixedShare: fc.double({ min: 0, max: 1, noNaN: true }),
 })
 const window = fc.double({ min: 0.25, max: 10, noNaN: true })
 const windows = fc.array(window, { minLength: 1, maxLength: 30 })
@@ -51,11 +51,11 @@ describe("the pace", () => {
   it("is the requested one while captions are cheap, for a speaker alone as for many", () => {
     fc.assert(
       fc.property(windows, (all) => {
-        const cost = { captionMs: 0.1, closingShare: 0 }
+        const cost = { captionMs: 0.1, fixedShare: 0 }
         expect(paces(all, cost)).toEqual(all)
       }),
     )
-    expect(paceOf(1, [1], { captionMs: 600, closingShare: 0.1 })).toBe(1)
+    expect(paceOf(1, [1], { captionMs: 600, fixedShare: 0.1 })).toBe(1)
   })
 
   it("grows with the cost and with the speakers", () => {
@@ -83,7 +83,7 @@ describe("admission", () => {
   })
 
   it("follows the cost: four with a quarter of a second a caption, two with 700 ms, one with more", () => {
-    const of = (captionMs: number, closingShare = 0) => speakersThatFit(1, { captionMs, closingShare })
+    const of = (captionMs: number, fixedShare = 0) => speakersThatFit(1, { captionMs, fixedShare })
     expect(of(20)).toBe(45)
     expect(of(250, 0.03)).toBe(4)
     expect(of(700, 0.07)).toBe(2)
