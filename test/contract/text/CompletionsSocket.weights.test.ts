@@ -110,6 +110,18 @@ describe("several at once", () => {
     client.socket.close()
   })
 
+  it("go on where the gateway was held up while all of them produced", async () => {
+    const client = await open()
+    for (let i = 0; i < 16; i++)
+      client.send(start(`r${i}`, { tokens: 300, tokenMs: 1 }, { model: "many", max_tokens: 4096 }))
+    await client.until(() => client.of("r15").length > 0)
+    // The node runs in this process: what its engine produces meanwhile arrives all at once.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 400)
+    await client.until((frames) => frames.filter(({ type }) => type === "done").length === 16)
+    for (let i = 0; i < 16; i++) expect(textOf(client.of(`r${i}`))).toBe(" token".repeat(300))
+    client.socket.close()
+  })
+
   it("cancelling one stops it and no other", async () => {
     const client = await open()
     client.send(start("gone", endless, { max_tokens: 4096 }))
