@@ -39,7 +39,7 @@ import { presetOf } from "./ConversationModels.ts"
 import type { ConversationTerms } from "./ConversationTerms.ts"
 import { HeardEnds } from "./HeardEnds.ts"
 import { emptyCommit, noCall, noItem, ProtocolError, tellError } from "./ProtocolError.ts"
-import { SemanticEnds } from "./SemanticEnds.ts"
+import { askModel, SemanticEnds } from "./SemanticEnds.ts"
 
 const decodeAny = decodeValue(RealtimeClientEvent)
 const decodeUpdate = decodeValue(SessionUpdate)
@@ -128,8 +128,10 @@ export class ConversationSocket {
     )
     this.#hearing.setRate(this.#rateOf(settings))
     terms.share.held.keep(memoryOf(settings))
+    const judging = { ...terms, settings: () => this.#settings }
     this.ends = new SemanticEnds({
-      conversation: { ...terms, settings: () => this.#settings },
+      ...judging,
+      ask: askModel(judging),
       openId: () => items.openId,
       language: () => languageOf(this.#settings) ?? seat.entry.transcription?.defaultLanguage,
       isJudged: () => this.#hearing.hearsEnds,

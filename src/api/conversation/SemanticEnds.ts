@@ -12,6 +12,7 @@ import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import { Signal } from "#domain/queues/Signal.ts"
 import type { MessageEnd, NoMessageEnd } from "#engines/protocol/Text.ts"
 import { beginChat } from "#services/chat/Chat.ts"
+import type { SessionTrace } from "../tracing/SessionTrace.ts"
 import type { AnswerServices } from "./Answer.ts"
 import type { ConversationTerms } from "./ConversationTerms.ts"
 import { chatRequestOf } from "./Prompt.ts"
@@ -24,11 +25,17 @@ const spareMs = 20
 /** An answer of the model waits this long at most. A guess: half of the usual silence. */
 const mostMs = 300
 
-interface SemanticEndTerms {
-  readonly conversation: Pick<
-    ConversationTerms,
-    "caller" | "history" | "meters" | "models" | "settings" | "trace"
-  >
+/** What the model says of a user's message; `failed`: the request was refused or has failed. */
+type Said = MessageEnd | NoMessageEnd | "failed"
+
+interface SemanticEndTerms<R> {
+  readonly history: Pick<ConversationTerms["history"], "items">
+  readonly meters: Pick<ConversationTerms["meters"], "messageEnd">
+  readonly settings: () => Pick<ConversationSettings, "turns">
+  /** Counts the judged ends of messages. */
+  readonly trace: Pick<SessionTrace, "messageEnds"> | undefined
+  /** Asks the model whether the last of these items has ended. */
+  readonly ask: (items: ReadonlyArray<Item>, withinMs: number) => Effect.Effect<Said, never, R>
   /** The turn that is open. */
   readonly openId: () => string | undefined
   /** Language of the transcripts, if it is known. */
@@ -54,8 +61,26 @@ interface Question {
   readonly withinMs: number
 }
 
-export class SemanticEnds {
-  readonly #terms: SemanticEndTerms
+/** The conversation's model as the one that is asked. Not charged. */
+export const askModel =
+  ({ caller, models, settings }: Pick<ConversationTerms, "caller" | "models" | "settings">) =>
+  (items: ReadonlyArray<Item>, withinMs: number): Effect.Effect<Said, never, AnswerServices> => {
+    const { instructions, toolChoice, tools } = settings()
+    const model = models.writes.entry.id
+    const prompt = chatRequestOf({ model, instructions, items, tools, toolChoice, maxTokens: 1 })
+    const begun = beginChat(caller, prompt, "whole", {
+      terms: { chargedIf: () => false },
+      messageEnd: { withinMs },
+    })
+    return Effect.scoped(Effect.flatMap(begun, ({ generation }) => generation.end)).pipe(
+      Effect.map(({ messageEnd }) => messageEnd ?? ("failed" as const)),
+      Effect.orElseSucceed(() => "failed" as const),
+    )
+  }
+
+/** `R`: what `ask` needs. */
+export class SemanticEnds<R = AnswerServices> {
+  readonly #terms: SemanticEndTerms<R>
   readonly #news = new Signal()
   #question: Question | undefined
   /** The turn that `known` belongs to. */
@@ -65,7 +90,7 @@ export class SemanticEnds {
   /** False once the engine has said that this model cannot tell. */
   #canTell = true
 
-  constructor(terms: SemanticEndTerms) {
+  constructor(terms: SemanticEndTerms<R>) {
     this.#terms = terms
   }
 
@@ -96,7 +121,7 @@ export class SemanticEnds {
       text !== "" &&
       !this.#known.has(text) &&
       this.#known.size < mostTexts
-    const { items } = this.#terms.conversation.history
+    const { items } = this.#terms.history
     if (!asks || withinMs <= 0 || hasPictures(items)) return this.#terms.judged(id, transcript)
     this.#known.set(text, undefined)
     this.#question = { id, transcript, items: [...items, spokenItem(id, text)], withinMs }
@@ -104,8 +129,8 @@ export class SemanticEnds {
   }
 
   /** Asks the model, one question at a time. Runs as long as the conversation. */
-  readonly run: Effect.Effect<never, never, AnswerServices> = Effect.forever(
-    Effect.gen({ self: this }, function* (this: SemanticEnds) {
+  readonly run: Effect.Effect<never, never, R> = Effect.forever(
+    Effect.gen({ self: this }, function* (this: SemanticEnds<R>) {
       yield* this.#news.wait
       this.#news.clear()
       const question = this.#question
@@ -115,7 +140,7 @@ export class SemanticEnds {
   )
 
   get #view() {
-    return { openId: this.#terms.openId(), settings: this.#terms.conversation.settings() }
+    return { openId: this.#terms.openId(), settings: this.#terms.settings() }
   }
 
   #judge(text: string, { turns }: Pick<ConversationSettings, "turns">, rise: number | undefined): void {
@@ -138,21 +163,18 @@ export class SemanticEnds {
     )
   }
 
-  #answer(question: Question): Effect.Effect<void, never, AnswerServices> {
-    return Effect.gen({ self: this }, function* (this: SemanticEnds) {
-      const { id, transcript, withinMs } = question
+  #answer(question: Question): Effect.Effect<void, never, R> {
+    return Effect.gen({ self: this }, function* (this: SemanticEnds<R>) {
+      const { id, items, transcript, withinMs } = question
       const beganMs = yield* monotonicMs
-      const found = yield* Effect.timeoutOption(this.#ask(question), withinMs)
+      const found = yield* Effect.timeoutOption(this.#terms.ask(items, withinMs), withinMs)
       const end = Option.getOrElse(found, () => "late" as const)
-      this.#terms.conversation.meters.messageEnd(
-        typeof end === "string" ? end : "judged",
-        (yield* monotonicMs) - beganMs,
-      )
+      this.#terms.meters.messageEnd(typeof end === "string" ? end : "judged", (yield* monotonicMs) - beganMs)
       if (end === "template") this.#canTell = false
       if (this.#question !== question) return
       this.#question = undefined
       const { openId, settings } = this.#view
-      const { trace } = this.#terms.conversation
+      const { trace } = this.#terms
       if (typeof end !== "string") {
         const rise = riseOf(end.stops)
         this.#known.set(unfinished(transcript), rise)
@@ -164,23 +186,5 @@ export class SemanticEnds {
       // The turn may have ended meanwhile: then there is nothing to prepare.
       if (id === openId) this.#terms.judged(id, transcript)
     })
-  }
-
-  #ask({
-    items,
-    withinMs,
-  }: Question): Effect.Effect<MessageEnd | NoMessageEnd | "failed", never, AnswerServices> {
-    const { caller, models, settings } = this.#terms.conversation
-    const { instructions, toolChoice, tools } = settings()
-    const model = models.writes.entry.id
-    const prompt = chatRequestOf({ model, instructions, items, tools, toolChoice, maxTokens: 1 })
-    const begun = beginChat(caller, prompt, "whole", {
-      terms: { chargedIf: () => false },
-      messageEnd: { withinMs },
-    })
-    return Effect.scoped(Effect.flatMap(begun, ({ generation }) => generation.end)).pipe(
-      Effect.map(({ messageEnd }) => messageEnd ?? ("failed" as const)),
-      Effect.orElseSucceed(() => "failed" as const),
-    )
   }
 }
