@@ -111,7 +111,8 @@ describe.concurrent("voice to voice", () => {
       expect(value / least).toBeGreaterThan(0.99)
     // The look and two turns: no figure is longer than the turns took.
     expect(spoken).toBeLessThan(allMs)
-    expect(beyond).toBeCloseTo(spoken - 200, 3)
+    // Figures have six digits.
+    expect(beyond).toBeCloseTo(spoken - 200, 1)
     expect(stopped).toBeLessThan(spoken)
     expect(figures.tokens!.median).toBe(4)
     expect(figures.prompt_tokens!.median).toBe(5)
@@ -150,8 +151,9 @@ describe.concurrent("voice to voice", () => {
   })
 
   it("counts turns that the server ended before the speech was over", async () => {
-    // A pause of two seconds in the speech, and a server that waits for 200 ms.
-    const whole = clipOf("pause", 2_650)
+    // A pause of two seconds in the speech, and a server that waits for 200 ms. The second part is so long that its beginning is noticed
+    // before its end also by a client that stands still for a while: until then the answer to the first part is one to the whole.
+    const whole = clipOf("pause", 4_650)
     whole.samples.fill(0, 6_000, 38_000)
     // The answer to the first part is sent whole before the second part interrupts it.
     const server = await serve({ delayMs: () => 20, answerMs: () => 90 })
