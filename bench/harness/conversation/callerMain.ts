@@ -49,8 +49,9 @@ connection.onGatheringStateChange((state) => {
 connection.setLocalDescription("offer")
 
 let isOver = false
+const canSend = (): boolean => !isOver && track.isOpen()
 const sendNext = (): void => {
-  if (isOver || !track.isOpen()) return
+  if (!canSend()) return
   try {
     for (const packet of audio.due()) track.sendMessageBinary(Buffer.from(packet))
   } catch {
@@ -81,7 +82,9 @@ process.on("message", (message: ToCaller) => {
     case "spoken":
       isPaced = false
       audio.outgoing.push(message.samples)
-      while (audio.outgoing.isFull) sendNext()
+      while (audio.outgoing.isFull && canSend()) sendNext()
+      // What cannot be sent is not sent later.
+      if (!canSend()) audio.outgoing.flush()
       return
     case "raw":
       return void track.sendMessageBinary(Buffer.from(message.bytes))

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { bytesToS16 } from "#domain/audio/Audio.ts"
 import { closeConnections } from "#harness/client/Exchange.ts"
 import { RequestFailed } from "#harness/client/Failures.ts"
+import { startCaller } from "#harness/conversation/CallerProcess.ts"
 import { Session, type TurnDetection } from "#harness/conversation/Session.ts"
 import { TranscriptCheck } from "#harness/conversation/TranscriptCheck.ts"
 import type { TransportName } from "#harness/conversation/Transport.ts"
@@ -132,6 +133,17 @@ describe("a conversation of the harness over a call", onlyWhere(canCall, noLibra
       else expect(one).toMatchObject({ audioMs, microDollars })
       expect(one.outputTokens).toBe(outputTokens)
     }
+  })
+
+  it("leaves no process, also where what was spoken could not be sent", async () => {
+    const ended = Promise.withResolvers<void>()
+    const offered = Promise.withResolvers<void>()
+    const caller = startCaller(({ t }) => t === "offer" && offered.resolve(), ended.resolve)
+    await offered.promise
+    // No node has answered.
+    for (let nth = 0; nth < 3; nth++) caller.send({ t: "spoken", samples: new Int16Array(24_000) })
+    caller.send({ t: "close" })
+    await ended.promise
   })
 
   it("fails in words where the node takes no calls", async () => {
