@@ -14,6 +14,7 @@ import {
   scriptsIn,
   sourceFiles,
   specifiersOf,
+  targetOf,
   textOf,
 } from "./map/ReadImports.ts"
 
@@ -153,4 +154,43 @@ it("reads the environment in the files that are named here, each for its reason"
 it("names modules of Effect's HTTP API, whose index loads 5 MB of documentation pages at every start", () => {
   const fromIndex = files.filter((path) => specifiersOf(path).includes("effect/http-api"))
   expect(fromIndex).toEqual([])
+})
+
+/** Sources that a file reaches by imports, itself included. */
+const reachedFrom = (path: string, seen = new Set<string>()): ReadonlySet<string> => {
+  if (!seen.has(path)) {
+    seen.add(path)
+    for (const { target } of importsOf([path])) reachedFrom(target, seen)
+  }
+  return seen
+}
+
+/** Lines that wait outside of a function. The sources are formatted by one tool: what is indented is in a function or a block. */
+const awaitsIn = (text: string): ReadonlyArray<string> => [
+  ...[...text.matchAll(/^(?!\/\/)\S.*\bawait\b.*$/gm)]
+    .map(([line]) => line)
+    .filter((line) => !/\basync\b/.test(line)),
+  ...[...text.matchAll(/^(?:if|for|while|do|try|switch)\b.*\{$[\s\S]*?^\}/gm)]
+    .map(([block]) => block)
+    .filter((block) => /\bawait\b/.test(block)),
+]
+
+it("has no thread whose program waits outside of a function: V8 ends the whole process if such a thread is ended while its program begins", () => {
+  const programs = files.flatMap((path) => {
+    const text = textOf(path)
+    if (!/\bnew Worker\(|\bconst program = new URL\(/.test(text)) return []
+    return [...text.matchAll(/new URL\("(\.[^"]+\.ts)", import\.meta\.url\)/g)].map(
+      ([, specifier = ""]) => targetOf(path, specifier)!,
+    )
+  })
+  expect(programs.length).toBeGreaterThanOrEqual(8)
+  const waiting = [...new Set(programs)].flatMap((program) =>
+    [...reachedFrom(program)].flatMap((path) =>
+      awaitsIn(textOf(path)).map((line) => `${program}: ${path}: ${line}`),
+    ),
+  )
+  expect(waiting).toEqual([])
+  expect(
+    awaitsIn("const a = await b()\nconst f = async () => await c()\nif (d) {\n  await e()\n}\n// await\n"),
+  ).toEqual(["const a = await b()", "if (d) {\n  await e()\n}"])
 })

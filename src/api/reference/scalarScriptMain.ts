@@ -18,10 +18,13 @@ const { handler } = HttpRouter.toWebHandler(
   HttpApiScalar.layer(HttpApi.make("empty")).pipe(Layer.provide(HttpServer.layerServices)),
   { disableLogger: true },
 )
-const page = await (await handler(new Request("http://localhost/docs"))).text()
-const [, script] = /<script>(.*?)<\/script/s.exec(page) ?? []
-if (script?.includes("createApiReference") !== true)
-  throw new Error("effect's API reference no longer begins with Scalar's script")
+const prepare = async (): Promise<void> => {
+  const page = await (await handler(new Request("http://localhost/docs"))).text()
+  const [, script] = /<script>(.*?)<\/script/s.exec(page) ?? []
+  if (script?.includes("createApiReference") !== true)
+    throw new Error("effect's API reference no longer begins with Scalar's script")
 
-const asset = await Effect.runPromise(packed(script))
-port.postMessage(asset, [asset.identity.buffer as ArrayBuffer, asset.gzip.buffer as ArrayBuffer])
+  const asset = await Effect.runPromise(packed(script))
+  port.postMessage(asset, [asset.identity.buffer as ArrayBuffer, asset.gzip.buffer as ArrayBuffer])
+}
+void prepare()

@@ -132,7 +132,10 @@ port.on("message", (message: ToCodec) => {
 
 // Compiles both codecs before the first request, which would otherwise wait 2 to 100 ms.
 const mp3Ready = loadMp3()
-const opus = await makeOggOpusEncoder()
-opus.close()
-await mp3Ready
-send({ t: "up" })
+const warmUp = async (): Promise<void> => {
+  const opus = await makeOggOpusEncoder()
+  opus.close()
+  await mp3Ready
+  send({ t: "up" })
+}
+void warmUp()

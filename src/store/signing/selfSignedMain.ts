@@ -59,4 +59,4 @@ const makeSelfSigned = async ({ days, names, nowMs }: SelfSignedRequest): Promis
 
 const port = parentPort
 if (port === null) throw new Error("selfSignedMain runs as a worker thread")
-port.postMessage(await makeSelfSigned(workerData as SelfSignedRequest))
+void makeSelfSigned(workerData as SelfSignedRequest).then((made) => port.postMessage(made))
