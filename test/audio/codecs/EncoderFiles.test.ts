@@ -1,5 +1,5 @@
 // Files of each encoder against strict readers of the tests' own: format, length to the sample, and whether they end.
-// EncoderOutsideTools.process.test.ts asks other people's programs the same.
+// EncoderOutsideTools.long.test.ts asks other people's programs the same.
 
 import { expect, it } from "vitest"
 import wavefile from "wavefile"

@@ -7,8 +7,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { mountNeedsRoot, onlyWhere } from "../../support/groups/Needs.ts"
-import { isLong } from "../../support/groups/Runs.ts"
-import { edgewise, edgewiseProcess, startCommand } from "../../support/nodes/NodeProcess.ts"
+import { edgewiseProcess, startCommand } from "../../support/nodes/NodeProcess.ts"
 import { eventually } from "../../support/nodes/TestNode.ts"
 import { databasePassword, type PostgresServer } from "../../support/servers/PostgresServer.ts"
 import { catalogText, type OperatorMistake, type World, writeCatalogText } from "./World.ts"
@@ -93,13 +92,7 @@ const messageOf = (line: string): string => {
   return [message, model, reason].filter((part) => part !== undefined).join(": ")
 }
 
-/** @param own whether it is made with a process of its own */
-const outcomeOf = async (
-  stage: Stage,
-  mistake: OperatorMistake,
-  index: number,
-  own: boolean,
-): Promise<Outcome> => {
+const outcomeOf = async (stage: Stage, mistake: OperatorMistake, index: number): Promise<Outcome> => {
   const world = await worldOf(stage, String(index))
   const { args = ["serve"], env } = mistake.make(world)
   const variables = {
@@ -112,7 +105,7 @@ const outcomeOf = async (
     ...env,
   }
   if (mistake.status !== "serves") {
-    const { status, stderr, stdout } = await (own ? edgewiseProcess : edgewise)(args, variables)
+    const { status, stderr, stdout } = await edgewiseProcess(args, variables)
     return { status, stdout, lines: masked(stage, stderr, world) }
   }
   const running = startCommand(args, variables)
@@ -129,19 +122,14 @@ const outcomeOf = async (
   return { status: "serves", stdout: running.stdout(), lines }
 }
 
-/**
- * Two at a time: a process takes a core for a second. In `npm test` only two mistakes have their own: the first, and the first with a
- * decoder, because a process chooses its decoder once.
- */
+/** Two at a time, because each has a process of its own, which takes a core for a second. */
 const makeAll = async (stage: Stage, mistakes: ReadonlyArray<OperatorMistake>): Promise<void> => {
   const waiting = mistakes
     .map((mistake, index) => ({ mistake, index }))
     .filter(({ mistake }) => canBeMade(stage, mistake))
-  const isOwn = (mistake: OperatorMistake) =>
-    isLong || mistake === mistakes[0] || mistake === mistakes.find(({ category }) => category === "decoder")
   const worker = async () => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-      stage.outcomes.set(next.mistake, await outcomeOf(stage, next.mistake, next.index, isOwn(next.mistake)))
+      stage.outcomes.set(next.mistake, await outcomeOf(stage, next.mistake, next.index))
     }
   }
   await Promise.all([worker(), worker()])

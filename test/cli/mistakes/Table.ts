@@ -29,7 +29,7 @@ export const page = (): string => `# Operator mistakes
 
 Each row is a mistake, the line that \`edgewise\` prints on standard error, and the exit status: 2 for settings, usage and the
 files that an operator writes, 1 for any other failure of the start, and "serves" if the node prints a warning and
-serves. Every row is a test (\`test/cli/mistakes/OperatorMistakes.process.test.ts\`), and a test keeps this page equal to it.
+serves. Every row is a test (\`test/cli/mistakes/OperatorMistakes.long.test.ts\`), and a test keeps this page equal to it.
 \`DIR\` is a folder, \`PORT\` a port. For a
 warning the table has the message of the log line, with the model and the reason if it has them. A catalog with several mistakes
 prints a line for each, at most 20.

@@ -149,21 +149,19 @@ const generateFamilies = async (): Promise<GeneratedFamilies> => {
 
 export interface HubOfFamilies {
   readonly hub: FakeHub
-  /** Absent: the hub has the built-in weights only. */
-  readonly generated: GeneratedFamilies | undefined
+  readonly generated: GeneratedFamilies
   readonly stop: () => Promise<void>
 }
 
-/** @param isWhole whether it has generated weights too, which take seconds to make */
-export const startHubOfFamilies = async (isWhole: boolean): Promise<HubOfFamilies> => {
-  const generated = isWhole ? await generateFamilies() : undefined
-  const hub = await startHub({ ...builtInFamilies(), ...sight(), ...detection(), ...generated?.files })
+export const startHubOfFamilies = async (): Promise<HubOfFamilies> => {
+  const generated = await generateFamilies()
+  const hub = await startHub({ ...builtInFamilies(), ...sight(), ...detection(), ...generated.files })
   return {
     hub,
     generated,
     stop: async () => {
       await hub.stop()
-      await generated?.stop()
+      await generated.stop()
     },
   }
 }
