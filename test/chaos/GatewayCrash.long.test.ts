@@ -1,6 +1,6 @@
 // The gateway process of a node crashes while it serves: by signals, a full heap, an exception that no code catches. The command
 // that started it starts it again on the same port, its engines end, and money stays exact. bin/child.js in other
-// respects is tested in test/pack/Restart.process.test.ts; `npm run bench -- restart` measures how long it takes.
+// respects is tested in test/pack/Restart.long.test.ts; `npm run bench -- restart` measures how long it takes.
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"

@@ -16,7 +16,6 @@ import {
   uploads,
   whisper,
 } from "../../support/clients/TranscriptionClient.ts"
-import { inLong } from "../../support/groups/Runs.ts"
 import { eventually, startNode, type TestNode } from "../../support/nodes/TestNode.ts"
 
 let node: TestNode
@@ -42,7 +41,7 @@ const at48kHz = (samples: Int16Array): Int16Array =>
   })
 
 describe("containers", () => {
-  it("one content in all six gives the same text, whatever the file is called", inLong, async () => {
+  it("one content in all six gives the same text, whatever the file is called", async () => {
     // A clip of which the weights are sure: in an unsure one the changes of a lossy codec may change a letter.
     const clip = clips[3]!
     const samples = at48kHz(clipSamples(clip))

@@ -10,7 +10,6 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { questionsAbout } from "../../../models/eval/sight/Questions.ts"
 import { painted, sceneOf } from "../../../models/eval/sight/Scenes.ts"
 import { needs } from "../../support/groups/Needs.ts"
-import { isLong } from "../../support/groups/Runs.ts"
 import { builtInModel } from "../../support/nodes/BuiltInModels.ts"
 import { startNode, type TestNode, untilLoaded } from "../../support/nodes/TestNode.ts"
 import { dataUrl, png } from "../../support/pictures/PictureFiles.ts"
@@ -135,26 +134,25 @@ const writtenScene = (kind: "number" | "word"): number => {
 }
 
 // The evaluation of the card (models/eval) in small: 120 questions.
-if (isLong)
-  it("forty scenes of the kinds in its card: at least 19 of 20 questions of colour, place, count, yes and no", async () => {
-    const wrong: Array<string> = []
-    let asked = 0
-    for (let number = 0; number < 40; number++) {
-      const { dice, scene } = sceneOf(seed, number)
-      // Every second one as a larger file, which the engine scales down.
-      const url = fileOf(number, number % 2 === 0 ? 1 : 3)
-      const questions = questionsAbout(scene, dice).filter(({ kind }) =>
-        ["colour", "place", "count", "yes or no", "shape"].includes(kind),
-      )
-      for (const { answer, text: question } of questions.slice(0, 3)) {
-        asked++
-        const said = await answerTo([user(image(url), text(question))])
-        if (said !== answer) wrong.push(`scene ${number}: ${question} ${said} instead of ${answer}`)
-      }
+it("forty scenes of the kinds in its card: at least 19 of 20 questions of colour, place, count, yes and no", async () => {
+  const wrong: Array<string> = []
+  let asked = 0
+  for (let number = 0; number < 40; number++) {
+    const { dice, scene } = sceneOf(seed, number)
+    // Every second one as a larger file, which the engine scales down.
+    const url = fileOf(number, number % 2 === 0 ? 1 : 3)
+    const questions = questionsAbout(scene, dice).filter(({ kind }) =>
+      ["colour", "place", "count", "yes or no", "shape"].includes(kind),
+    )
+    for (const { answer, text: question } of questions.slice(0, 3)) {
+      asked++
+      const said = await answerTo([user(image(url), text(question))])
+      if (said !== answer) wrong.push(`scene ${number}: ${question} ${said} instead of ${answer}`)
     }
-    expect(asked).toBe(120)
-    expect(wrong.length, wrong.join("\n")).toBeLessThanOrEqual(6)
-  })
+  }
+  expect(asked).toBe(120)
+  expect(wrong.length, wrong.join("\n")).toBeLessThanOrEqual(6)
+})
 
 it("is the model with pictures in the list", async () => {
   const authorized = { headers: { authorization: `Bearer ${node.keys.dev}` } }

@@ -5,7 +5,6 @@ import { maxEventBytes } from "#domain/wire/RealtimeProtocol.ts"
 import { ConversationClient } from "../../support/clients/ConversationClient.ts"
 import { listener } from "../../support/clients/LiveClient.ts"
 import { SocketClient } from "../../support/clients/SocketClient.ts"
-import { runs } from "../../support/groups/Runs.ts"
 import { fakeVoice } from "../../support/nodes/SpeechNode.ts"
 import { fakeModel } from "../../support/nodes/TestCatalog.ts"
 import { startNode, type TestNode, untilLoaded } from "../../support/nodes/TestNode.ts"
@@ -60,7 +59,7 @@ describe.each(
       ["8 MiB", 8],
       ["15 MiB", 15],
     ] as const
-  ).slice(0, runs(1, 3)),
+  ).slice(0, 3),
 )("%s of audio in one event", (_, size) => {
   it(
     "are taken whole, and what comes after them after them",
@@ -82,7 +81,7 @@ describe.each(
       ["15.1 MiB", 15.1],
       ["20 MiB", 20],
     ] as const
-  ).slice(0, runs(1, 2)),
+  ).slice(0, 2),
 )("%s in one event", (_, size) => {
   const tooLarge = {
     type: "invalid_request_error",

@@ -7,13 +7,12 @@ import { afterAll, describe, expect, it } from "vitest"
 import { costOf } from "#domain/models/Money.ts"
 import { textUsage } from "#domain/models/Usage.ts"
 import { headerOf, RawConnection, requestBytes } from "../support/clients/RawHttp.ts"
-import { runs } from "../support/groups/Runs.ts"
 import { script } from "../support/nodes/FakeNode.ts"
 import { type NodeProcess, startProcess } from "../support/nodes/NodeProcess.ts"
 import { fakeModel, price } from "../support/nodes/TestCatalog.ts"
 import { eventually, temporaryDir } from "../support/nodes/TestNode.ts"
 
-const kills = Number(process.env.CHAOS_KILLS ?? runs(2, 10))
+const kills = Number(process.env.CHAOS_KILLS ?? 10)
 const seed = Number(process.env.CHAOS_SEED ?? Date.now() % 1_000_000)
 /** Answers that a node gives after its first, at most, before it is killed. */
 const mostAnswers = 8
