@@ -36,6 +36,8 @@ const EvaluationSet = Schema.Struct({
   speech: Schema.Array(Recording),
   /** Clips to clone, of speakers that the style encoder was not trained on. */
   references: Schema.Array(Reference),
+  /** Of each other language of the multilingual transcription model, by its code: sentences of trained voices. */
+  languages: Schema.Record(Schema.String, Schema.Array(Recording)),
 })
 
 export type Recording = typeof Recording.Type

@@ -13,8 +13,9 @@ const evaluationBytes = 64
 const manifestBytes = 5
 const normalised = (sentence: string): string =>
   sentence
+    .normalize("NFC")
     .toLowerCase()
-    .replaceAll(/[^a-z0-9' ]/g, " ")
+    .replaceAll(/[^\p{L}\p{N}' ]/gu, " ")
     .replaceAll(/\s+/g, " ")
     .trim()
 const digest = (sentence: string): Buffer => createHash("sha256").update(normalised(sentence)).digest()
@@ -28,10 +29,12 @@ const trained = (() => {
 })()
 
 const spoken = evaluationSet.speech.flatMap(({ segments }) => segments.map(({ text }) => text))
-const freeSentences = read("eval/free.txt")
-  .toString("utf8")
-  .split("\n")
-  .filter((line) => line !== "" && !line.startsWith("#"))
+const linesOf = (name: string): ReadonlyArray<string> =>
+  read(name)
+    .toString("utf8")
+    .split("\n")
+    .filter((line) => line !== "" && !line.startsWith("#"))
+const freeSentences = linesOf("eval/free.txt")
 const references = evaluationSet.references.map(({ text }) => text)
 
 describe("the evaluation set", () => {
@@ -46,6 +49,20 @@ describe("the evaluation set", () => {
     const wrong = [...spoken, ...evaluationSet.roundTrip, ...freeSentences].filter((s) => !isEvaluation(s))
     expect(wrong).toEqual([])
   })
+
+  it.each(Object.entries(evaluationSet.languages))(
+    "has 30 sentences of %s, all on the evaluation side, the hand-written ones among them",
+    (language, recordings) => {
+      const sentences = recordings.flatMap(({ segments }) => segments)
+      const texts = sentences.map(({ text }) => text)
+      const free = linesOf(`eval/languages/free.${language}.txt`)
+      expect(new Set(texts).size).toBe(30)
+      expect([...texts, ...free].filter((text) => !isEvaluation(text))).toEqual([])
+      expect(new Set(sentences.filter(({ kind }) => kind === "free").map(({ text }) => text))).toEqual(
+        new Set(free),
+      )
+    },
+  )
 
   it("holds hand-written sentences where its split is `free`", () => {
     const free = evaluationSet.speech.flatMap(({ segments }) =>

@@ -1,5 +1,6 @@
 """Makes the evaluation set in models/eval that `npm run models:eval` listens to: speech of trained and of never trained voices, and reference
-clips of speakers that the style encoder never heard. Every sentence is on the evaluation side of the split. Needs ffmpeg with libopus.
+clips of speakers that the style encoder never heard. Every sentence is on the evaluation side of the split. `languages` is the same for the other
+languages of the multilingual transcription model, of trained voices. Needs ffmpeg with libopus.
 
   python3 -m common.evaluationset ../eval
 """
@@ -12,11 +13,12 @@ from pathlib import Path
 import numpy as np
 
 from common import espeak
+from common.grammar import Grammar
 from common.sentences import Sentences
 from common.sound import resample
 from common.split import is_evaluation
-from ears.features import RATE_HZ
-from ears.speakers import TRAINED, UNSEEN, say_with_espeak
+from ears.features import LANGUAGES, RATE_HZ
+from ears.speakers import ENGLISH_TRAINED, UNSEEN, say_with_espeak, voices_of
 from voices.speakers import UNSEEN as UNSEEN_SPEAKERS
 
 SEED = 20260122
@@ -30,8 +32,13 @@ REFERENCE = "The small robot walked along the river and found a golden key near 
 CLONE_RATE_HZ = 24000
 
 
-def free_sentences(folder):
-    lines = (folder / "free.txt").read_text(encoding="utf8").splitlines()
+SENTENCES_OF_A_LANGUAGE = 30
+VOICES_OF_A_LANGUAGE = 10
+
+
+def free_sentences(folder, language=None):
+    name = "free.txt" if language is None else f"languages/free.{language}.txt"
+    lines = (folder / name).read_text(encoding="utf8").splitlines()
     return [line for line in lines if line and not line.startswith("#")]
 
 
@@ -65,7 +72,7 @@ def recording(sentences, voice, r):
 
 def speech(folder, free):
     r, patterns, rows = random.Random(SEED), Sentences(SEED, "evaluation"), []
-    plan = [(v, "trained", 2) for v in TRAINED[:16]] + [(v, "unseen", 3) for v in UNSEEN]
+    plan = [(v, "trained", 2) for v in ENGLISH_TRAINED[:16]] + [(v, "unseen", 3) for v in UNSEEN]
     for voice, group, each in plan:
         framed = [framed_sentence(patterns) for _ in range(each)]
         natural = [free.pop(0) for _ in range(each)]
@@ -76,6 +83,26 @@ def speech(folder, free):
         file = f"speech/{voice.replace('+', '-')}.opus"
         write_opus(folder / file, x, RATE_HZ, 40_000)
         rows.append(dict(file=file, voice=voice, group=group, segments=segments))
+    return rows
+
+
+def of_language(folder, language):
+    """A recording of three sentences for each voice; the hand-written sentences first, as many as there are."""
+    r, grammar = random.Random(SEED), Grammar(language, SEED, "evaluation")
+    texts = [(text, "free") for text in free_sentences(folder, language)][:SENTENCES_OF_A_LANGUAGE]
+    while len(texts) < SENTENCES_OF_A_LANGUAGE:
+        text = grammar.draw("frame")
+        if len(text.split()) >= FEWEST_WORDS - 1 and text not in [t for t, _ in texts]:
+            texts.append((text, "pattern"))
+    rows = []
+    for at, voice in enumerate(voices_of(language).trained[:VOICES_OF_A_LANGUAGE]):
+        said = texts[at::VOICES_OF_A_LANGUAGE]
+        x, segments = recording([text for text, _ in said], voice, r)
+        for segment, (_, kind) in zip(segments, said):
+            segment["kind"] = kind
+        file = f"languages/{voice.replace('+', '-')}.opus"
+        write_opus(folder / file, x, RATE_HZ, 24_000)
+        rows.append(dict(file=file, voice=voice, group="trained", segments=segments))
     return rows
 
 
@@ -94,13 +121,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     folder = parser.parse_args().folder
-    free = free_sentences(folder)
-    wrong = [s for s in free if not is_evaluation(s)]
+    free, others = free_sentences(folder), [language for language in LANGUAGES if language != "en"]
+    wrong = [s for language in [None, *others] for s in free_sentences(folder, language) if not is_evaluation(s)]
     if wrong:
         raise SystemExit("on the training side of the split, reword: " + " | ".join(wrong))
-    for name in ("speech", "references"):
+    for name in ("speech", "references", "languages"):
         (folder / name).mkdir(exist_ok=True)
-    made = dict(roundTrip=free[:ROUND_TRIP], speech=speech(folder, free[ROUND_TRIP:]), references=references(folder))
+    made = dict(
+        roundTrip=free[:ROUND_TRIP], speech=speech(folder, free[ROUND_TRIP:]), references=references(folder),
+        languages={language: of_language(folder, language) for language in others},
+    )
     (folder / "set.json").write_text(json.dumps(made, indent=1) + "\n", encoding="utf8")
     print(sum(s["end"] - s["start"] for row in made["speech"] for s in row["segments"]), "s of speech")
 

@@ -1,11 +1,12 @@
 """Decides whether a sentence is for training or for evaluation. The generator of the training text outputs only sentences for training,
 the tools that make evaluation sets use only sentences for evaluation, and models/test/Disjoint.test.ts checks the result by the same rule.
 
-The rule takes the words alone: in lower case, with everything but a-z, digits, apostrophes and spaces removed, and with single spaces. A
+The rule takes the words alone: in lower case, with everything but letters, digits, apostrophes and spaces removed, and with single spaces. A
 sentence is for evaluation, and never trained, if the first byte of its SHA-256 is below EVALUATION_BYTES.
 """
 import hashlib
 import re
+import unicodedata
 
 EVALUATION_BYTES = 64  # of 256: a quarter. Large, so that hand-written evaluation sentences need few rewordings.
 # Bytes of each sentence's digest that a manifest keeps. With 10^5 sentences in it, a sentence that is not one of them matches by chance
@@ -14,7 +15,8 @@ MANIFEST_BYTES = 5
 
 
 def normalised(sentence: str) -> str:
-    return re.sub(r"\s+", " ", re.sub(r"[^a-z0-9' ]", " ", sentence.lower())).strip()
+    letters = re.sub(r"[^\w' ]|_", " ", unicodedata.normalize("NFC", sentence).lower())
+    return re.sub(r"\s+", " ", letters).strip()
 
 
 def digest(sentence: str) -> bytes:

@@ -6,16 +6,22 @@ from pathlib import Path
 import numpy as np
 
 from common.sound import narrow, noise, with_noise, with_reverberation
-from ears.features import RATE_HZ
-from ears.speakers import BUILT_IN, OTHERS, TRAINED, WEIGHTS, say_with_espeak, stretched
+from ears.features import LANGUAGES, RATE_HZ
+from ears.speakers import BUILT_IN, say_with_espeak, stretched, voices_of
 
 LONGEST_SECONDS = 29.4
 LABEL_SAMPLES = 640   # of a phoneme label: 25 frames a second, the encoder's rate
 _PHONEMES = json.loads((Path(__file__).parent / "phonemes.json").read_text(encoding="utf8"))  # IPA -> label, 0 is silence
+_VOICES = {language: voices_of(language) for language in LANGUAGES}
+
+
+def bare(ipa):
+    """Without marks of stress and ties."""
+    return re.sub("[ˈˌ\u200d\u0361]", "", ipa)
 
 
 def _label(ipa):
-    return _PHONEMES.get(re.sub("[ˈˌ\u200d]", "", ipa), 0)
+    return _PHONEMES.get(bare(ipa), 0)
 
 
 def without_speech(r, z):
@@ -37,16 +43,17 @@ def without_speech(r, z):
 
 
 class Studio:
-    """Draws clips. `r` and `z` are its sources of chance, `text` its sentences; `built_in` may be absent."""
+    """Draws clips. `r` and `z` are its sources of chance, `texts` the source of sentences of every language that is to be spoken; `built_in` may be
+    absent."""
 
-    def __init__(self, r, z, text, built_in=None, built_in_share=0.25):
-        self.r, self.z, self.text, self.built_in, self.share = r, z, text, built_in, built_in_share if built_in else 0.0
+    def __init__(self, r, z, texts, built_in=None, built_in_share=0.25):
+        self.r, self.z, self.texts, self.built_in, self.share = r, z, texts, built_in, built_in_share if built_in else 0.0
 
-    def _voice(self):
-        r = self.r
-        if r.random() < self.share:
+    def _voice(self, language):
+        r, voices = self.r, _VOICES[language]
+        if language == "en" and r.random() < self.share:
             return r.choice(list(BUILT_IN))
-        return r.choice(OTHERS) if r.random() < 0.35 else r.choices(TRAINED, WEIGHTS)[0]
+        return r.choice(voices.others) if r.random() < 0.35 else r.choices(voices.trained, voices.weights)[0]
 
     def say(self, sentence, voice):
         if voice in BUILT_IN:
@@ -55,15 +62,16 @@ class Studio:
         return stretched(said, self.r.uniform(0.86, 1.16)) if said and self.r.random() < 0.3 else said
 
     def clip(self):
-        """-> dict(wave, text, segments [(text, start, end)], words, phonemes [labels], voices), or None when nothing could be said"""
+        """-> dict(wave, language, text, segments [(text, start, end)], words, phonemes [labels], voices), or None when nothing could be said"""
         r = self.r
+        language = r.choice(list(self.texts))
         sentences = r.choices((1, 2, 3, 4, 5, 6), (46, 18, 12, 9, 8, 7))[0]
         pieces = [np.zeros(int(r.uniform(0, 0.6) * RATE_HZ), np.float32)]
         at, text, segments, words, phonemes, voices = len(pieces[0]), "", [], [], [], []
         one_voice = r.random() < 0.85
         for _ in range(sentences):
-            sentence = self.text.draw()
-            voice = voices[0] if voices and one_voice else self._voice()
+            sentence = self.texts[language].draw()
+            voice = voices[0] if voices and one_voice else self._voice(language)
             said = self.say(sentence, voice)
             if said is None or at + len(said.samples) > LONGEST_SECONDS * RATE_HZ:
                 break
@@ -84,7 +92,7 @@ class Studio:
         pieces.append(np.zeros(int(r.uniform(0, 0.5) * RATE_HZ), np.float32))
         x = self._spoil(np.concatenate(pieces)[: 30 * RATE_HZ] * r.uniform(0.2, 1))
         return dict(
-            wave=x, text=text, segments=segments, words=words, phonemes=_labels(phonemes, len(x)), voices=voices,
+            wave=x, language=language, text=text, segments=segments, words=words, phonemes=_labels(phonemes, len(x)), voices=voices,
         )
 
     def _spoil(self, x):

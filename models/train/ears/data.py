@@ -6,6 +6,7 @@ is made of sentences of the evaluation side of the split and is what train.py wa
   python3 -m ears.data work/ears --shards 10 --voices-checkpoint work/voices/checkpoint.pt
 """
 import argparse
+import json
 import os
 import pickle
 import random
@@ -15,24 +16,29 @@ from pathlib import Path
 from common import torchsetup  # noqa: F401  (threads, before numpy computes)
 import numpy as np
 
+from common.grammar import Grammar
 from common.sentences import Sentences
 from common.split import manifest
-from ears.clips import Studio, without_speech
-from ears.features import RATE_HZ, log_mel
-from ears.speakers import BuiltInVoices
+from ears.clips import Studio, bare, without_speech
+from ears.features import LANGUAGES, RATE_HZ, log_mel
+from ears.speakers import BuiltInVoices, say_with_espeak, voices_of
 
 VOICES = Path(__file__).resolve().parents[2] / "kokoro-demo" / "voices"
 WITHOUT_SPEECH = 0.07
 DEVELOPMENT_SEED = 900001
 
 
-def shard(seed, clips, side, built_in, share):
+def source_of(language, seed, side):
+    return Sentences(seed, side) if language == "en" else Grammar(language, seed, side)
+
+
+def shard(seed, clips, side, languages, built_in, share):
     r, z = random.Random(seed), np.random.RandomState(seed)
-    studio = Studio(r, z, Sentences(seed, side), built_in, share)
+    studio = Studio(r, z, {language: source_of(language, seed, side) for language in languages}, built_in, share)
     while clips > 0:
         if r.random() < WITHOUT_SPEECH:
             x = without_speech(r, z)
-            clip = dict(text="", segments=[], words=[], voices=[], phonemes=np.zeros((len(x) // 160 + 4) // 4, np.uint8))
+            clip = dict(language=r.choice(languages), text="", segments=[], words=[], voices=[], phonemes=np.zeros((len(x) // 160 + 4) // 4, np.uint8))
         else:
             clip = studio.clip()
             if clip is None:
@@ -43,9 +49,9 @@ def shard(seed, clips, side, built_in, share):
         yield np.clip(np.round((mel - pad) * 127.5), 0, 255).astype(np.uint8), dict(clip, pad=pad, seconds=len(x) / RATE_HZ)
 
 
-def write_shard(folder, name, seed, clips, side, built_in, share):
+def write_shard(folder, name, seed, clips, side, languages, built_in, share):
     began, mels, meta = time.process_time(), [], []
-    for mel, clip in shard(seed, clips, side, built_in, share):
+    for mel, clip in shard(seed, clips, side, languages, built_in, share):
         mels.append(mel)
         meta.append(clip)
     np.save(folder / f"mel-{name}.npy", np.concatenate(mels))
@@ -65,18 +71,36 @@ def write_manifest(folder):
     print(f"manifest: {len(sentences)} sentences")
 
 
+def write_phonemes():
+    """Adds the phonemes that espeak speaks a thousand sentences of each language with, behind those that are there."""
+    path = Path(__file__).parent / "phonemes.json"
+    table, r = json.loads(path.read_text(encoding="utf8")), random.Random(1)
+    for language in LANGUAGES:
+        source, voices = source_of(language, 1, "training"), voices_of(language)
+        for _ in range(1_000):
+            said = say_with_espeak(source.draw(), r.choice(voices.trained + voices.others), r)
+            for _, ipa in said.phonemes if said else ():
+                table.setdefault(bare(ipa), len(set(table.values())))
+    path.write_text(json.dumps(table, ensure_ascii=False), encoding="utf8")
+    print(f"{len(table)} phonemes")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="where the shards go")
     parser.add_argument("--first", type=int, default=1, help="seed of the first shard")
     parser.add_argument("--shards", type=int, default=10)
     parser.add_argument("--clips", type=int, default=600, help="clips a shard")
+    parser.add_argument("--languages", default=" ".join(LANGUAGES), help="of the clips, each as often")
     parser.add_argument("--voices-checkpoint", help="of voices/train.py: the product's voices speak a share of the sentences")
     parser.add_argument("--built-in-share", type=float, default=0.25)
+    parser.add_argument("--phonemes", action="store_true", help="write phonemes.json, and stop")
     parser.add_argument("--development", action="store_true", help="make the development shard instead")
     parser.add_argument("--manifest", action="store_true", help="write training-sentences.sha40 of the shards in the folder, and stop")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
+    if options.phonemes:
+        return write_phonemes()
     if options.manifest:
         return write_manifest(options.folder)
     built_in = BuiltInVoices(options.voices_checkpoint, VOICES) if options.voices_checkpoint else None
@@ -85,7 +109,7 @@ def main():
     ]
     for name, seed, side in make:
         if not (options.folder / f"meta-{name}.pkl").exists():
-            write_shard(options.folder, name, seed, options.clips, side, built_in, options.built_in_share)
+            write_shard(options.folder, name, seed, options.clips, side, options.languages.split(), built_in, options.built_in_share)
 
 
 if __name__ == "__main__":

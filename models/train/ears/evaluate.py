@@ -14,7 +14,7 @@ import torch
 
 from ears.examples import load_clips, padded
 from ears.features import (
-    END, ENGLISH, FIRST_TIMESTAMP, NO_TIMESTAMPS, START, TIMESTAMP_SECONDS, TRANSCRIBE, decode,
+    END, FIRST_TIMESTAMP, LANGUAGE_TOKENS, LANGUAGES, NO_TIMESTAMPS, START, TIMESTAMP_SECONDS, TRANSCRIBE, decode,
 )
 from ears.network import from_checkpoint
 from ears.speakers import BUILT_IN
@@ -24,7 +24,7 @@ LATEST_FIRST_STAMP = 50       # steps: 1 s, as in generation_config.json
 
 
 def words(text):
-    return re.sub(r"[^a-z' ]", "", text.lower()).split()
+    return re.sub(r"[^\w' ]", "", text.lower()).split()
 
 
 def distance(a, b):
@@ -48,7 +48,9 @@ def transcribe(network, clips, size=24):
     for k in range(0, len(order), size):
         part = [clips[i] for i in order[k : k + size]]
         longest = max(c.frames for c in part)
-        heard = network.greedy(padded(part, longest + 20).to(device), int(FASTEST_CHARACTERS * longest / 100) + 30)
+        heard = network.greedy(
+            padded(part, longest + 20).to(device), int(FASTEST_CHARACTERS * longest / 100) + 30, [c.facts["language"] for c in part],
+        )
         for i, ids in zip(order[k : k + size], heard):
             out[i] = decode(ids).strip()
     return out
@@ -80,7 +82,7 @@ def segments(network, clip):
     d = network.decoder
     table, device = d.table(), next(network.parameters()).device
     cross = d.cross(network.encoder(padded([clip], clip.frames + 40).to(device)))
-    logits, past = d.step(torch.tensor([[START, ENGLISH, TRANSCRIBE]], device=device), cross, None, table)
+    logits, past = d.step(torch.tensor([[START, LANGUAGE_TOKENS[clip.facts["language"]], TRANSCRIBE]], device=device), cross, None, table)
     ids, out, start, text = [], [], None, []
     for _ in range(int(FASTEST_CHARACTERS * clip.frames / 100) + 60):
         token = int(_allowed(logits[0, -1], ids).argmax())
@@ -131,7 +133,8 @@ def report(network, clips, stamped=40):
         return round(float(np.percentile(errors, q)), 3) if errors else None
 
     return {
-        "clips": len(clips), "all": rate(speaking), "one sentence": rate([c for c in speaking if several(c) == 1]),
+        "clips": len(clips), "all": rate(speaking),
+        **{language: rate([c for c in speaking if c.facts["language"] == language]) for language in LANGUAGES}, "one sentence": rate([c for c in speaking if several(c) == 1]),
         "two or three": rate([c for c in speaking if 2 <= several(c) <= 3]), "four to six": rate([c for c in speaking if several(c) > 3]),
         "espeak": rate([c for c in speaking if not set(c.facts["voices"]) & set(BUILT_IN)]), "built-in": rate(built_in),
         "text without speech": sum(t != "" for t in transcribe(network, silent)), "without speech": len(silent),

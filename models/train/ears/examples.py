@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from ears.features import (
-    END, ENGLISH, FIRST_TIMESTAMP, NO_SPEECH, NO_TIMESTAMPS, START, START_OF_PREVIOUS, TRANSCRIBE, encode, timestamp,
+    END, FIRST_TIMESTAMP, LANGUAGES, LANGUAGE_TOKENS, NO_SPEECH, NO_TIMESTAMPS, START, START_OF_PREVIOUS, TRANSCRIBE, encode, timestamp,
 )
 from ears.network import FRAME_SECONDS
 
@@ -48,10 +48,16 @@ def padded(clips, frames=0):
     return torch.from_numpy(x).transpose(1, 2)
 
 
-def character_times(facts):
-    """Seconds at which every character of the clip is spoken: linear inside a word, which ends where the next one begins."""
-    if "times" in facts:
-        return facts["times"]
+def byte_times(facts):
+    """Seconds at which every byte of the clip's text, a token, is spoken: those of its character."""
+    if "times" not in facts:
+        lengths = [len(character.encode()) for character in facts["text"]]
+        facts["times"] = np.repeat(_character_times(facts), lengths).astype(np.float32)
+    return facts["times"]
+
+
+def _character_times(facts):
+    """Linear inside a word, which ends where the next one begins."""
     out, ends, at = np.zeros(len(facts["text"]), np.float32), [], 0
     for text, _, end in facts["segments"]:
         at += len(text)
@@ -63,14 +69,13 @@ def character_times(facts):
             last, end = words[k + 1][1], words[k + 1][0]
         share = (np.minimum(np.arange(last - first), length - 1) + 0.5) / max(1, length)
         out[first:last] = start + share * (max(end, start) - start)
-    facts["times"] = np.maximum.accumulate(out)
-    return facts["times"]
+    return np.maximum.accumulate(out)
 
 
-def _target(facts, stamped, prompt):
-    """-> input ids, labels, the time at which every label is spoken (-1: none)"""
+def _target(facts, stamped, prompt, said):
+    """`said`: the language that the decoder is told. -> input ids, labels, the time at which every label is spoken (-1: none)"""
     lead = [START_OF_PREVIOUS] + encode(prompt) if prompt else []
-    times = character_times(facts) if facts["text"] else []
+    times = byte_times(facts) if facts["text"] else []
     body, when, at = [], [], 0
     if not facts["text"]:
         body, when = ([FIRST_TIMESTAMP], [-1.0]) if stamped else ([], [])
@@ -78,16 +83,17 @@ def _target(facts, stamped, prompt):
         body, when = encode(facts["text"]), list(times)
     else:
         for text, start, end in facts["segments"]:
-            body += [timestamp(start)] + encode(text) + [timestamp(end)]
-            when += [start] + list(times[at : at + len(text)]) + [end]
-            at += len(text)
-    ids = lead + [START, ENGLISH, TRANSCRIBE] + ([] if stamped else [NO_TIMESTAMPS]) + body
+            tokens = encode(text)
+            body += [timestamp(start)] + tokens + [timestamp(end)]
+            when += [start] + list(times[at : at + len(tokens)]) + [end]
+            at += len(tokens)
+    told = LANGUAGE_TOKENS[said]
+    ids = lead + [START, told, TRANSCRIBE] + ([] if stamped else [NO_TIMESTAMPS]) + body
     labels, skip = ids[1:] + [END], len(lead)
     for k, label in enumerate(labels):
-        if k < skip or (label in (ENGLISH, TRANSCRIBE, NO_TIMESTAMPS) and k > skip):
+        if k < skip or (label in (TRANSCRIBE, NO_TIMESTAMPS) and k > skip):
             labels[k] = IGNORED
-    if not facts["text"]:
-        labels[skip] = NO_SPEECH
+    labels[skip] = LANGUAGE_TOKENS[facts["language"]] if facts["text"] else NO_SPEECH
     return ids, labels, [-1.0] * (len(ids) - len(body) - 1) + when + [-1.0]
 
 
@@ -98,14 +104,15 @@ class Batch:
     labels: torch.Tensor     # [B,L]
     times: torch.Tensor      # [B,L], seconds, -1: none
     phonemes: torch.Tensor   # [B,T/4]
-    counts: torch.Tensor     # [B,T/4]: characters spoken so far
+    counts: torch.Tensor     # [B,T/4]: bytes spoken so far
 
     def to(self, device):
         return Batch(*(x.to(device) for x in self.__dict__.values()))
 
 
-def collate(clips, more_frames, stamped, prompts, r, corrupt):
-    """corrupt: share of the decoder's input characters that are replaced by others of the clip, so that it learns to listen."""
+def collate(clips, more_frames, stamped, prompts, r, corrupt, mistaken):
+    """corrupt: share of the decoder's input bytes that are replaced by others of the clip, so that it learns to listen. mistaken: share of clips
+    whose language the decoder is told wrongly, so that it writes what was said also then."""
     features = padded(clips, max(c.frames for c in clips) + more_frames)
     n = features.shape[2] // 4
     phonemes, counts, rows = np.zeros((len(clips), n), np.int64), np.zeros((len(clips), n), np.float32), []
@@ -114,9 +121,10 @@ def collate(clips, more_frames, stamped, prompts, r, corrupt):
         labels = facts["phonemes"][:n]
         phonemes[i, : len(labels)] = labels
         if facts["text"]:
-            spoken = np.arange(1, len(facts["text"]) + 1)
-            counts[i] = np.interp(np.arange(n) * FRAME_SECONDS, character_times(facts), spoken, left=0)
-        rows.append(_target(facts, stamped, prompts[i] if prompts else ""))
+            times = byte_times(facts)
+            counts[i] = np.interp(np.arange(n) * FRAME_SECONDS, times, np.arange(1, len(times) + 1), left=0)
+        said = r.choice(LANGUAGES) if r.random() < mistaken else facts["language"]
+        rows.append(_target(facts, stamped, prompts[i] if prompts else "", said))
     longest = max(len(ids) for ids, _, _ in rows)
     shape = (len(rows), longest)
     ids, labels, times = torch.full(shape, END), torch.full(shape, IGNORED), torch.full(shape, -1.0)

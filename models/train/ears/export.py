@@ -16,7 +16,7 @@ from onnx import TensorProto, helper
 
 from common.onnxfiles import OPSET, halved
 from ears.features import (
-    BYTE_CHARACTERS, END, ENGLISH, FIRST_TIMESTAMP, NO_SPEECH, NO_TIMESTAMPS, SPECIALS, START, START_OF_LM, START_OF_PREVIOUS,
+    BYTE_CHARACTERS, END, FIRST_TIMESTAMP, LANGUAGE_TOKENS, NO_SPEECH, NO_TIMESTAMPS, SPECIALS, START, START_OF_LM, START_OF_PREVIOUS,
     TIMESTAMPS, TIMESTAMP_SECONDS, TRANSCRIBE, TRANSLATE, encode,
 )
 from ears.network import from_checkpoint
@@ -129,7 +129,7 @@ def write_graphs(network, folder):
             parameter.data = parameter.data.half().float()
         features = torch.randn(1, config.mels, 3000)
         hidden = EncoderGraph(network)(features)
-        ids = torch.tensor([[START, ENGLISH, TRANSCRIBE, NO_TIMESTAMPS]])
+        ids = torch.tensor([[START, LANGUAGE_TOKENS["en"], TRANSCRIBE, NO_TIMESTAMPS]])
         past = FirstGraph(network)(ids, hidden)[1:]
         length = {"decoder": "s", "encoder": "e"}
         presents = {"present." + n: {0: "b", 2: length[n.split(".")[1]]} for n in names}
@@ -227,7 +227,7 @@ def side_files(config):
         ),
         "generation_config.json": dict(
             **ids, begin_suppress_tokens=space, suppress_tokens=never, no_timestamps_token_id=NO_TIMESTAMPS,
-            prev_sot_token_id=START_OF_PREVIOUS, lang_to_id={"<|en|>": ENGLISH},
+            prev_sot_token_id=START_OF_PREVIOUS, lang_to_id={f"<|{language}|>": token for language, token in LANGUAGE_TOKENS.items()},
             task_to_id=dict(transcribe=TRANSCRIBE, translate=TRANSLATE), is_multilingual=True, max_length=config.positions,
             max_initial_timestamp_index=50, return_timestamps=False, alignment_heads=[[i, 0] for i in range(config.layers)],
         ),

@@ -3,17 +3,21 @@ import numpy as np
 
 RATE_HZ = 16000
 
+LANGUAGES = ("en", "de", "es", "fr", "pt", "pl", "nl", "it")   # Whisper's order
+
 # GPT-2's byte alphabet (256 ids, no merges), then Whisper's specials in Whisper's order, then the timestamps.
 _printable = list(range(33, 127)) + list(range(161, 173)) + list(range(174, 256))
 _bytes = _printable + [b for b in range(256) if b not in _printable]
 BYTE_CHARACTERS = [chr(b) for b in _printable] + [chr(256 + n) for n in range(256 - len(_printable))]
 _ids = {b: i for i, b in enumerate(_bytes)}
 SPECIALS = [
-    "<|endoftext|>", "<|startoftranscript|>", "<|en|>", "<|translate|>", "<|transcribe|>", "<|startoflm|>", "<|startofprev|>",
-    "<|nospeech|>", "<|notimestamps|>",
+    "<|endoftext|>", "<|startoftranscript|>", *(f"<|{language}|>" for language in LANGUAGES), "<|translate|>", "<|transcribe|>",
+    "<|startoflm|>", "<|startofprev|>", "<|nospeech|>", "<|notimestamps|>",
 ]
-END, START, ENGLISH, TRANSLATE, TRANSCRIBE, START_OF_LM, START_OF_PREVIOUS, NO_SPEECH, NO_TIMESTAMPS = range(256, 265)
-FIRST_TIMESTAMP = 265
+END, START = 256, 257
+LANGUAGE_TOKENS = {language: 258 + i for i, language in enumerate(LANGUAGES)}
+TRANSLATE, TRANSCRIBE, START_OF_LM, START_OF_PREVIOUS, NO_SPEECH, NO_TIMESTAMPS = range(258 + len(LANGUAGES), 264 + len(LANGUAGES))
+FIRST_TIMESTAMP = NO_TIMESTAMPS + 1
 TIMESTAMPS = 1501                      # 0.00 to 30.00 s
 TIMESTAMP_SECONDS = 0.02
 VOCABULARY = FIRST_TIMESTAMP + TIMESTAMPS

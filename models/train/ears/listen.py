@@ -28,7 +28,7 @@ def heard(network, samples):
     mel, pad = log_mel(samples)
     window = np.full((1, WINDOW_FRAMES, mel.shape[1]), pad, np.float32)
     window[0, : len(mel)] = mel[:WINDOW_FRAMES]
-    ids = network.greedy(torch.from_numpy(window).transpose(1, 2), int(FASTEST_CHARACTERS * len(samples) / 16000) + 30)
+    ids = network.greedy(torch.from_numpy(window).transpose(1, 2), int(FASTEST_CHARACTERS * len(samples) / 16000) + 30, ["en"])
     return decode(ids[0]).strip()
 
 

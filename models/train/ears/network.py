@@ -19,23 +19,22 @@ import torch.nn.functional as F
 
 from common.checkpoint import load, whole
 from ears.features import (
-    END, ENGLISH, FIRST_TIMESTAMP, NO_TIMESTAMPS, START, TIMESTAMPS, TIMESTAMP_SECONDS, TRANSCRIBE, VOCABULARY,
+    END, FIRST_TIMESTAMP, LANGUAGE_TOKENS, NO_TIMESTAMPS, START, TIMESTAMPS, TIMESTAMP_SECONDS, TRANSCRIBE, VOCABULARY,
 )
 
 FRAME_SECONDS = 0.04   # of the encoder
-PROMPT = (START, ENGLISH, TRANSCRIBE, NO_TIMESTAMPS)
 
 
 @dataclass
 class Config:
-    d: int = 160
+    d: int = 176
     heads: int = 4
     blocks: int = 6
     layers: int = 3
     mels: int = 80
     vocabulary: int = VOCABULARY
     positions: int = 896      # bytes of 30 s of fast speech, timestamps and a prompt
-    phonemes: int = 160
+    phonemes: int = 256
     smooth_stamps: bool = False
 
 
@@ -250,11 +249,12 @@ class Ears(nn.Module):
         self.config.smooth_stamps = False
 
     @torch.no_grad()
-    def greedy(self, features, limit, prompt=PROMPT):
-        """[B,80,T] -> token lists without the end"""
+    def greedy(self, features, limit, languages):
+        """[B,80,T] and a language a clip -> token lists without the end, without timestamps"""
         d, batch, device = self.decoder, features.shape[0], features.device
         table, cross = d.table(), d.cross(self.encoder(features))
-        logits, past = d.step(torch.tensor([list(prompt)] * batch, device=device), cross, None, table)
+        prompt = [[START, LANGUAGE_TOKENS[language], TRANSCRIBE, NO_TIMESTAMPS] for language in languages]
+        logits, past = d.step(torch.tensor(prompt, device=device), cross, None, table)
         out, done = [[] for _ in range(batch)], [False] * batch
         for _ in range(limit):
             token = logits[:, -1].argmax(-1)
@@ -272,10 +272,7 @@ class Ears(nn.Module):
 
 
 def from_checkpoint(path):
-    """Reads checkpoints of train.py, and the first one, whose names and settings were different."""
     parts = load(path)
-    state = {k.removeprefix("model."): v for k, v in whole(parts.get("network", parts.get("model"))).items()}
-    known = {k: v for k, v in parts["config"].items() if k in Config.__dataclass_fields__}
-    network = Ears(Config(**known))
-    network.load_state_dict(state)
+    network = Ears(Config(**parts["config"]))
+    network.load_state_dict(whole(parts["network"]))
     return network

@@ -11,15 +11,14 @@ from common import espeak
 from common.sound import resample
 from ears.features import RATE_HZ
 
-TRAINED = [
+# Of English: the voices that its figures are measured with. British ones are the hardest to hear: they speak twice as often.
+ENGLISH_TRAINED = [
     "en-us", "en-us+f2", "en-us+Annie", "en-us+m3", "en-gb-x-rp", "en-gb-x-rp+f4", "en+f3", "en+m7",
     "en-us+f1", "en-us+m1", "en+m2", "en-us+linda", "en+steph", "en-gb-x-rp+m4", "en+michael", "en-us+max",
     "en-us+belinda", "en+anika", "en-us+shelby", "en-gb-x-rp+adam", "en+Mario", "en-us+m8", "en-us+quincy", "en+Alicia",
 ]
-# British ones are the hardest to hear: they speak twice as often.
-WEIGHTS = [2 if voice.startswith("en-gb") else 1 for voice in TRAINED]
 # Heard for variety, so that strangers are understood; nothing is measured with them.
-OTHERS = [
+ENGLISH_OTHERS = [
     "en-us+f4", "en-us+Alex", "en+Andy", "en-us+Gene", "en+Gene2", "en-us+Jacky", "en+Lee", "en-us+Mike", "en+Storm", "en-us+Hugo",
     "en-gb-x-rp+Henrique", "en+antonio", "en-us+aunty", "en-gb-x-rp+f2", "en-gb-x-rp+f1", "en-gb-x-rp+m3", "en-gb-x-rp+linda",
     "en+benjamin", "en-us+boris", "en+caleb", "en-us+david", "en-gb-x-rp+ed", "en-us+edward", "en+grandma", "en-us+grandpa", "en-us+john",
@@ -27,8 +26,33 @@ OTHERS = [
     "en-us+rob", "en+robert", "en-us+sandro", "en-gb-x-rp+steph2", "en-us+travis", "en+victor", "en-us+zac", "en-us+klatt2",
     "en-gb-x-rp+m6", "en+m6", "en-us+f3", "en-gb-x-rp+f3", "en-gb-x-rp+anika", "en-us+steph3", "en-gb-x-rp+Alicia", "en+iven2",
 ]
-# Never trained: "on a variant never trained on" is measured with these.
+# Never trained: "on a variant never trained on" is measured with these, and with the same variants of the other languages.
 UNSEEN = ["en-us+f5", "en-us+Andrea", "en+Denis", "en-gb-x-rp+m5"]
+UNSEEN_VARIANTS = ["f5", "Andrea", "Denis", "m5"]
+# espeak's voices of the other languages, and the variants that speak them.
+ACCENTS = {
+    "de": ["de"], "es": ["es", "es-419"], "fr": ["fr"], "pt": ["pt-br"], "pl": ["pl"], "nl": ["nl"], "it": ["it"],
+}
+VARIANTS = ["", "+f2", "+Annie", "+m3", "+f4", "+m7", "+f1", "+m1", "+m2", "+linda", "+m4", "+max"]
+OTHER_VARIANTS = sorted({"+" + voice.split("+")[1] for voice in ENGLISH_OTHERS} - set(VARIANTS))
+
+
+@dataclass(frozen=True)
+class Voices:
+    trained: list
+    weights: list
+    others: list
+
+
+def voices_of(language):
+    if language == "en":
+        return Voices(ENGLISH_TRAINED, [2 if voice.startswith("en-gb") else 1 for voice in ENGLISH_TRAINED], ENGLISH_OTHERS)
+    # The first accent is the one that figures are measured with.
+    accents = ACCENTS[language]
+    trained = [accents[0] + variant for variant in VARIANTS]
+    return Voices(trained, [1] * len(trained), [accent + variant for accent in accents for variant in OTHER_VARIANTS + VARIANTS[:3]])
+
+
 # The presets and the espeak voice whose phonemes and order of words they read.
 BUILT_IN = {
     "af_bella": "en-us", "af_sarah": "en-us", "am_adam": "en-us", "am_michael": "en-us",

@@ -24,7 +24,7 @@ import torch.nn.functional as F
 from common import checkpoint
 from ears.evaluate import report
 from ears.examples import IGNORED, Batch, collate, epoch, load_clips
-from ears.features import FIRST_TIMESTAMP, START, TIMESTAMPS
+from ears.features import FIRST_TIMESTAMP, LANGUAGES, START, TIMESTAMPS
 from ears.network import FRAME_SECONDS, Config, Ears, from_checkpoint
 
 GUIDE_SECONDS = 0.16           # either side of the time at which a character is spoken
@@ -53,10 +53,11 @@ def options_of(arguments=None):
     add("--smooth-stamps", action="store_true", help="timestamps' embeddings as a function of their time")
     add("--stamped", type=float, default=0.3, help="share of batches with timestamps")
     add("--guide", type=float, default=0.5, help="weight of the attention's guide")
-    add("--corrupt", type=float, default=0.06, help="share of corrupted input characters")
+    add("--corrupt", type=float, default=0.06, help="share of corrupted input bytes")
+    add("--mistaken", type=float, default=0.03, help="share of clips whose language the decoder is told wrongly")
     add("--save-every", type=int, default=250)
     add("--watch-every", type=int, default=0, help="steps between looks at the development shard; 0: never")
-    add("--d", type=int, default=160)
+    add("--d", type=int, default=176)
     add("--heads", type=int, default=4)
     add("--blocks", type=int, default=6)
     add("--layers", type=int, default=3)
@@ -106,6 +107,7 @@ def token_loss(hidden, labels, table, smooth):
 class Trainer:
     def __init__(self, options, clips):
         self.options, self.clips = options, clips
+        self.of_language = {language: [c for c in clips if c.facts["language"] == language] for language in LANGUAGES}
         self.r = torchsetup.seed_everything(options.seed)
         self.step, self.stage, self.stage_began, self.phoneme_average = 0, options.from_stage, 0, 4.0
         self.seconds, self.order, self.resumed = 0.0, [], os.path.exists(options.out)
@@ -144,9 +146,9 @@ class Trainer:
         long = self.stage == 2 and r.random() < 0.25
         stamped, prompts = r.random() < o.stamped, None
         if r.random() < 0.08:
-            prompts = [r.choice(self.clips).facts["text"][: r.randint(0, 200)] for _ in clips]
+            prompts = [r.choice(self.of_language[c.facts["language"]]).facts["text"][: r.randint(0, 180)] for c in clips]
         more = r.choice((0, 0, r.randint(0, 60), r.randint(0, 150)))
-        return clips, collate(clips, 120 if long else more, stamped, prompts, r, o.corrupt), stamped, long
+        return clips, collate(clips, 120 if long else more, stamped, prompts, r, o.corrupt, o.mistaken), stamped, long
 
     def encoder_losses(self, b: Batch):
         hidden, rate = self.network.encoder.frames(b.features)

@@ -1,0 +1,105 @@
+"""Sentences of one language from its file of words and frames (text/LANGUAGE.txt), in the kinds of sentences.py.
+
+A file has sections. `[words NAME]`: words separated by white space; `_` inside a word stands for a space. `[lines NAME]`: one alternative a line. In
+both, {NAME} stands for a random alternative of that section. `[lines S]` has the frames of whole sentences. A section whose name begins with `-` has no
+words of its own: nothing of it is used in mixtures of words.
+
+  python3 -m common.grammar de --count 20      draws sentences
+  python3 -m common.grammar de --check         what is wrong with the file, and its numbers
+"""
+import argparse
+import random
+import re
+import sys
+from pathlib import Path
+
+from common.split import is_evaluation
+
+TEXT = Path(__file__).resolve().parent.parent / "text"
+LANGUAGES = tuple(sorted(path.stem for path in TEXT.glob("??.txt")))
+DEEPEST = 20             # references of sections to each other
+SHARE_OF_FRAMES = 0.55   # the others are words without a plan, so that no grammar can be learnt by heart
+_SLOT = re.compile(r"\{([^{}]+)\}")
+
+
+def sections(path):
+    out, current, kind = {}, None, None
+    for number, line in enumerate(path.read_text(encoding="utf8").splitlines(), 1):
+        line = line.strip()
+        if line.startswith("["):
+            kind, name = line.strip("[]").split(" ", 1)
+            if kind not in ("words", "lines"):
+                raise ValueError(f"{path}:{number}: a section is [words NAME] or [lines NAME]")
+            current = out.setdefault(name, [])
+        elif line and not line.startswith("#"):
+            current += [line] if kind == "lines" else [w.replace("_", " ") for w in line.split()]
+    return out
+
+
+class Grammar:
+    """An endless source of sentences of one side of the split."""
+
+    def __init__(self, language, seed, side="training"):
+        self.parts, self.random = sections(TEXT / f"{language}.txt"), random.Random(seed)
+        self.evaluation = {"training": False, "evaluation": True}[side]
+        whole = [a for name, alternatives in self.parts.items() if not name.startswith("-") for a in alternatives]
+        self.opens = any("¿" in a for a in whole)
+        self.words = sorted({w.strip(".,?!:;¿¡") for a in whole for w in _SLOT.sub(" ", a).split()} - {""})
+
+    def _expand(self, text, depth=0):
+        if depth > DEEPEST:
+            raise ValueError(f"sections refer to each other for ever: {text}")
+        return _SLOT.sub(lambda m: self._expand(self.random.choice(self.parts[m[1]]), depth + 1), text)
+
+    def _mixed(self):
+        """Some commas, which are heard as pauses, and an end mark."""
+        r = self.random
+        words = [r.choice(self.words) for _ in range(r.randint(1, 14))]
+        last = len(words)
+        words = [w + "," if 1 < k < last - 2 and r.random() < 0.05 else w for k, w in enumerate(words)]
+        if r.random() >= 0.1:
+            return " ".join(words) + "."
+        return ("¿" if self.opens else "") + " ".join(words) + "?"
+
+    def draw(self, kind=None):
+        """One sentence. kind: frame, mixed, or None for the mixture of the training text."""
+        while True:
+            framed = self.random.random() < SHARE_OF_FRAMES if kind is None else kind == "frame"
+            made = re.sub(r"\s+", " ", self._expand(self.random.choice(self.parts["S"]))).strip() if framed else self._mixed()
+            first = 1 if made[0] in "¿¡" else 0
+            made = made[:first] + made[first].upper() + made[first + 1 :]
+            if is_evaluation(made) == self.evaluation:
+                return made
+
+
+def problems(language):
+    parts = sections(TEXT / f"{language}.txt")
+    slots = [(name, a, m) for name, alternatives in parts.items() for a in alternatives for m in _SLOT.findall(a)]
+    used = {m for _, _, m in slots} | {"S", "more"}
+    return [
+        *(f"[{name}] {a}: no section {m}" for name, a, m in slots if m not in parts),
+        *(f"[{name}] is used nowhere" for name in parts if name not in used),
+        *(f"[S] without an end mark: {a}" for a in parts.get("S", ["no frames"]) if a[-1] not in ".?!"),
+    ]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("language", choices=LANGUAGES)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=20, help="sentences to print")
+    parser.add_argument("--check", action="store_true")
+    options = parser.parse_args()
+    if options.check:
+        wrong = problems(options.language)
+        print("\n".join(wrong) or "nothing wrong")
+        if wrong:
+            sys.exit(1)
+    source = Grammar(options.language, options.seed)
+    print(f"{len(source.words)} word forms, {len(source.parts['S'])} frames")
+    for _ in range(options.count):
+        print(source.draw())
+
+
+if __name__ == "__main__":
+    main()
