@@ -79,20 +79,25 @@ const peak = async (read: () => number, over: () => boolean): Promise<number> =>
 }
 
 it("one that stops has its generation paused, a bounded buffer, and is cut", async () => {
-  const key = await keyOf("stopped")
-  const before = node.counts.slowReadersCut
-  const stopped = await openStopped(large, key)
-  const most = await peak(
-    () => node.counts.replyBufferedBytes,
-    () => node.counts.slowReadersCut === before + 1,
-  )
-  expect(most).toBeGreaterThan(0)
+  const stop = async (org: string) => {
+    const key = await keyOf(org)
+    const before = node.counts.slowReadersCut
+    const stopped = await openStopped(large, key)
+    const most = await peak(
+      () => node.counts.replyBufferedBytes,
+      () => node.counts.slowReadersCut === before + 1,
+    )
+    stopped.destroy()
+    return most
+  }
+  // What an engine makes while this process stands still comes at once: the reader is cut before it is seen to wait.
+  let [org, most] = ["stopped", await stop("stopped")]
+  while (most === 0) [org, most] = [`${org}-again`, await stop(`${org}-again`)]
   expect(most).toBeLessThanOrEqual(defaultSettings.readerBufferBytes)
   await untilIdle(node)
   expect(node.counts.replyBufferedBytes).toBe(0)
   // Generated: what the kernel took and the buffer held. Without a pause it would have been all of it.
-  expect((await outputTokens("stopped")) * unitBytes).toBeLessThan(largeBytes / 2)
-  stopped.destroy()
+  expect((await outputTokens(org)) * unitBytes).toBeLessThan(largeBytes / 2)
 })
 
 /** The longest time between two ticks of a timer of 10 ms while `during` runs, milliseconds. */
@@ -116,10 +121,15 @@ const longestPause = async <A>(during: () => Promise<A>): Promise<readonly [A, n
 
 it("one that is slow but reads gets everything, whole", async () => {
   const steps = { ...large, tokens: 500 }
+  let before = node.counts.slowReadersCut
   const readSlowly = async () => {
+    before = node.counts.slowReadersCut
     const slow = await openStopped(steps)
     // Lets all buffers fill first: from then on the reader decides the pace.
-    await eventually(() => node.counts.replyBufferedBytes > 0, "data waits for the reader")
+    await eventually(
+      () => node.counts.replyBufferedBytes > 0 || node.counts.slowReadersCut > before,
+      "data waits for the reader",
+    )
     const sip = setInterval(() => {
       slow.socket.resume()
       setImmediate(() => slow.socket.pause())
@@ -128,12 +138,10 @@ it("one that is slow but reads gets everything, whole", async () => {
     slow.destroy()
     return response
   }
-  let before = node.counts.slowReadersCut
   let [response, pausedMs] = await longestPause(readSlowly)
   // What an engine makes while this process stands still comes at once, and cuts a reader if it is more than is buffered for one.
   while (!response.complete) {
     expect(pausedMs).toBeGreaterThan(50)
-    before = node.counts.slowReadersCut
     ;[response, pausedMs] = await longestPause(readSlowly)
   }
   const events = parseEventStream(response.body.toString("utf8"))
