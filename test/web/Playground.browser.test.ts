@@ -9,7 +9,7 @@ import { seriousFindings } from "../support/clients/Axe.ts"
 import { closePages, openPlayground, sharedBrowser } from "../support/clients/Browser.ts"
 import { listener } from "../support/clients/LiveClient.ts"
 import { has, needs } from "../support/groups/Needs.ts"
-import { inLong, isLong } from "../support/groups/Runs.ts"
+import { inLong } from "../support/groups/Runs.ts"
 import { builtInModel } from "../support/nodes/BuiltInModels.ts"
 import { presetModel, withoutWeights } from "../support/nodes/SpeechNode.ts"
 import { fakeModel } from "../support/nodes/TestCatalog.ts"
@@ -52,8 +52,8 @@ const ask = async (page: Page, text: string) => {
   await page.click("#chat-send")
 }
 
-describe.each(isLong ? (["light", "dark"] as const) : (["light"] as const))("in %s", (colorScheme) => {
-  it("has no serious barrier on any panel, with content in it", withBrowser, async () => {
+describe.each(["light", "dark"] as const)("in %s", (colorScheme) => {
+  it("has no serious barrier on any panel, with content in it", longWithBrowser, async () => {
     const { complaints, page, requested } = await open({ colorScheme })
     await ask(page, "What is the capital of Italy?")
     await shows(page, ".receipt .price", /USD$/)

@@ -1,22 +1,15 @@
-// Every mistake of the table, made with the real program: exactly its line, its exit status, no stack and no silence; and the
-// page of the documentation, which is the same table. Mistakes with a database are in OperatorMistakes.postgres.test.ts.
-import { readFileSync, writeFileSync } from "node:fs"
-import { expect, it } from "vitest"
+// Every mistake of the table, made with the real program: exactly its line, its exit status, no stack and no silence.
+import { describe } from "vitest"
+import { needs } from "../../support/groups/Needs.ts"
+import { sharedPostgres } from "../../support/servers/PostgresServer.ts"
 import { testMistakes } from "./Making.ts"
-import { operatorMistakes, page } from "./Table.ts"
+import { operatorMistakes } from "./Table.ts"
 
-testMistakes(operatorMistakes.filter(({ needs }) => needs !== "Postgres"))
+testMistakes(operatorMistakes.filter((mistake) => mistake.needs !== "Postgres"))
 
-it("are 40 and more, each another, of every category", () => {
-  expect(operatorMistakes.length).toBeGreaterThanOrEqual(40)
-  expect(new Set(operatorMistakes.map(({ category, mistake }) => category + mistake)).size).toBe(
-    operatorMistakes.length,
+describe("with a database", needs("postgresql"), () => {
+  testMistakes(
+    operatorMistakes.filter((mistake) => mistake.needs === "Postgres"),
+    sharedPostgres,
   )
-  for (const { line } of operatorMistakes) expect(line.length).toBeGreaterThan(20)
-})
-
-it("docs/operator-mistakes.md is this table", () => {
-  const file = new URL("../../../docs/operator-mistakes.md", import.meta.url)
-  if (process.env.WRITE_DOCS === "1") writeFileSync(file, page())
-  expect(readFileSync(file, "utf8")).toBe(page())
 })

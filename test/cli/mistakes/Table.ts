@@ -1,4 +1,4 @@
-// The operators' mistakes and the line that each prints. OperatorMistakes.test.ts makes each of them; the table stands in
+// The operators' mistakes and the line that each prints. OperatorMistakes.long.test.ts makes each of them; the table stands in
 // docs/operator-mistakes.md.
 import { catalog, files } from "./FilesAndCatalog.ts"
 import { clocks, databases, decoders, disk, memory, ports, settings } from "./NodeAndMachine.ts"

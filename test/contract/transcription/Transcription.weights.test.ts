@@ -52,7 +52,7 @@ interface Verbose {
 }
 
 describe("formats", () => {
-  it("carry the words of the evaluation clips, within the model card's error rate", async () => {
+  it("carry the words of the evaluation clips, within the model card's error rate", inLong, async () => {
     const pairs = await Promise.all(
       clips.map(async (each) => {
         const { text } = (await (await sync({}, each)).json()) as { text: string }
