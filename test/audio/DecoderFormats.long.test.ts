@@ -1,5 +1,4 @@
 // Every accepted kind of file, whole, cut and damaged: each decoder gives its sound, and both give the same samples.
-// `once` leaves tests of the ffmpeg program to test:long: support/groups/Runs.ts.
 import { readFileSync } from "node:fs"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -50,7 +49,7 @@ const decodedKinds = (program: DecoderProgram): Effect.Effect<ReadonlyMap<string
     })
   })
 
-eachDecoder("the decoder", ({ lasting, once, program }) => {
+eachDecoder("the decoder", ({ lasting, program }) => {
   const withDecoder = lasting()
 
   it.live("decodes every accepted kind of file to the same sound", () =>
@@ -74,30 +73,24 @@ eachDecoder("the decoder", ({ lasting, once, program }) => {
     }),
   )
 
-  it.live(
-    "keeps the level and the time of a tone through a change of rate",
-    () =>
-      withDecoder((decoder) =>
-        Effect.gen(function* () {
-          for (const rateHz of [8000, 11_025, 44_100, 96_000]) {
-            const tone = Int16Array.from(
-              { length: rateHz },
-              (_, i) => 16_384 * Math.sin((2 * Math.PI * 440 * i) / rateHz),
-            )
-            const { samples } = yield* decodeAll(decoder, fileOf(wavBytes(tone, rateHz, "16")))
-            expect(Math.abs(samples.length - 16_000)).toBeLessThanOrEqual(1)
-            let worst = 0
-            for (let i = 500; i < 15_500; i++) {
-              worst = Math.max(
-                worst,
-                Math.abs(samples[i]! - 0.5 * Math.sin((2 * Math.PI * 440 * i) / 16_000)),
-              )
-            }
-            expect(worst, `${rateHz} Hz`).toBeLessThan(0.005)
+  it.live("keeps the level and the time of a tone through a change of rate", () =>
+    withDecoder((decoder) =>
+      Effect.gen(function* () {
+        for (const rateHz of [8000, 11_025, 44_100, 96_000]) {
+          const tone = Int16Array.from(
+            { length: rateHz },
+            (_, i) => 16_384 * Math.sin((2 * Math.PI * 440 * i) / rateHz),
+          )
+          const { samples } = yield* decodeAll(decoder, fileOf(wavBytes(tone, rateHz, "16")))
+          expect(Math.abs(samples.length - 16_000)).toBeLessThanOrEqual(1)
+          let worst = 0
+          for (let i = 500; i < 15_500; i++) {
+            worst = Math.max(worst, Math.abs(samples[i]! - 0.5 * Math.sin((2 * Math.PI * 440 * i) / 16_000)))
           }
-        }),
-      ),
-    once,
+          expect(worst, `${rateHz} Hz`).toBeLessThan(0.005)
+        }
+      }),
+    ),
   )
 
   it.live("finds MP3 and FLAC behind tags and padding", () =>
@@ -139,28 +132,25 @@ eachDecoder("the decoder", ({ lasting, once, program }) => {
     ),
   )
 
-  it.live(
-    "gives what is there of a file that was cut or damaged",
-    () =>
-      withDecoder((decoder) =>
-        Effect.gen(function* () {
-          // Several pages of Ogg: with a single page, every hole would be in it.
-          const long = chirp(12 * 48_000, 48_000)
-          for (const name of ["mp3", "ogg", "flac", "webm"] as const) {
-            const path = fresh()
-            writeWithAv(path, long, 48_000, avTargets[name])
-            const whole = readFileSync(path)
-            const half = yield* decodeAll(decoder, fileOf(whole.subarray(0, whole.length / 2)))
-            expect(half.samples.length / 16_000, name).toBeGreaterThan(12 * 0.25)
-            expect(half.samples.length / 16_000, name).toBeLessThan(12 * 0.8)
-            const holed = Buffer.from(whole)
-            holed.fill(0x55, Math.floor(whole.length * 0.5), Math.floor(whole.length * 0.55))
-            const rest = yield* decodeAll(decoder, fileOf(holed))
-            expect(rest.samples.length / 16_000, name).toBeGreaterThan(12 * 0.6)
-          }
-        }),
-      ),
-    once,
+  it.live("gives what is there of a file that was cut or damaged", () =>
+    withDecoder((decoder) =>
+      Effect.gen(function* () {
+        // Several pages of Ogg: with a single page, every hole would be in it.
+        const long = chirp(12 * 48_000, 48_000)
+        for (const name of ["mp3", "ogg", "flac", "webm"] as const) {
+          const path = fresh()
+          writeWithAv(path, long, 48_000, avTargets[name])
+          const whole = readFileSync(path)
+          const half = yield* decodeAll(decoder, fileOf(whole.subarray(0, whole.length / 2)))
+          expect(half.samples.length / 16_000, name).toBeGreaterThan(12 * 0.25)
+          expect(half.samples.length / 16_000, name).toBeLessThan(12 * 0.8)
+          const holed = Buffer.from(whole)
+          holed.fill(0x55, Math.floor(whole.length * 0.5), Math.floor(whole.length * 0.55))
+          const rest = yield* decodeAll(decoder, fileOf(holed))
+          expect(rest.samples.length / 16_000, name).toBeGreaterThan(12 * 0.6)
+        }
+      }),
+    ),
   )
 })
 

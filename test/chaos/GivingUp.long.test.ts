@@ -64,6 +64,15 @@ const startLogged = async (refuses: (message: string) => boolean = () => false, 
   return { node, operator, lines, tree, health }
 }
 
+const gaveUp = (lines: ReadonlyArray<Line>) =>
+  lines.filter(({ message }) => String(message) === "a part of the node has given up")
+
+const gaveUpLine = (part: string, under: string, why: string): unknown =>
+  expect.objectContaining({
+    level: "Error",
+    annotations: expect.objectContaining({ part, under, restarts: 5, why }),
+  })
+
 const childOf = (parent: TreeRecord, name: string): TreeRecord => {
   const found = parent.children.find((child) => child.name === name)
   if (found === undefined) throw new Error(`no ${name} under ${parent.name}`)
@@ -220,7 +229,7 @@ describe("engines that die at every start", () => {
       ).toMatchObject([
         { level: "Error", annotations: { reason: expect.stringContaining("it ended 4 times within 30 s") } },
       ])
-    expect(lines.filter(({ message }) => String(message) === "a part of the node has given up")).toEqual([])
+    expect(gaveUp(lines)).toEqual([])
   })
 
   it("run again after an operator's load, which the tree says", async () => {
@@ -302,14 +311,7 @@ describe("the actor of the host", () => {
         status: [200, "degraded"],
         gaveUp: { "devices › the host": expect.stringContaining("Error: injected; nothing can be loaded") },
       })
-      expect(
-        lines.filter(({ message }) => String(message) === "a part of the node has given up"),
-      ).toMatchObject([
-        {
-          level: "Error",
-          annotations: { part: "the host", under: "devices", restarts: 5, why: "Error: injected" },
-        },
-      ])
+      expect(gaveUp(lines)).toEqual([gaveUpLine("the host", "devices", "Error: injected")])
       expect(lines.find(({ message }) => String(message) === "model load failed")).toMatchObject({
         annotations: {
           model: "later",
@@ -393,14 +395,7 @@ describe("the actor of a model", () => {
         status: [200, "degraded"],
         gaveUp: { "models › model fake": expect.stringContaining("Error: injected; ") },
       })
-      expect(
-        lines.filter(({ message }) => String(message) === "a part of the node has given up"),
-      ).toMatchObject([
-        {
-          level: "Error",
-          annotations: { part: "model fake", under: "models", restarts: 5, why: "Error: injected" },
-        },
-      ])
+      expect(gaveUp(lines)).toEqual([gaveUpLine("model fake", "models", "Error: injected")])
 
       // A catalog that changes its entry brings a new actor in its place.
       await node.run(
@@ -458,19 +453,7 @@ describe("the dispatcher of jobs", () => {
       expect((await metered(node, "dev")).requests).toBe(1)
       expect((await shown()).gave_up).toMatchObject([{ name: "dispatcher", recovered: true }])
       expect((await health()).status).toEqual([200, "healthy"])
-      expect(
-        lines.filter(({ message }) => String(message) === "a part of the node has given up"),
-      ).toMatchObject([
-        {
-          level: "Error",
-          annotations: {
-            part: "dispatcher",
-            under: "jobs in work",
-            restarts: 5,
-            why: "Error: the log is full",
-          },
-        },
-      ])
+      expect(gaveUp(lines)).toEqual([gaveUpLine("dispatcher", "jobs in work", "Error: the log is full")])
     } finally {
       await node.stop()
     }

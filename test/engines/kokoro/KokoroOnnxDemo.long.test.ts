@@ -31,7 +31,7 @@ describe("demonstration voices", () => {
 
   it("have no clicks, no offset and no peak above −1 dBFS, and are equally loud", async () => {
     const loudness: Array<number> = []
-    for (const preset of engine.facts.voices.slice(0, 8)) {
+    for (const preset of engine.facts.voices) {
       const { samples, outlet } = await speakNow(sentence, { voice: { preset } })
       let peak = 0
       let sum = 0
@@ -77,7 +77,7 @@ describe("demonstration voices", () => {
   it("speak in proportion to speed", async () => {
     const seconds = async (speed: number) => (await speakNow(sentence, { speed })).samples.length / 24_000
     const normal = await seconds(1)
-    for (const speed of [0.5, 4, 0.25, 0.8, 1.5, 2].slice(0, 6)) {
+    for (const speed of [0.5, 4, 0.25, 0.8, 1.5, 2]) {
       const ratio = (await seconds(speed)) / (normal / speed)
       expect([speed, ratio > 0.95 && ratio < 1.05]).toEqual([speed, true])
     }

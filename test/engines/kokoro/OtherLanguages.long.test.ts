@@ -76,8 +76,7 @@ describe("symbols", () => {
   it.each(languages)("of %s are the published ones, and all of the table", withEspeak, async (language) => {
     const sentences = sentencesIn(language)
     expect(new Set(sentences).size).toBe(200)
-    const some = sentences.filter((_, at) => at % 1 === 0)
-    for (const sentence of some) {
+    for (const sentence of sentences) {
       const found = await symbolsOf(sentence, language)
       expect(found).toBe(publishedSymbols(sentence, espeakVoices[language]!))
       expect([...found].filter((symbol) => !symbols.has(symbol))).toEqual([])
@@ -122,7 +121,7 @@ describe("any text", () => {
     )
   })
 
-  it.each(languages.slice(0, languages.length))(
+  it.each(languages)(
     "of 4,096 characters without a space is spoken to its end in %s",
     withEspeak,
     async (language) => {

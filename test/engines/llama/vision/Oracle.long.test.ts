@@ -67,7 +67,7 @@ const isEqual = (name: string, tokens: ReadonlyArray<SampledLogprob>, wanted: By
 }
 
 describe("replies about pictures are llama.cpp's own", () => {
-  for (const size of (["toy-qwen", "toy-mlp", "toy-idefics3"] as const).slice(0, 3))
+  for (const size of ["toy-qwen", "toy-mlp", "toy-idefics3"] as const)
     it.live(`${size}: 28 prompts with pictures of 25 shapes`, () =>
       Effect.gen(function* () {
         const { mmproj, weights } = yield* Effect.promise(() => toyFiles(folder.path, size))
