@@ -35,6 +35,18 @@ describe("word errors", () => {
       ]),
     ).toBe(50)
   })
+
+  it.each([
+    ["Größe", "Grosse", 100],
+    ["Gro\u0308ße", "größe", 0],
+    ["Où est l’été ?", "ou est l'été", 100 / 3],
+    ["Привет, мир!", "привет", 50],
+    ["on line 7", "on line 8", 100 / 3],
+    ["今日はいい天気", "今日は良い天気", 100 / 7],
+    ["東京 tower", "東京tower", 0],
+  ])("count the letters of every script: %s, %s", (spoken, transcribed, percent) => {
+    expect(wordErrorPercent([{ spoken, transcribed }])).toBeCloseTo(percent, 6)
+  })
 })
 
 describe("conditions", () => {

@@ -7,11 +7,17 @@ export interface TranscribedText {
   readonly transcribed: string
 }
 
-/** Lower-case words of letters and apostrophes; everything else is removed. */
+/** Scripts without spaces between words: each character counts as a word, so the rate of errors is that of characters. */
+const spaceless = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/gu
+
+/** Lower-case words of the letters, marks, digits and apostrophes of any script; everything else is removed. */
 export const wordsOf = (text: string): ReadonlyArray<string> =>
   text
+    .normalize("NFC")
     .toLowerCase()
-    .replaceAll(/[^a-z' ]/g, "")
+    .replaceAll("’", "'")
+    .replaceAll(/[^\p{L}\p{M}\p{N}'\s]/gu, "")
+    .replaceAll(spaceless, " $& ")
     .split(/\s+/)
     .filter((word) => word !== "")
 
