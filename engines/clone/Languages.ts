@@ -11,13 +11,15 @@ export interface Language {
 const same = (ipa: string): string => ipa
 
 /**
- * Mandarin: tones are written as 1, 2, 4, 5 and "ɜ" after the vowel and have no symbol here; "h" after a stop is
- * aspiration, and a stop without it is nearest to a voiced one.
+ * Mandarin: eSpeak writes a tone behind its vowel: "ɜ" rises, "2" is low, "5" is high or falls (it does not say which), "1" and "4" are
+ * neutral. The first two have a symbol. "h" after a stop is aspiration, and a stop without it is nearest to a voiced one.
  */
 const mandarin = (ipa: string): string =>
   ipa
-    .replace(/(?<=[\p{L}])ɜ(?![\p{L}])|[1-5]/gu, "")
-    .replace(/(?<!s)(t[sɕʂ]?|p|k)(h?)/gu, (_, stop: string, aspirated: string) =>
+    .replaceAll(/[145]/g, "")
+    .replaceAll(/ɜ(?!ː)/g, "↗")
+    .replaceAll("2", "↓")
+    .replaceAll(/(?<!s)(t[sɕʂ]?|p|k)(h?)/gu, (_, stop: string, aspirated: string) =>
       aspirated === "h" ? stop : (voiced[stop] ?? stop),
     )
 
@@ -25,8 +27,8 @@ const voiced: Readonly<Record<string, string>> = { t: "d", p: "b", k: "ɡ", ts: 
 
 /**
  * What eSpeak NG reads: Latin-script languages by complete rules and dictionaries. Arabic short vowels only if they
- * are written. Japanese kana; it reads every kanji as "Chinese letter". Mandarin from its dictionary, without
- * tones.
+ * are written. Japanese kana; it reads every kanji as "Chinese letter". Mandarin from its dictionary, with two of
+ * the four tones.
  */
 export const languageCodes: ReadonlyArray<Language> = [
   { code: "en", voice: undefined, tidy: same },

@@ -1,7 +1,7 @@
 """Makes training shards for the voices: espeak-ng speech with exact phoneme times -> vocoder parameters.
 
-The named voices speak at their own pitch; other speakers, each with an accent, a variant and a pitch by chance, teach the style encoder.
-A shard depends on its seed alone; finished shards are kept, so running the command again resumes.
+The named voices speak English at their own pitch; other speakers, each with a variant and a pitch by chance, teach the style encoder. With several
+languages (`--languages`) such a speaker says each sentence in another one, so that a style is one of the voice alone. A shard depends on its seed alone; finished shards are kept, so running the command again resumes.
 
   python3 -m voices.data work/voices --shards 8
 """
@@ -15,8 +15,8 @@ from pathlib import Path
 from common import torchsetup  # noqa: F401  (threads, before numpy computes)
 import numpy as np
 
-from common.sentences import Sentences
 from voices.clips import NORMAL_RATE, clip_of
+from voices.languages import ACCENTS, Texts
 from voices.speakers import LONGEST_THROAT, NAMED, OTHERS, SHORTEST_THROAT
 
 LETTERS_SHARE = 0.35          # of the clips use the single-letter convention
@@ -30,10 +30,10 @@ CALIBRATION = [
 ]
 
 
-def text_of(r, sentences):
+def text_of(r, texts, language):
     if r.random() < 0.1:
-        return " ".join(sentences.draw("pattern") for _ in range(2))[:LONGEST_TEXT]
-    return sentences.draw(None if r.random() < 0.4 else "pattern")[:LONGEST_TEXT]
+        return " ".join(texts.draw(language, True) for _ in range(2))[:LONGEST_TEXT]
+    return texts.draw(language, r.random() >= 0.4)[:LONGEST_TEXT]
 
 
 def median_pitches():
@@ -43,20 +43,24 @@ def median_pitches():
     }
 
 
-def shard(seed, count, named_share, side):
-    r, sentences, medians, out = random.Random(seed), Sentences(seed, side), median_pitches(), []
+def shard(seed, count, named_share, side, languages):
+    r, texts, medians, out = random.Random(seed), Texts(languages, seed, side), median_pitches(), []
     while len(out) < count:
         if r.random() < named_share:
             speaker, times, throat = r.choice(list(NAMED)), 1, 1.0
             voice, pitch = NAMED[speaker]
+            variant = None
         else:
-            voice, pitch, times = r.choice(["en-us", "en"]) + "+" + r.choice(OTHERS), r.randint(20, 80), CLIPS_OF_A_STRANGER
+            variant, pitch, times = r.choice(OTHERS), r.randint(20, 80), CLIPS_OF_A_STRANGER
             throat = r.uniform(SHORTEST_THROAT, LONGEST_THROAT) if r.random() < STRETCHED_SHARE else 1.0
-            speaker = f"{voice}:{pitch}:{seed}:{len(out)}"
+            speaker = f"{variant}:{pitch}:{seed}:{len(out)}"
         for _ in range(times):
+            language = "en" if variant is None else r.choice(languages)
+            if variant is not None:
+                voice = r.choice(ACCENTS[language]) + "+" + variant
             rate = r.choice([NORMAL_RATE, r.randint(130, 230)])
             convention = "letters" if r.random() < LETTERS_SHARE else "characters"
-            clip = clip_of(text_of(r, sentences), voice, pitch, rate, convention, speaker, medians.get(speaker), throat)
+            clip = clip_of(text_of(r, texts, language), voice, pitch, rate, convention, speaker, medians.get(speaker), throat)
             if clip is not None and SHORTEST <= len(clip.frames.pitch) <= LONGEST:
                 out.append(clip)
     return out
@@ -69,6 +73,7 @@ def main():
     parser.add_argument("--shards", type=int, default=8)
     parser.add_argument("--clips", type=int, default=500, help="clips a shard")
     parser.add_argument("--named-share", type=float, default=0.4, help="of the eight named voices")
+    parser.add_argument("--languages", default="en", help=f"of the other speakers, each as often: of {' '.join(ACCENTS)}")
     parser.add_argument("--held-out", action="store_true", help="make the held-out shard instead, of evaluation sentences")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
@@ -80,7 +85,7 @@ def main():
         if path.exists():
             continue
         began = time.process_time()
-        clips = shard(seed, options.clips, options.named_share, side)
+        clips = shard(seed, options.clips, options.named_share, side, options.languages.split())
         unfinished = path.with_suffix(".unfinished")
         unfinished.write_bytes(pickle.dumps(clips))
         os.replace(unfinished, path)

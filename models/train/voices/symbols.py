@@ -1,4 +1,5 @@
-"""From espeak-ng's IPA to the symbols of Kokoro v1.0, with durations carried along.
+"""From espeak-ng's IPA to the symbols of Kokoro v1.0, with durations carried along. English is rewritten here; the symbols of other languages are
+those of languages.py.
 
 Two published conventions are supported and both are trained, so that either front end may drive the model:
   "characters"  espeak's IPA, one id a character, r->ɹ x->k ʲ->j ɬ->l, "nine-ti" -> "nine-di" in American (what the product uses)
@@ -13,7 +14,8 @@ from common import espeak
 TOKENIZER = Path(__file__).resolve().parents[2] / "kokoro-demo" / "tokenizer.json"
 IDS = {c: i for c, i in json.loads(TOKENIZER.read_text(encoding="utf8"))["model"]["vocab"].items() if i > 0}
 SYMBOLS = 178
-MARKS = "ˈˌ"
+MARKS = "ˈˌ↓↗"     # stress and tones have no time of their own
+LONG = "ː"
 PUNCTUATION = ' ,.!?;:—…"()“”'
 _SINGLE = {"r": "ɹ", "x": "k", "ʲ": "j", "ɬ": "l"}
 _SINGLE_LETTERS = {"ɐ": "ə", "ʔ": "t", "ç": "k", "e": "A", "o": "ɔ", **_SINGLE}
@@ -22,12 +24,12 @@ _PAIRS_BRITISH = {**_PAIRS, "əʊ": "Q", "eə": "ɛː", "iə": "ɪə"}
 _PAIRS_AMERICAN = {**_PAIRS, "oʊ": "O", "ɪə": "iə"}
 
 
-def ipa_of(text, language):
-    """Clause by clause, with the punctuation kept."""
+def ipa_of(text, language, of_clause=espeak.ipa):
+    """Clause by clause, with the punctuation kept. of_clause(clause, language): its symbols."""
     out = ""
     for part in re.findall(r'\s*[;:,.!?—…"()]+\s*|[^;:,.!?—…"()]+', text):
         silent = re.match(r'\s*[;:,.!?—…"()]', part) or not part.strip()
-        out += part if silent else espeak.ipa(part.strip(), language)
+        out += part if silent else of_clause(part.strip(), language)
     return out.strip()
 
 
@@ -49,14 +51,15 @@ def first_characters(characters, phonemes):
             continue
         places = []
         for c in own:
-            while at < len(characters) and characters[at] in MARKS + PUNCTUATION:
+            # Of a long sound the event has one sign, the text two.
+            while at < len(characters) and characters[at] != c and characters[at] in MARKS + PUNCTUATION + LONG + "".join(characters[:at][-1:]):
                 at += 1
             if at >= len(characters) or characters[at] != c:
                 return None
             places.append(at)
             at += 1
         out.append(places)
-    while at < len(characters) and characters[at] in MARKS + PUNCTUATION:
+    while at < len(characters) and characters[at] in MARKS + PUNCTUATION + LONG:
         at += 1
     return out if at == len(characters) else None
 
@@ -72,7 +75,7 @@ def durations(characters, phonemes, end):
         if not [c for c in ipa if c in IDS and c not in MARKS]:
             out[own[0]] += length
             continue
-        weights = [0.6 if characters[p] == "ː" else 1.0 for p in own]
+        weights = [0.6 if characters[p] == LONG else 1.0 for p in own]
         for p, w in zip(own, weights):
             out[p] += length * w / sum(weights)
     return out

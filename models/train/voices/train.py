@@ -23,6 +23,7 @@ from voices.network import LEARNED, Synthesiser, from_checkpoint, positions
 from voices.speakers import NAMED
 
 WARM_UP_STEPS = 100
+STYLE_ENCODER = ("style_in", "style_half", "style_mix", "style_norm", "style_out")  # its parameters
 STYLE_NOISE = 0.03        # on the learned part
 REFERENCE_FRAMES = (100, 500)  # that a style is made from: 1 to 5 s
 NOISY_SHARE = 0.15        # of the clips that styles are made from
@@ -140,7 +141,11 @@ class Trainer:
             self.network.mean.copy_(torch.from_numpy(some.mean(0)))
             self.network.std.copy_(torch.from_numpy(some.std(0)))
         self.network.to(options.device)
-        self.optimiser = torch.optim.AdamW(self.network.parameters(), lr=options.lr, weight_decay=0.01)
+        if options.keep_style:
+            for name, parameter in self.network.named_parameters():
+                parameter.requires_grad = not name.startswith(STYLE_ENCODER)
+        learnt = [parameter for parameter in self.network.parameters() if parameter.requires_grad]
+        self.optimiser = torch.optim.AdamW(learnt, lr=options.lr, weight_decay=0.01)
         if resumed:
             saved = checkpoint.load(options.out, options.device)
             self.optimiser.load_state_dict(saved["optimiser"])
@@ -219,6 +224,7 @@ def main():
     add("--lr", type=float, default=2e-3)
     add("--batch", type=int, default=6, help="clips in a batch")
     add("--named-share", type=float, help="of the eight named voices in what is heard; without it, as in the shards")
+    add("--keep-style", action="store_true", help="leave the style encoder as it is, so that the styles of files that exist stay right")
     add("--save-every", type=int, default=250)
     add("--held-out", action="store_true", help="print the losses of the held-out shard, and stop")
     add("--check", action="store_true", help="compare the gradients with a float64 copy, and stop")

@@ -81,8 +81,8 @@ describe("languages", () => {
   )
 })
 
-/** Sounds that have no symbol of their own in the training: marks of how another sound is made. */
-const unheard = ["\u0308", "\u031e", "\u032a", "ˤ", "ᵝ"]
+/** Sounds that English has no symbol for: marks of how another sound is made, and tones. */
+const unheard = ["\u0308", "\u031e", "\u032a", "ˤ", "ᵝ", "↗", "↓"]
 
 describe("sounds", () => {
   it.each(sentences)(
