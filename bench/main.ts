@@ -83,11 +83,12 @@ interface Chosen {
   readonly threads?: Option.Option<number>
 }
 
-const measure = (name: string, suite: Suite, chosen: Chosen, keep = true) =>
+const measure = (name: string, suite: Suite, chosen: Chosen, { compare = false, keep = true } = {}) =>
   runSuite(suite, {
     suite: name,
     // A short run is a look, a profiled one is slower than its program.
     keep: keep && !chosen.quick && Option.isNone(chosen.profileDir),
+    compare,
     quick: chosen.quick,
     json: chosen.json,
     profileDir: Option.getOrUndefined(chosen.profileDir),
@@ -170,7 +171,7 @@ const gpuCommand = Command.make(
       "gpu",
       gpuSuite({ gpu: where, from: Option.getOrUndefined(from), confined: !unconfined }),
       chosen,
-      where === "cuda",
+      { keep: where === "cuda" },
     ),
 ).pipe(Command.withDescription(gpu.about))
 
@@ -226,15 +227,23 @@ const modelsCommand = Command.make(
       ),
       Flag.optional,
     ),
+    compare: Flag.Boolean("compare").pipe(
+      Flag.withDescription(
+        "Fail if a counted figure with a goal is more than one percent or one count worse than in bench/results; leaves no file",
+      ),
+      Flag.withDefault(false),
+    ),
     answers: Flag.Boolean("answers").pipe(
       Flag.withDescription("Then write the judged answers of the chat model to models/eval/chat-answers.md"),
       Flag.withDefault(false),
     ),
   },
-  ({ answers, catalog, ...chosen }) =>
-    measure("models", modelsSuite(Option.getOrUndefined(catalog)), chosen, Option.isNone(catalog)).pipe(
+  ({ answers, catalog, compare, ...chosen }) => {
+    const keep = Option.isNone(catalog) && !compare
+    return measure("models", modelsSuite(Option.getOrUndefined(catalog)), chosen, { compare, keep }).pipe(
       Effect.andThen(answers ? writeAnswers : Effect.void),
-    ),
+    )
+  },
 ).pipe(Command.withDescription(models.about))
 
 const list = Command.make("list", {}, () =>

@@ -13,10 +13,12 @@ import {
   type Section,
 } from "#harness/report/Result.ts"
 import { chosenTransport, type TransportChoice, transportLine } from "#transport/server/TransportChoice.ts"
+import { ChildFailed } from "../support/Child.ts"
 import { benchTransport } from "../support/Gateway.ts"
 import type { Suite, SuiteOptions } from "../support/Suite.ts"
 import { type BesideOptions, startNeighbours } from "./Beside.ts"
-import { keepResult, type SuiteResult } from "./ResultFile.ts"
+import { keepResult, keptResults, type SuiteResult } from "./ResultFile.ts"
+import { worseThan } from "./Worse.ts"
 
 interface RunOptions extends SuiteOptions {
   readonly suite: string
@@ -26,6 +28,8 @@ interface RunOptions extends SuiteOptions {
   readonly json: boolean
   /** Whether the results stay in bench/results. */
   readonly keep: boolean
+  /** Fails if a counted figure is worse than in bench/results. */
+  readonly compare: boolean
   readonly beside: BesideOptions
 }
 
@@ -96,4 +100,19 @@ export const runSuite = Effect.fnUntraced(function* (suite: Suite, options: RunO
     )
   })
   yield* Effect.scoped(work)
+  if (!options.compare) return
+  const kept = [...keptResults().values()].filter((result) => result.suite === options.suite)
+  const problems = sections.flatMap((section) =>
+    worseThan(
+      kept.flatMap((result) => result.sections).find(({ name }) => name === section.name),
+      section,
+    ),
+  )
+  if (problems.length > 0) {
+    return yield* new ChildFailed({
+      child: `bench ${options.suite}`,
+      detail: `worse than bench/results\n${problems.join("\n")}`,
+    })
+  }
+  if (!json) yield* Console.log("\nno counted figure is worse than in bench/results")
 })
