@@ -30,6 +30,7 @@ export class EvaluatedCatalog extends Context.Service<EvaluatedCatalog, { readon
 /** Ids of the evaluated models in the catalog. */
 export const evaluated = {
   transcriber: "stt-large-v3-turbo",
+  multilingual: "stt-multi-03-2026",
   voices: "tts-82m",
   cloner: "tts-3b-ml",
   chat: "llm-3.5-27b",
@@ -73,6 +74,7 @@ const loadAs = Effect.fnUntraced(function* <Kind extends EngineKind>(modelId: st
 })
 
 export const loadTranscriber = loadAs(evaluated.transcriber, "transcription")
+export const loadMultilingual = loadAs(evaluated.multilingual, "transcription")
 export const loadVoices = loadAs(evaluated.voices, "speech")
 export const loadCloner = loadAs(evaluated.cloner, "speech")
 export const loadChatModel = loadAs(evaluated.chat, "text")
@@ -105,7 +107,10 @@ const rateHz = 16_000
 export const transcribe = Effect.fnUntraced(function* (
   engine: TranscriptionEngine,
   samples: Float32Array,
-  { keywords }: { readonly keywords?: ReadonlyArray<string> } = {},
+  {
+    keywords,
+    language = "en",
+  }: { readonly keywords?: ReadonlyArray<string>; readonly language?: string } = {},
 ) {
   const longest = engine.facts.windowSeconds * rateHz
   const segments: Array<Segment> = []
@@ -117,7 +122,7 @@ export const transcribe = Effect.fnUntraced(function* (
     const transcription = engine.transcribe(
       {
         samples: window,
-        language: "en",
+        language,
         prompt: "",
         previousTokens,
         temperature: 0,
@@ -150,10 +155,10 @@ export const speak = Effect.fnUntraced(function* (
   engine: SpeechEngine,
   text: string,
   voice: SynthesizeRequest["voice"],
-  speed = 1,
+  { language = "en", speed = 1 }: { readonly language?: string; readonly speed?: number } = {},
 ) {
   const out = collector<PcmChunk>()
-  const { seconds } = yield* timed(engine.synthesize({ text, voice, language: "en", speed }, out))
+  const { seconds } = yield* timed(engine.synthesize({ text, voice, language, speed }, out))
   const samples = new Int16Array(out.units.reduce((sum, unit) => sum + unit.samples.length, 0))
   let at = 0
   for (const unit of out.units) {

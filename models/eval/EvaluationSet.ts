@@ -38,6 +38,8 @@ const EvaluationSet = Schema.Struct({
   references: Schema.Array(Reference),
   /** Of each other language of the multilingual transcription model, by its code: sentences of trained voices. */
   languages: Schema.Record(Schema.String, Schema.Array(Recording)),
+  /** Sentences with words that the English training never had, of trained voices. */
+  unheard: Schema.Array(Recording),
 })
 
 export type Recording = typeof Recording.Type

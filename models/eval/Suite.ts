@@ -11,6 +11,7 @@ import { answersPage, judgedAnswers } from "./ChatRubric.ts"
 import { cloneSections } from "./CloneQuality.ts"
 import { EvaluatedCatalog, evaluatedWeights, loadChatModel } from "./Engines.ts"
 import { keywordSections } from "./KeywordQuality.ts"
+import { languageSections } from "./LanguageQuality.ts"
 import { pictureSections } from "./sight/PictureQuality.ts"
 import { transcriptionSections } from "./TranscriptionQuality.ts"
 import { voiceSections } from "./VoiceQuality.ts"
@@ -35,6 +36,7 @@ export const modelsSuite = (catalog?: string): Suite => {
       start: () => Effect.void,
       sections: {
         transcription: section(transcriptionSections),
+        languages: section(languageSections),
         keywords: section(keywordSections),
         voices: section(voiceSections),
         clones: section(cloneSections),

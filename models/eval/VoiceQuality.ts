@@ -91,7 +91,7 @@ const durations = Effect.fnUntraced(function* (voices: SpeechEngine, ids: Readon
     for (const text of texts) {
       const { samples: normal } = yield* speak(voices, text, { preset: voice })
       for (const speed of speeds) {
-        const { samples } = yield* speak(voices, text, { preset: voice }, speed)
+        const { samples } = yield* speak(voices, text, { preset: voice }, { speed })
         errors.get(speed)?.push(100 * Math.abs((samples.length * speed) / normal.length - 1))
       }
     }

@@ -64,6 +64,27 @@ describe("the evaluation set", () => {
     },
   )
 
+  it("has 64 sentences with words that the training never had, and the word list leaves those words out", () => {
+    const texts = evaluationSet.unheard.flatMap(({ segments }) => segments.map(({ text }) => text))
+    expect(new Set(texts)).toEqual(new Set(linesOf("eval/unheard.txt")))
+    expect(texts.length).toBe(64)
+    expect(texts.filter((text) => !isEvaluation(text))).toEqual([])
+    const vocabulary = read("train/text/vocabulary.txt").toString("utf8").toLowerCase()
+    const written = new Set(vocabulary.split(/[\s=]+/))
+    // Inflections are made of the vocabulary's words: what only looks new is not counted.
+    const isForm = (word: string) =>
+      ["s", "es", "ed", "d", "ing"].some(
+        (end) => word.endsWith(end) && written.has(word.slice(0, -end.length)),
+      )
+    const fresh = texts.map((text) =>
+      normalised(text)
+        .split(" ")
+        .filter((word) => !written.has(word) && !isForm(word)),
+    )
+    expect(fresh.filter((words) => words.length === 0)).toEqual([])
+    expect(new Set(fresh.flat()).size).toBeGreaterThan(150)
+  })
+
   it("holds hand-written sentences where its split is `free`", () => {
     const free = evaluationSet.speech.flatMap(({ segments }) =>
       segments.filter(({ kind }) => kind === "free"),

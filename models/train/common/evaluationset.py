@@ -1,5 +1,5 @@
 """Makes the evaluation set in models/eval that `npm run models:eval` listens to: speech of trained and of never trained voices, and reference
-clips of speakers that the style encoder never heard. Every sentence is on the evaluation side of the split. `languages` is the same for the other
+clips of speakers that the style encoder never heard. `unheard` has sentences with words that no training had, of trained voices. Every sentence is on the evaluation side of the split. `languages` is the same for the other
 languages of the multilingual transcription model, of trained voices. Needs ffmpeg with libopus.
 
   python3 -m common.evaluationset ../eval
@@ -32,14 +32,17 @@ REFERENCE = "The small robot walked along the river and found a golden key near 
 CLONE_RATE_HZ = 24000
 
 
+UNHEARD_VOICES = 16
 SENTENCES_OF_A_LANGUAGE = 30
 VOICES_OF_A_LANGUAGE = 10
 
 
+def sentences_in(path):
+    return [line for line in path.read_text(encoding="utf8").splitlines() if line and not line.startswith("#")]
+
+
 def free_sentences(folder, language=None):
-    name = "free.txt" if language is None else f"languages/free.{language}.txt"
-    lines = (folder / name).read_text(encoding="utf8").splitlines()
-    return [line for line in lines if line and not line.startswith("#")]
+    return sentences_in(folder / ("free.txt" if language is None else f"languages/free.{language}.txt"))
 
 
 def write_opus(path, x, rate_hz, bits_per_second):
@@ -86,6 +89,18 @@ def speech(folder, free):
     return rows
 
 
+def unheard(folder):
+    r, texts, rows = random.Random(SEED), sentences_in(folder / "unheard.txt"), []
+    for at, voice in enumerate(ENGLISH_TRAINED[:UNHEARD_VOICES]):
+        x, segments = recording(texts[at::UNHEARD_VOICES], voice, r)
+        for segment in segments:
+            segment["kind"] = "free"
+        file = f"unheard/{voice.replace('+', '-')}.opus"
+        write_opus(folder / file, x, RATE_HZ, 24_000)
+        rows.append(dict(file=file, voice=voice, group="trained", segments=segments))
+    return rows
+
+
 def of_language(folder, language):
     """A recording of three sentences for each voice; the hand-written sentences first, as many as there are."""
     r, grammar = random.Random(SEED), Grammar(language, SEED, "evaluation")
@@ -123,13 +138,14 @@ def main():
     folder = parser.parse_args().folder
     free, others = free_sentences(folder), [language for language in LANGUAGES if language != "en"]
     wrong = [s for language in [None, *others] for s in free_sentences(folder, language) if not is_evaluation(s)]
+    wrong += [s for s in sentences_in(folder / "unheard.txt") if not is_evaluation(s)]
     if wrong:
         raise SystemExit("on the training side of the split, reword: " + " | ".join(wrong))
-    for name in ("speech", "references", "languages"):
+    for name in ("speech", "references", "languages", "unheard"):
         (folder / name).mkdir(exist_ok=True)
     made = dict(
         roundTrip=free[:ROUND_TRIP], speech=speech(folder, free[ROUND_TRIP:]), references=references(folder),
-        languages={language: of_language(folder, language) for language in others},
+        languages={language: of_language(folder, language) for language in others}, unheard=unheard(folder),
     )
     (folder / "set.json").write_text(json.dumps(made, indent=1) + "\n", encoding="utf8")
     print(sum(s["end"] - s["start"] for row in made["speech"] for s in row["segments"]), "s of speech")

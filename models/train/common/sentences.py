@@ -1,10 +1,11 @@
-"""The training text: sentences from a hand-written vocabulary and sentence frames, in four kinds, so that no single grammar can be learnt
+"""The training text: sentences from a hand-written vocabulary and sentence frames, in several kinds, so that no single grammar can be learnt
 by heart:
 
   pattern  a frame of text/patterns.txt with its slots filled (statements, questions, requests, dates, sums, telephone, weather, ...)
   chain    random phrases (noun, verb, prepositional, connective) without any plan, up to 20 words
   mixed    random words of every class with function words in between, up to 20 words
   plain    words drawn uniformly from the whole vocabulary, so that every form is equally frequent
+  listed   where a list of more words is given: words of it, with some of the vocabulary between
 
 A source is deterministic from its seed and keeps to one side of the split: "training" or "evaluation" (see split.py).
 """
@@ -40,6 +41,7 @@ _PLURAL = dict(pair.split("=") for pair in V["irregular plurals"])
 _PAST = dict(pair.split("=") for pair in V["irregular pasts"])
 _DOUBLED = set(V["doubled"])
 _DOUBLED_GERUND = _DOUBLED | set(V["doubled in gerunds"])
+SHARE_OF_LISTED = 0.4   # of the sentences, where there is a list
 _LANGUAGES = "English French German Spanish Italian Chinese Japanese Russian".split()
 _ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth twelfth fifteenth twentieth".split()
 
@@ -102,10 +104,10 @@ def _with_article(phrase):
 
 
 class Sentences:
-    """An endless source. Words of the section "never trained" stay out of everything but `unknown`."""
+    """An endless source. Words of the section "never trained" stay out of everything but `unknown`. listed: more words (wordlist.py)."""
 
-    def __init__(self, seed, side="training"):
-        self.random = random.Random(seed)
+    def __init__(self, seed, side="training", listed=()):
+        self.random, self.listed = random.Random(seed), listed
         self.evaluation = {"training": False, "evaluation": True}[side]
 
         def trained(name):
@@ -217,6 +219,13 @@ class Sentences:
     def _plain(self):
         return self._ended([self._one(self.content) for _ in range(self.random.randint(1, 9))])
 
+    def _listed(self):
+        def word():
+            q = self.random.random()
+            return self._one(self.listed if q < 0.6 else self.function if q < 0.85 else self.content)
+
+        return self._ended([word() for _ in range(self.random.randint(1, 12))])
+
     def _ended(self, words):
         """Some commas, which are heard as pauses, and an end mark."""
         r, last = self.random, len(words)
@@ -224,11 +233,14 @@ class Sentences:
         return " ".join(words) + ("?" if r.random() < 0.10 else ".")
 
     def draw(self, kind=None):
-        """One sentence of this side. kind: pattern, chain, mixed, plain, or None for the mixture of the training text."""
+        """One sentence of this side. kind: pattern, chain, mixed, plain, listed, or None for the mixture of the training text."""
         while True:
             q = self.random.random()
             chosen = kind or ("pattern" if q < 0.42 else "chain" if q < 0.70 else "mixed" if q < 0.85 else "plain")
-            made = {"pattern": self._pattern, "chain": self._chain, "mixed": self._mixed, "plain": self._plain}[chosen]()
+            if kind is None and self.listed and self.random.random() < SHARE_OF_LISTED:
+                chosen = "listed"
+            makers = {"pattern": self._pattern, "chain": self._chain, "mixed": self._mixed, "plain": self._plain, "listed": self._listed}
+            made = makers[chosen]()
             made = " ".join("I" if w == "i" else w for w in made.split())
             made = made[0].upper() + made[1:]
             if is_evaluation(made) == self.evaluation:
