@@ -31,7 +31,7 @@ import { loadSymbols, type Symbols } from "../shared/speech/Symbols.ts"
 import { checkedSpeed, priorityOf, type Speaker, speak } from "../shared/speech/Utterance.ts"
 import { constantStyle, loadVoice, type VoiceStyle } from "../shared/speech/VoiceStyles.ts"
 import type { Fragment } from "../shared/speech/WordSymbols.ts"
-import { inInventory, type Training } from "./Inventory.ts"
+import { inInventory } from "./Inventory.ts"
 import { type Language, languageCodes } from "./Languages.ts"
 import { CloneOptions } from "./Options.ts"
 import * as StyleEncoder from "./StyleEncoder.ts"
@@ -43,11 +43,8 @@ const foreignFragments = (
   { code, tidy, voice }: Language & { readonly voice: string },
   espeak: EspeakLanguages,
   symbols: Symbols,
-  training: Training,
 ): AsyncGenerator<Fragment> =>
-  languageFragments(text, code, (clause) =>
-    inInventory(tidy(espeak.phonemes(clause, voice)), symbols, training),
-  )
+  languageFragments(text, code, (clause) => inInventory(tidy(espeak.phonemes(clause, voice)), symbols))
 
 const acquire = (spec: EngineSpec) =>
   Effect.gen(function* () {
@@ -75,10 +72,7 @@ const acquire = (spec: EngineSpec) =>
     const readerOf = (language: Language): ((text: string) => AsyncIterable<Fragment>) | undefined => {
       const { voice } = language
       if (voice === undefined) return english && ((text) => englishFragments(text, false, english))
-      return (
-        espeak &&
-        ((text) => foreignFragments(text, { ...language, voice }, espeak, symbols, options.training))
-      )
+      return espeak && ((text) => foreignFragments(text, { ...language, voice }, espeak, symbols))
     }
     const readers = new Map(
       languageCodes.flatMap((language) => {

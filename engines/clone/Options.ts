@@ -8,6 +8,4 @@ export const CloneOptions = Schema.Struct({
   ...SpeechOptions.fields,
   /** Sample rate of the style encoder's input, Hz. */
   encoderHz: withDefault(integerFrom(8000, 48_000), 24_000),
-  /** "english": sounds that English lacks are replaced by their neighbours. */
-  training: withDefault(Schema.Literals(["table", "english"]), "table"),
 })

@@ -40,7 +40,7 @@ describe("sounds of other languages", () => {
       sounds
         .filter((sound) => !symbols.has(sound) && sound.normalize("NFD") === sound)
         .flatMap((sound) => {
-          const near = inInventory(sound, symbols, "table")
+          const near = inInventory(sound, symbols)
           return near === "" ? [] : [[sound, near] as const]
         }),
     )

@@ -6,15 +6,14 @@ import { cloneOnnx } from "#engines/clone/CloneOnnx.ts"
 import { kokoroOnnx } from "#engines/kokoro/KokoroOnnx.ts"
 import type { SpeechEngine, SynthesizeRequest } from "#engines/protocol/Engine.ts"
 import { cleannessOf } from "../../../models/eval/VoiceProfile.ts"
-import { demoFiles, openSpeech, say, speechOutlet, speechRequest } from "../kokoro/speech.ts"
+import { cloneFiles, demoFiles, openSpeech, say, speechOutlet, speechRequest } from "../kokoro/speech.ts"
 import { toyFolder } from "../kokoro/toyKokoro.ts"
 
 const sentence = "The weather is cold tonight, and my brother drove home. He was glad to see us all again."
-const demo = { training: "english" }
 
 /** The cloning engine, and the preset voices, of which clips are made. */
 class Clones extends Context.Service<Clones, SpeechEngine>()("test/Clones") {
-  static readonly layer = Layer.effect(Clones, openSpeech(cloneOnnx, demoFiles, demo))
+  static readonly layer = Layer.effect(Clones, openSpeech(cloneOnnx, cloneFiles))
 }
 class Presets extends Context.Service<Presets, SpeechEngine>()("test/Presets") {
   static readonly layer = Layer.effect(Presets, openSpeech(kokoroOnnx, demoFiles))
@@ -100,7 +99,7 @@ layer(Layer.merge(Clones.layer, Presets.layer))("style-clone-onnx", (it) => {
       expect(new Set(first).size).toBe(3)
       yield* Effect.scoped(
         Effect.gen(function* () {
-          const engine = yield* openSpeech(cloneOnnx, demoFiles, demo)
+          const engine = yield* openSpeech(cloneOnnx, cloneFiles)
           const crowd = [...requests, ...requests, ...requests].reverse()
           const again = yield* Effect.forEach(crowd, (request) => bytes(engine, request), {
             concurrency: "unbounded",

@@ -59,3 +59,9 @@ export const demoFiles = (() => {
     defaultVoice: file("voices/af_sarah.bin"),
   }
 })()
+
+/** Files of the built-in cloning model. */
+export const cloneFiles = {
+  ...demoFiles,
+  model: new URL("../../../models/kokoro-demo/model-languages.onnx", import.meta.url).pathname,
+}

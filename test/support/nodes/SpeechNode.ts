@@ -34,7 +34,7 @@ const builtIn = (id: string, options: object): SpeechTestModel =>
   builtInModel(id, { runtime: { load: "start" }, options: { ...options } }) as SpeechTestModel
 
 export const presetModel = builtIn("tts-82m", { slots: 8 })
-export const cloneModel = builtIn("tts-3b-ml", { slots: 8, training: "english" })
+export const cloneModel = builtIn("tts-3b-ml", { slots: 8 })
 
 /** The same model with the fake engine in place of its weights: tests of names, voices and pages load nothing. */
 export const withoutWeights = (model: SpeechTestModel): SpeechTestModel => {
