@@ -1,6 +1,7 @@
 """Makes the evaluation set in models/eval that `npm run models:eval` listens to: speech of trained and of never trained voices, and reference
-clips of speakers that the style encoder never heard. `unheard` has sentences with words that no training had, of trained voices. Every sentence is on the evaluation side of the split. `languages` is the same for the other
-languages of the multilingual transcription model, of trained voices. Needs ffmpeg with libopus.
+clips of speakers that the style encoder never heard. `languages` is the same for the other languages of the multilingual transcription model, and
+`unheard` has sentences with words that no training had, both of trained voices. Every sentence is on the evaluation side of the split. Needs ffmpeg
+with libopus.
 
   python3 -m common.evaluationset ../eval
 """
@@ -30,8 +31,6 @@ SAID_BEFORE = {"It is twenty five degrees outside."}
 FEWEST_WORDS = 6         # of a framed sentence
 REFERENCE = "The small robot walked along the river and found a golden key near the old bridge. It was very happy."
 CLONE_RATE_HZ = 24000
-
-
 UNHEARD_VOICES = 16
 SENTENCES_OF_A_LANGUAGE = 30
 VOICES_OF_A_LANGUAGE = 10
