@@ -5,10 +5,10 @@ import { listenRateHz, s16ToF32 } from "#domain/audio/Audio.ts"
 import type { TranscriptionEngine } from "#engines/protocol/Engine.ts"
 import { type TranscribedText, wordErrorPercent, wordsOf } from "#harness/figures/WordErrors.ts"
 import { atLeast, atMost, figure, figureOf, type Part, readingsOf } from "#harness/report/Figure.ts"
-import { clipsWithoutSpeech, withNoise, withReverberation } from "./Conditions.ts"
+import { clipsWithoutSpeech } from "./Conditions.ts"
 import { loadCloner, loadMultilingual, speak, toTranscriberInput, transcribe } from "./Engines.ts"
 import { evaluationSet, recordingSamples } from "./EvaluationSet.ts"
-import { sentenceOf } from "./TranscriptionQuality.ts"
+import { degradations, sentenceOf, speed } from "./TranscriptionQuality.ts"
 
 /** One sentence of a trained voice. */
 interface Sentence {
@@ -34,25 +34,8 @@ const sentences = Effect.gen(function* () {
   return spoken.flat()
 })
 
-const names: Readonly<Record<string, string>> = {
-  en: "English",
-  de: "German",
-  es: "Spanish",
-  fr: "French",
-  pt: "Portuguese",
-  pl: "Polish",
-  nl: "Dutch",
-  it: "Italian",
-}
-
-const conditions = [
-  ["noise, 20 dB", (samples: Float32Array, seed: number) => withNoise(samples, 20, seed)],
-  ["noise, 10 dB", (samples: Float32Array, seed: number) => withNoise(samples, 10, seed)],
-  [
-    "reverberation of 0.3 s",
-    (samples: Float32Array, seed: number) => withReverberation(samples, 0.3, listenRateHz, seed),
-  ],
-] as const
+const names = new Intl.DisplayNames("en", { type: "language" })
+const nameOf = (language: string): string => names.of(language) ?? language
 
 const hear = Effect.fnUntraced(function* (
   engine: TranscriptionEngine,
@@ -71,7 +54,7 @@ const hear = Effect.fnUntraced(function* (
 const wordErrors = Effect.fnUntraced(function* (engine: TranscriptionEngine, all: ReadonlyArray<Sentence>) {
   const languages = [...new Set(all.map(({ language }) => language))]
   const clean = yield* hear(engine, all, ({ language }) => language)
-  const degraded = yield* Effect.forEach(conditions, ([condition, apply]) =>
+  const degraded = yield* Effect.forEach(degradations, ([condition, apply]) =>
     Effect.map(
       hear(engine, all, ({ language }) => language, apply),
       (heard) => figure(`all languages, ${condition}`, "%", [wordErrorPercent(heard)]),
@@ -83,7 +66,7 @@ const wordErrors = Effect.fnUntraced(function* (engine: TranscriptionEngine, all
     figures: [
       ...languages.map((language) =>
         figure(
-          names[language] ?? language,
+          nameOf(language),
           "%",
           [wordErrorPercent(clean.filter((sentence) => sentence.language === language))],
           atMost(15),
@@ -160,7 +143,7 @@ const roundTrip = Effect.fnUntraced(function* (engine: TranscriptionEngine, all:
           return { spoken: text, transcribed }
         }),
       )
-      return figure(names[language] ?? language, "%", [wordErrorPercent(heard)], atMost(20))
+      return figure(nameOf(language), "%", [wordErrorPercent(heard)], atMost(20))
     }),
   )
   return {
@@ -180,7 +163,7 @@ const withoutSpeech = Effect.fnUntraced(function* (
       Effect.forEach(clips, ({ samples }) => transcribe(engine, samples, { language })),
       (transcripts) => {
         const empty = transcripts.filter(({ text }) => text === "").length
-        return figure(names[language] ?? language, "%", [(100 * empty) / clips.length], atLeast(100))
+        return figure(nameOf(language), "%", [(100 * empty) / clips.length], atLeast(100))
       },
     ),
   )
@@ -188,23 +171,6 @@ const withoutSpeech = Effect.fnUntraced(function* (
     title: "Languages: empty text where there is no speech",
     method: `${clips.length} generated clips (silence, noises, hum, tones, clicks) of 1, 3, 8 and 20 s, requested in each language.`,
     figures,
-  } satisfies Part
-})
-
-const speed = Effect.fnUntraced(function* (engine: TranscriptionEngine) {
-  const seconds = 10
-  const recordings = yield* Effect.forEach(evaluationSet.speech, recordingSamples)
-  const long = recordings.filter(({ length }) => length >= seconds * listenRateHz).slice(0, 9)
-  const computeTimes = yield* Effect.forEach(long, (samples) =>
-    Effect.map(
-      transcribe(engine, s16ToF32(samples).subarray(0, seconds * listenRateHz), { language: "en" }),
-      ({ computeSeconds }) => computeSeconds,
-    ),
-  )
-  return {
-    title: "Languages: speed",
-    method: `${long.length} windows of ${seconds} s of English, one thread.`,
-    figures: [figure("computing time of a window of 10 s", "s", computeTimes, atMost(1))],
   } satisfies Part
 })
 
@@ -218,6 +184,6 @@ export const languageSections = Effect.gen(function* () {
     ...(languages.length > 1 ? [yield* wrongLanguage(engine, all)] : []),
     yield* withoutSpeech(engine, languages),
     yield* roundTrip(engine, all),
-    yield* speed(engine),
+    yield* speed("Languages: speed", engine),
   ] satisfies ReadonlyArray<Part>
 })

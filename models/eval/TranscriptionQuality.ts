@@ -38,9 +38,8 @@ type Condition = readonly [name: string, apply: (samples: Float32Array, seed: nu
 
 const clean: Condition = ["clean", (samples) => samples]
 
-/** The goals apply to `clean`; the others show how fast the error rate rises. */
-const conditions: ReadonlyArray<Condition> = [
-  clean,
+/** The goals apply to `clean`; these show how fast the error rate rises. */
+export const degradations: ReadonlyArray<Condition> = [
   ["noise, 20 dB", (samples, seed) => withNoise(samples, 20, seed)],
   ["noise, 10 dB", (samples, seed) => withNoise(samples, 10, seed)],
   ["reverberation of 0.3 s", (samples, seed) => withReverberation(samples, 0.3, listenRateHz, seed)],
@@ -96,7 +95,7 @@ const wordErrors = Effect.fnUntraced(function* (
     ),
     rate("voices never trained", unseen, 14),
   ]
-  const degraded = yield* Effect.forEach(conditions.slice(1), (condition) =>
+  const degraded = yield* Effect.forEach(degradations, (condition) =>
     Effect.map(transcribeSentences(engine, material, condition), (sentences) =>
       rate(`all voices, ${condition[0]}`, sentences),
     ),
@@ -221,16 +220,20 @@ const times = Effect.fnUntraced(function* (engine: TranscriptionEngine, material
   } satisfies Part
 })
 
-const speed = Effect.fnUntraced(function* (engine: TranscriptionEngine, material: ReadonlyArray<Material>) {
+/** Computing time of windows of the English recordings. */
+export const speed = Effect.fnUntraced(function* (title: string, engine: TranscriptionEngine) {
   const seconds = 10
-  const window = (samples: Float32Array) => samples.subarray(0, seconds * listenRateHz)
+  const material = yield* Effect.forEach(evaluationSet.speech, materialOf)
   const long = material.filter(({ samples }) => samples.length >= seconds * listenRateHz).slice(0, 9)
   const computeTimes = yield* Effect.forEach(long, ({ samples }) =>
-    Effect.map(transcribe(engine, window(samples)), ({ computeSeconds }) => computeSeconds),
+    Effect.map(
+      transcribe(engine, samples.subarray(0, seconds * listenRateHz)),
+      ({ computeSeconds }) => computeSeconds,
+    ),
   )
   return {
-    title: "Transcription: speed",
-    method: `${long.length} windows of ${seconds} s, one thread.`,
+    title,
+    method: `${long.length} windows of ${seconds} s of English, one thread.`,
     figures: [figure("computing time of a window of 10 s", "s", computeTimes, atMost(1))],
   } satisfies Part
 })
@@ -243,6 +246,6 @@ export const transcriptionSections = Effect.gen(function* () {
     yield* unheardWords(engine),
     yield* withoutSpeech(engine),
     yield* times(engine, material),
-    yield* speed(engine, material),
+    yield* speed("Transcription: speed", engine),
   ] satisfies ReadonlyArray<Part>
 })
