@@ -132,7 +132,11 @@ export const readModel = Effect.fnUntraced(function* (spec: EngineSpec) {
     noSpeech: idOf("<|nospeech|>", "<|nocaptions|>"),
     transcribe: generation.task_to_id?.transcribe ?? idOf("<|transcribe|>"),
     languages: new Map(languages),
-    translate: languages.length < 2 ? undefined : (generation.task_to_id?.translate ?? idOf("<|translate|>")),
+    // Files that list tasks without this one cannot do it, though their tokenizer has the token.
+    translate:
+      languages.length < 2
+        ? undefined
+        : (generation.task_to_id ?? { translate: idOf("<|translate|>") }).translate,
     alignmentHeads: generation.alignment_heads ?? [],
     suppressed: [
       ...listed.filter((id) => id >= 0 && id !== endOfText),

@@ -5,6 +5,7 @@ import { cardinal } from "./Numbers.ts"
 import { sayNumbers } from "./SpokenNumbers.ts"
 import { abbreviations, romanPattern, romanValue } from "./SpokenWords.ts"
 import { addressParts } from "./spoken/Addresses.ts"
+import { plainDigits } from "./spoken/Digits.ts"
 
 /** The punctuation marks in the model's symbol table; they carry prosody. */
 export const marks = ';:,.!?—…"()“”'
@@ -70,7 +71,7 @@ const initials = /\b((?:\p{L}\.){1,}\p{L})\.(?=\s\p{Lu}|$)|\b((?:\p{L}\.)+\p{L})
 const unspoken = /[^\p{Script=Latin}\p{Script=Greek}\p{M}'\s;:,.!?—…"()“”-]|(?<!\p{L})[-]|[-](?!\p{L})/gu
 
 export const englishText = (sentence: string, accent: Accent): string => {
-  let text = sentence.replace(addressPattern, sayAddress)
+  let text = plainDigits(sentence).replace(addressPattern, sayAddress)
   for (const [pattern, word] of abbreviations) {
     text = text.replace(pattern, (match: string, offset: number, all: string) => {
       const last = match.endsWith(".") && offset + match.length === all.trimEnd().length

@@ -161,6 +161,9 @@ describe("languages", () => {
       expect(heard.language).toBe("fr")
       const alone = yield* load({ seed: 7 })
       expect(alone.engine.facts.translates).toBeUndefined()
+      // The token is in the vocabulary of these files, too, but the task is not in their list.
+      const untaught = yield* load({ seed: 7, languages: two, tasks: { transcribe: 260 } })
+      expect(untaught.engine.facts.translates).toBeUndefined()
     }),
   )
 

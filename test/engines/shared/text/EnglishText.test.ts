@@ -25,6 +25,7 @@ const table: ReadonlyArray<readonly [string, string]> = [
     "12345678901234567890123",
     "one two three four five six seven eight nine zero one two three four five six seven eight nine zero one two three",
   ],
+  ["٣٤ and १२", "thirty four and twelve"],
   // ordinals, years, decades
   [
     "the 1st, 2nd, 3rd, 12th, 21st and 100th",

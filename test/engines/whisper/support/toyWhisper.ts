@@ -38,6 +38,8 @@ export interface ToyOptions {
   /** As in exports made with transformers 4.43 to 4.45. */
   readonly cachePosition?: boolean
   readonly languages?: Readonly<Record<string, number>>
+  /** `task_to_id` of generation_config.json, in place of the built-in model's. */
+  readonly tasks?: Readonly<Record<string, number>>
   readonly cacheType?: ElementType
   /** Changes the table before it is written. */
   readonly patch?: (table: ReadonlyArray<Float32Array>) => void
@@ -197,7 +199,12 @@ export const toyWhisper = (options: ToyOptions): Toy => {
       config: demoFile("config.json"),
       generation: write(
         "generation_config.json",
-        JSON.stringify({ ...generation, lang_to_id, alignment_heads: [[layers - 1, 0]] }),
+        JSON.stringify({
+          ...generation,
+          lang_to_id,
+          task_to_id: options.tasks ?? generation.task_to_id,
+          alignment_heads: [[layers - 1, 0]],
+        }),
       ),
       preprocessor: demoFile("preprocessor_config.json"),
       tokenizer: demoFile("tokenizer.json"),
