@@ -53,6 +53,7 @@ const project = (group: Group) => ({
     provide: { group },
     // Files share workers: they import the same modules, which takes two seconds, and none leaves anything behind.
     isolate: false,
+    ...(group === "long" ? { testTimeout: 900_000, hookTimeout: 900_000 } : {}),
   },
 })
 

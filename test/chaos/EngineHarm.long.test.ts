@@ -15,7 +15,7 @@ const harms: ReadonlyArray<Harm> = [
 
 it(
   "its own clients get what was promised, no other client is affected, and it answers again",
-  { ...needs("linux"), timeout: 300_000 },
+  needs("linux"),
   async () => {
     const parts = await Effect.runPromise(
       Effect.scoped(

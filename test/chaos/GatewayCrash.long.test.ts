@@ -95,7 +95,7 @@ const crash = async (signal: NodeJS.Signals): Promise<void> => {
   expect(gateway()).not.toBe(pid)
 }
 
-describe("a gateway that crashes", { timeout: 120_000 }, () => {
+describe("a gateway that crashes", () => {
   it("is started again on the same port, and the log says how it ended and what it printed", async () => {
     const ends = {
       SIGKILL: { end: "SIGKILL", prints: "" },
@@ -158,7 +158,7 @@ describe("a gateway that crashes", { timeout: 120_000 }, () => {
   })
 })
 
-describe("the command that started a node", { timeout: 120_000 }, () => {
+describe("the command that started a node", () => {
   const start = () =>
     startProcess({
       models: [fakeModel],

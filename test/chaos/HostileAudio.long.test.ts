@@ -315,7 +315,7 @@ const attacks = (program: DecoderOptions["program"], decoder: string): void => {
   )
 }
 
-describe("hostile audio", { timeout: full ? 900_000 : 120_000 }, () => {
+describe("hostile audio", () => {
   describe("with node-av", () => attacks(undefined, "node-av"))
   // The same attacks on the program, which has to be installed: every start of it takes 0.2 s of a processor.
   if (isLong)

@@ -119,52 +119,48 @@ describe("a database that is away for less than the grace of 60 s", needs("postg
     other = await region.newOrg("other")
     const answer = await transcribe(region.target(0), file, { query: { model: "listener", sync: "true" } })
     expected = ((await answer.json()) as { text: string }).text
-  }, 180_000)
+  })
   afterAll(() => region?.stop())
   const counts = new Map<string, number>()
 
   for (const seconds of [3, 25, 40]) {
     for (const kind of kinds) {
-      it(
-        `${kind} for ${seconds} s: no request fails and no job is repeated`,
-        { timeout: 300_000 },
-        async () => {
-          const orgs = [invoiced, prepaid]
-          const before = await receiptsOf(region, orgs)
-          await warmUp(region, [...orgs, other])
-          const load = startLoad(clientsOf(region, orgs))
-          const jobs: Array<string> = []
-          for (const index of [0, 1, 2])
-            jobs.push(await submit(region.target(index), file, { model: "listener" }))
-          await eventually(
-            async () => (await region.jobs()).filter(({ status }) => status === "processing").length >= 2,
-            "they are in work",
-          )
-          load.during(`${kind} for ${seconds} s`)
-          await faults[kind].away(region)
-          await pause(seconds * 1_000)
-          await faults[kind].back(region)
-          const wholeMs = await wholeAgain(region, other.key)
-          load.during("after it")
-          await pause(2_000)
-          const counted = await load.stop()
-          for (const id of jobs) expect((await untilDone(region.target(0), id)).body.text).toBe(expected)
-          const rows = (await region.jobs()).filter(({ id }) => jobs.includes(id))
-          say(
-            `database ${kind} for ${seconds} s: ${summary(counted)}; whole again after ${wholeMs} ms; attempts ${rows.map(({ attempt }) => attempt).join(" ")}`,
-          )
-          expect(counted.failures).toEqual([])
-          expect(rows.map(({ attempt }) => attempt)).toEqual([1, 1, 1])
-          for (const { key } of orgs) {
-            // `warmUp` asked each node once.
-            counts.set(key, (counted.answered.get(key) ?? 0) + 3 + (before.get(key) ?? 0))
-          }
-          await checkReceipts(region, invoiced, counts.get(invoiced.key)!)
-          await checkReceipts(region, prepaid, counts.get(prepaid.key)!, rich)
-          const heard = await region.receipts()
-          for (const id of jobs) expect(heard.get(id)).toBe(120_000)
-        },
-      )
+      it(`${kind} for ${seconds} s: no request fails and no job is repeated`, async () => {
+        const orgs = [invoiced, prepaid]
+        const before = await receiptsOf(region, orgs)
+        await warmUp(region, [...orgs, other])
+        const load = startLoad(clientsOf(region, orgs))
+        const jobs: Array<string> = []
+        for (const index of [0, 1, 2])
+          jobs.push(await submit(region.target(index), file, { model: "listener" }))
+        await eventually(
+          async () => (await region.jobs()).filter(({ status }) => status === "processing").length >= 2,
+          "they are in work",
+        )
+        load.during(`${kind} for ${seconds} s`)
+        await faults[kind].away(region)
+        await pause(seconds * 1_000)
+        await faults[kind].back(region)
+        const wholeMs = await wholeAgain(region, other.key)
+        load.during("after it")
+        await pause(2_000)
+        const counted = await load.stop()
+        for (const id of jobs) expect((await untilDone(region.target(0), id)).body.text).toBe(expected)
+        const rows = (await region.jobs()).filter(({ id }) => jobs.includes(id))
+        say(
+          `database ${kind} for ${seconds} s: ${summary(counted)}; whole again after ${wholeMs} ms; attempts ${rows.map(({ attempt }) => attempt).join(" ")}`,
+        )
+        expect(counted.failures).toEqual([])
+        expect(rows.map(({ attempt }) => attempt)).toEqual([1, 1, 1])
+        for (const { key } of orgs) {
+          // `warmUp` asked each node once.
+          counts.set(key, (counted.answered.get(key) ?? 0) + 3 + (before.get(key) ?? 0))
+        }
+        await checkReceipts(region, invoiced, counts.get(invoiced.key)!)
+        await checkReceipts(region, prepaid, counts.get(prepaid.key)!, rich)
+        const heard = await region.receipts()
+        for (const id of jobs) expect(heard.get(id)).toBe(120_000)
+      })
     }
   }
 })
@@ -190,95 +186,87 @@ describe("a database that is away for longer than the grace of 2 s", needs("post
       env: () => ({ EDGEWISE_DATABASE_GRACE_SECONDS: "2" }),
     })
     prepaid = await region.newOrg("prepaid", rich)
-  }, 180_000)
+  })
   afterAll(() => region?.stop())
 
   for (const kind of kinds) {
-    it(
-      `${kind}: is refused at once from then on, and is whole again by itself`,
-      { timeout: 120_000 },
-      async () => {
-        const [before = 0] = (await receiptsOf(region, [prepaid])).values()
-        await warmUp(region, [prepaid])
-        let answered = 3
-        const [node] = region.running
-        const { base } = region.node(node!)
-        await faults[kind].away(region)
-        await eventually(async () => {
-          const answer = await completion(base, prepaid.key)
-          await answer.arrayBuffer()
-          if (answer.status === 200) answered++
-          return answer.status === 503
-        }, "the grace ends")
-        const tookMs: Array<number> = []
-        // What a request takes that asks for nothing.
-        const floorMs: Array<number> = []
-        const until = performance.now() + 5_000
-        while (performance.now() < until) {
-          const sent = performance.now()
-          const answer = await completion(base, prepaid.key)
-          await answer.arrayBuffer()
-          tookMs.push(performance.now() - sent)
-          expect(answer.status).toBe(503)
-          const asked = performance.now()
-          await (await fetch(`${base}/nothing`)).arrayBuffer()
-          floorMs.push(performance.now() - asked)
-          await pause(5)
-        }
-        await faults[kind].back(region)
-        const wholeMs = await wholeAgain(region, prepaid.key)
-        say(
-          `database ${kind} for longer than the setting: ${tookMs.length} times 503, p50 ${quantile(tookMs, 0.5)}, ` +
-            `p99 ${quantile(tookMs, 0.99)}, slowest ${quantile(tookMs, 1)} ms (404 in between: p50 ${quantile(floorMs, 0.5)}, ` +
-            `p99 ${quantile(floorMs, 0.99)}, slowest ${quantile(floorMs, 1)}); whole again after ${wholeMs} ms`,
-        )
-        await eventually(async () => {
-          const [now = 0] = (await receiptsOf(region, [prepaid])).values()
-          // `wholeAgain` was answered once by each node.
-          return now === before + answered + 3
-        }, "each answer has one receipt")
-      },
-    )
+    it(`${kind}: is refused at once from then on, and is whole again by itself`, async () => {
+      const [before = 0] = (await receiptsOf(region, [prepaid])).values()
+      await warmUp(region, [prepaid])
+      let answered = 3
+      const [node] = region.running
+      const { base } = region.node(node!)
+      await faults[kind].away(region)
+      await eventually(async () => {
+        const answer = await completion(base, prepaid.key)
+        await answer.arrayBuffer()
+        if (answer.status === 200) answered++
+        return answer.status === 503
+      }, "the grace ends")
+      const tookMs: Array<number> = []
+      // What a request takes that asks for nothing.
+      const floorMs: Array<number> = []
+      const until = performance.now() + 5_000
+      while (performance.now() < until) {
+        const sent = performance.now()
+        const answer = await completion(base, prepaid.key)
+        await answer.arrayBuffer()
+        tookMs.push(performance.now() - sent)
+        expect(answer.status).toBe(503)
+        const asked = performance.now()
+        await (await fetch(`${base}/nothing`)).arrayBuffer()
+        floorMs.push(performance.now() - asked)
+        await pause(5)
+      }
+      await faults[kind].back(region)
+      const wholeMs = await wholeAgain(region, prepaid.key)
+      say(
+        `database ${kind} for longer than the setting: ${tookMs.length} times 503, p50 ${quantile(tookMs, 0.5)}, ` +
+          `p99 ${quantile(tookMs, 0.99)}, slowest ${quantile(tookMs, 1)} ms (404 in between: p50 ${quantile(floorMs, 0.5)}, ` +
+          `p99 ${quantile(floorMs, 0.99)}, slowest ${quantile(floorMs, 1)}); whole again after ${wholeMs} ms`,
+      )
+      await eventually(async () => {
+        const [now = 0] = (await receiptsOf(region, [prepaid])).values()
+        // `wholeAgain` was answered once by each node.
+        return now === before + answered + 3
+      }, "each answer has one receipt")
+    })
   }
 })
 
 describe("a standby that becomes the primary", needs("postgresql"), () => {
-  it(
-    "is not noticed: no request fails, no job is repeated, each receipt is there once",
-    { timeout: 300_000 },
-    async () => {
-      const region = await Region.start({ models: [text, ears], nodes: 3, standby: true })
-      try {
-        const orgs = [await region.newOrg("invoiced"), await region.newOrg("prepaid", rich)]
-        const other = await region.newOrg("other")
-        await warmUp(region, [...orgs, other])
-        const load = startLoad(clientsOf(region, orgs))
-        const jobs: Array<string> = []
-        for (const index of [0, 1, 2])
-          jobs.push(await submit(region.target(index), file, { model: "listener" }))
-        await pause(2_000)
-        load.during("the failover")
-        const since = performance.now()
-        await region.failOver()
-        const promotedMs = Math.round(performance.now() - since)
-        const wholeMs = await wholeAgain(region, other.key)
-        load.during("after it")
-        await pause(2_000)
-        const counted = await load.stop()
-        for (const id of jobs) expect((await untilDone(region.target(0), id)).status).toBe(200)
-        const rows = await region.jobs()
-        say(
-          `standby promoted (${promotedMs} ms): ${summary(counted)}; whole again after ${wholeMs} ms; attempts ${rows.map(({ attempt }) => attempt).join(" ")}`,
-        )
-        expect(counted.failures).toEqual([])
-        expect(rows.map(({ attempt }) => attempt)).toEqual([1, 1, 1])
-        await checkReceipts(region, orgs[0]!, counted.answered.get(orgs[0]!.key)! + 3)
-        await checkReceipts(region, orgs[1]!, counted.answered.get(orgs[1]!.key)! + 3, rich)
-      } finally {
-        await region.stop()
-      }
-    },
-  )
+  it("is not noticed: no request fails, no job is repeated, each receipt is there once", async () => {
+    const region = await Region.start({ models: [text, ears], nodes: 3, standby: true })
+    try {
+      const orgs = [await region.newOrg("invoiced"), await region.newOrg("prepaid", rich)]
+      const other = await region.newOrg("other")
+      await warmUp(region, [...orgs, other])
+      const load = startLoad(clientsOf(region, orgs))
+      const jobs: Array<string> = []
+      for (const index of [0, 1, 2])
+        jobs.push(await submit(region.target(index), file, { model: "listener" }))
+      await pause(2_000)
+      load.during("the failover")
+      const since = performance.now()
+      await region.failOver()
+      const promotedMs = Math.round(performance.now() - since)
+      const wholeMs = await wholeAgain(region, other.key)
+      load.during("after it")
+      await pause(2_000)
+      const counted = await load.stop()
+      for (const id of jobs) expect((await untilDone(region.target(0), id)).status).toBe(200)
+      const rows = await region.jobs()
+      say(
+        `standby promoted (${promotedMs} ms): ${summary(counted)}; whole again after ${wholeMs} ms; attempts ${rows.map(({ attempt }) => attempt).join(" ")}`,
+      )
+      expect(counted.failures).toEqual([])
+      expect(rows.map(({ attempt }) => attempt)).toEqual([1, 1, 1])
+      await checkReceipts(region, orgs[0]!, counted.answered.get(orgs[0]!.key)! + 3)
+      await checkReceipts(region, orgs[1]!, counted.answered.get(orgs[1]!.key)! + 3, rich)
+    } finally {
+      await region.stop()
+    }
+  })
 })
 
 /** Shifts the clock of a node's own process: `Date`, and all that goes by it. */
@@ -292,7 +280,7 @@ globalThis.Date = class Date extends real {
 }
 
 describe("nodes whose clocks are 25 h ahead and 25 h behind", needs("postgresql"), () => {
-  it("lose, repeat and refuse nothing", { timeout: 300_000 }, async () => {
+  it("lose, repeat and refuse nothing", async () => {
     const hours = [25, -25, 0]
     const region = await Region.start({
       models: [text, ears],
@@ -345,7 +333,7 @@ describe("nodes whose clocks are 25 h ahead and 25 h behind", needs("postgresql"
 })
 
 describe("a database whose commits take 50 ms, behind a network that loses 5 %", needs("postgresql"), () => {
-  it("loses nothing, and live requests hardly notice", { timeout: 300_000 }, async () => {
+  it("loses nothing, and live requests hardly notice", async () => {
     const region = await Region.start({
       models: [text],
       nodes: 3,
@@ -398,7 +386,7 @@ describe("a database whose commits take 50 ms, behind a network that loses 5 %",
 })
 
 describe("a rolling restart behind HAProxy", needs("postgresql", "haproxy"), () => {
-  it("fails no request", { timeout: 300_000 }, async () => {
+  it("fails no request", async () => {
     const ports = [await freePort(), await freePort(), await freePort()]
     const region = await Region.start({
       models: [text, ears],

@@ -53,7 +53,7 @@ describe("a region of three nodes", needs("postgresql"), () => {
       const answer = await transcribe(region.target(0), bytes, { query: { model: "listener", sync: "true" } })
       texts.set(which, ((await answer.json()) as { text: string }).text)
     }
-  }, 180_000)
+  })
   afterAll(() => region?.stop())
 
   /** Index of a node that works at a job, and the job; undefined if none does. */
@@ -175,7 +175,7 @@ describe("a region of three nodes", needs("postgresql"), () => {
     },
   )
 
-  it("moves nothing from a node that is frozen for 10 s", { timeout: 120_000 }, async () => {
+  it("moves nothing from a node that is frozen for 10 s", async () => {
     const accepted = new Map<string, number>()
     for (let nth = 0; nth < 6; nth++)
       accepted.set(await submit(region.target(0), files[2]!.bytes, { model: "listener" }), 2)
@@ -189,44 +189,40 @@ describe("a region of three nodes", needs("postgresql"), () => {
     expect(after.attempt).toBe(Math.max(1, before.get(job.id) ?? 1))
   })
 
-  it(
-    "moves the jobs of a node that is frozen for 60 s, whose late results count for nothing",
-    { timeout: 240_000 },
-    async () => {
-      const accepted = new Map<string, number>()
-      for (let nth = 0; nth < 6; nth++)
-        accepted.set(await submit(region.target(1), files[2]!.bytes, { model: "listener" }), 2)
-      await eventually(async () => (await atWork()) !== undefined, "a node works")
-      const { index, job } = (await atWork())!
-      region.node(index).signal("SIGSTOP")
-      const other = region.running.find((running) => running !== index)!
-      try {
-        await eventually(
-          async () => {
-            const now = (await region.jobs()).find(({ id }) => id === job.id)!
-            return now.attempt > job.attempt
-          },
-          "its job goes on elsewhere",
-          elsewhereMs + 20_000,
-        )
-        for (const id of accepted.keys()) await untilDone(region.target(other), id)
-        await pause(60_000 - elsewhereMs)
-      } finally {
-        region.node(index).signal("SIGCONT")
-      }
-      await pause(5_000)
-      await checkAll(accepted)
-      expect((await region.jobs()).find(({ id }) => id === job.id)).toMatchObject({
-        status: "completed",
-        attempt: job.attempt + 1,
-      })
-      // The node that was frozen works again.
-      const id = await submit(region.target(index), files[0]!.bytes, { model: "listener" })
-      await checkAll(new Map([[id, 0]]))
-    },
-  )
+  it("moves the jobs of a node that is frozen for 60 s, whose late results count for nothing", async () => {
+    const accepted = new Map<string, number>()
+    for (let nth = 0; nth < 6; nth++)
+      accepted.set(await submit(region.target(1), files[2]!.bytes, { model: "listener" }), 2)
+    await eventually(async () => (await atWork()) !== undefined, "a node works")
+    const { index, job } = (await atWork())!
+    region.node(index).signal("SIGSTOP")
+    const other = region.running.find((running) => running !== index)!
+    try {
+      await eventually(
+        async () => {
+          const now = (await region.jobs()).find(({ id }) => id === job.id)!
+          return now.attempt > job.attempt
+        },
+        "its job goes on elsewhere",
+        elsewhereMs + 20_000,
+      )
+      for (const id of accepted.keys()) await untilDone(region.target(other), id)
+      await pause(60_000 - elsewhereMs)
+    } finally {
+      region.node(index).signal("SIGCONT")
+    }
+    await pause(5_000)
+    await checkAll(accepted)
+    expect((await region.jobs()).find(({ id }) => id === job.id)).toMatchObject({
+      status: "completed",
+      attempt: job.attempt + 1,
+    })
+    // The node that was frozen works again.
+    const id = await submit(region.target(index), files[0]!.bytes, { model: "listener" })
+    await checkAll(new Map([[id, 0]]))
+  })
 
-  it("refuses to start a copy of a data directory whose node runs", { timeout: 60_000 }, async () => {
+  it("refuses to start a copy of a data directory whose node runs", async () => {
     const copy = `${region.dataDir(0)}-copy`
     cpSync(region.dataDir(0), copy, { recursive: true })
     await expect(region.startCopy(copy)).rejects.toThrow(

@@ -53,7 +53,7 @@ beforeAll(() => {
     cpSync(installed, join(modules, name), { recursive: true })
   }
   execFileSync(process.execPath, [join(own, "bin", "trim.js")])
-}, 600_000)
+})
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
@@ -114,4 +114,4 @@ it("speaks, transcribes and writes, from the launcher to its end", async () => {
   } finally {
     await node.kill()
   }
-}, 300_000)
+})

@@ -264,7 +264,7 @@ const play = async (first: Catalog, commands: ReadonlyArray<Command>): Promise<v
   )
 }
 
-it("keeps its promises in every history", { timeout: 120_000 }, async () => {
+it("keeps its promises in every history", async () => {
   await fc.assert(fc.asyncProperty(catalog, fc.array(command, { minLength: 1, maxLength: 24 }), play), {
     numRuns: 1_000,
     // Fixed: what is counted below must not depend on what is drawn.

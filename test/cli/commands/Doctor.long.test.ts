@@ -35,7 +35,7 @@ const measured = async ([seconds = 0, ...more] = times): ReturnType<typeof edgew
   return isShort && more.length > 0 ? measured(more) : report
 }
 
-it("measures the models that are named, and leaves nothing behind", { timeout: 600_000 }, async () => {
+it("measures the models that are named, and leaves nothing behind", async () => {
   const { status, stderr, stdout } = await measured()
   // Where it fails, the document says why.
   expect([status, stderr, status === 0 ? "" : stdout]).toEqual([0, "", ""])

@@ -62,7 +62,7 @@ describe("a call", onlyWhere(canCall, noLibrary), () => {
   })
 
   // A second each, and several on a busy machine.
-  it("that is interrupted again and again keeps what was heard", { timeout: 900_000 }, async () => {
+  it("that is interrupted again and again keeps what was heard", async () => {
     const caller = await CallClient.open(node)
     caller.event({
       type: "session.update",

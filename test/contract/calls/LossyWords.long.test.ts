@@ -101,7 +101,7 @@ const transcriptsOf = async (loss: number | undefined, seed: number): Promise<Re
   return transcripts
 }
 
-it("most words are those of a caller whose packets all come", { timeout: 900_000 }, async () => {
+it("most words are those of a caller whose packets all come", async () => {
   const texts = clips.map(({ text }) => text)
   const quiet = await transcriptsOf(undefined, 0)
   const pairs = (heard: ReadonlyArray<string>, reference: ReadonlyArray<string>) =>

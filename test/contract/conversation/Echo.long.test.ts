@@ -67,7 +67,7 @@ const begin = async () => {
   return client
 }
 
-it("the echo of an answer does not interrupt it", { timeout: 60_000 }, async () => {
+it("the echo of an answer does not interrupt it", async () => {
   const client = await begin()
   await listen(client, 6_000)
   expect(client.audio.length).toBeGreaterThan(4 * 48_000)
@@ -75,7 +75,7 @@ it("the echo of an answer does not interrupt it", { timeout: 60_000 }, async () 
   client.close()
 })
 
-it("the user does, over the echo", { timeout: 60_000 }, async () => {
+it("the user does, over the echo", async () => {
   const client = await begin()
   await listen(client, 4_000, { fromMs: 2_000, pcm: bytesToS16(voice(1.5, 2)) })
   await client.nth("input_audio_buffer.speech_started")

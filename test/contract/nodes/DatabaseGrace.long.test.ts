@@ -18,7 +18,7 @@ describe("a database that is away for less than the grace", needs("postgresql"),
   let shared: SharedNodes
   beforeAll(async () => {
     shared = await SharedNodes.start([fakeModel], { graceSeconds: 120, ownServer: true, leaseTickMs })
-  }, 120_000)
+  })
   afterAll(() => shared?.stop())
 
   const spool = (at: 0 | 1) => readFileSync(spoolFileIn(shared.dataDir(at)), "utf8")
@@ -123,7 +123,7 @@ describe("a database that is away for longer than the grace", needs("postgresql"
   beforeAll(async () => {
     // Longer than a busy machine takes to end the server.
     shared = await SharedNodes.start([fakeModel], { graceSeconds: 8, ownServer: true, leaseTickMs })
-  }, 120_000)
+  })
   afterAll(() => shared?.stop())
 
   it("has requests refused from then on, and answered again once it is back", async () => {
@@ -159,7 +159,7 @@ describe(
     beforeAll(async () => {
       // No beat comes during the test.
       shared = await SharedNodes.start([fakeModel], { relayed: true, beatMs: 3_600_000 })
-    }, 120_000)
+    })
     afterAll(() => shared?.stop())
 
     it("makes the node degraded, without waiting for a beat, and healthy again when it has a server", async () => {

@@ -33,7 +33,7 @@ describe("jobs with uploads in a bucket", needs("postgresql"), () => {
       sharedUploads: `s3://${s3.bucket}/region/a`,
     })
     // A server, two nodes and their engines: a long timeout for a busy machine.
-  }, 120_000)
+  })
   afterAll(async () => {
     for (const name of Object.keys(process.env)) if (name.startsWith("AWS_")) delete process.env[name]
     Object.assign(process.env, before)

@@ -25,7 +25,7 @@ describe("jobs with shared uploads", needs("postgresql"), () => {
       uploadRetryMs: 1_000,
     })
     // A server, two nodes and their engines: a long timeout for a busy machine.
-  }, 120_000)
+  })
   afterAll(() => shared?.stop())
 
   const wav = (seconds: number, seed = 1) => wavOf(noise(seconds, seed)) as Uint8Array<ArrayBuffer>

@@ -121,42 +121,38 @@ describe("a transcription job", () => {
     expect(of(none.trace)).toEqual([])
   })
 
-  it(
-    "goes on in the same trace after the node was killed during it, and a cancelled one says so",
-    { timeout: 120_000 },
-    async () => {
-      const dir = temporaryDir()
-      const first = await start(dir.path, 60_000)
-      const { trace, traceparent } = newTrace()
-      const atWork = async (model: Target, job: string) =>
-        eventually(async () => (await poll(model, job)).body.status === "processing", "it is at work")
+  it("goes on in the same trace after the node was killed during it, and a cancelled one says so", async () => {
+    const dir = temporaryDir()
+    const first = await start(dir.path, 60_000)
+    const { trace, traceparent } = newTrace()
+    const atWork = async (model: Target, job: string) =>
+      eventually(async () => (await poll(model, job)).body.status === "processing", "it is at work")
+    try {
+      const id = await submitTo(first, traceparent, "slow")
+      await atWork(target(first), id)
+      const request = await untilSpan(trace, `POST ${path}`)
+      expect(of(trace, "transcription job")).toEqual([])
+      const other = newTrace()
+      const unwanted = await submitTo(first, other.traceparent, "slow")
+      await atWork(target(first), unwanted)
+      expect((await poll(target(first), unwanted, "DELETE")).body.status).toBe("cancelled")
+      const cancelled = await untilSpan(other.trace, "transcription job")
+      expect(factsOf(cancelled)["edgewise.outcome"]).toBe("cancelled")
+      await first.dispose()
+      const second = await start(dir.path)
       try {
-        const id = await submitTo(first, traceparent, "slow")
-        await atWork(target(first), id)
-        const request = await untilSpan(trace, `POST ${path}`)
-        expect(of(trace, "transcription job")).toEqual([])
-        const other = newTrace()
-        const unwanted = await submitTo(first, other.traceparent, "slow")
-        await atWork(target(first), unwanted)
-        expect((await poll(target(first), unwanted, "DELETE")).body.status).toBe("cancelled")
-        const cancelled = await untilSpan(other.trace, "transcription job")
-        expect(factsOf(cancelled)["edgewise.outcome"]).toBe("cancelled")
-        await first.dispose()
-        const second = await start(dir.path)
-        try {
-          expect((await untilDone(target(second), id)).status).toBe(200)
-          const job = await untilSpan(trace, "transcription job")
-          expect(job.parentSpanId).toBe(request.spanId)
-          expect(factsOf(job)).toMatchObject({ "edgewise.job_id": id, "edgewise.outcome": "completed" })
-        } finally {
-          await second.dispose()
-        }
+        expect((await untilDone(target(second), id)).status).toBe(200)
+        const job = await untilSpan(trace, "transcription job")
+        expect(job.parentSpanId).toBe(request.spanId)
+        expect(factsOf(job)).toMatchObject({ "edgewise.job_id": id, "edgewise.outcome": "completed" })
       } finally {
-        await first.dispose()
-        dir.remove()
+        await second.dispose()
       }
-    },
-  )
+    } finally {
+      await first.dispose()
+      dir.remove()
+    }
+  })
 })
 
 const openLive = (route: string, query: Record<string, string>, traceparent: string) => {

@@ -22,7 +22,7 @@ beforeAll(async () => {
 })
 afterAll(() => Promise.all([free?.stop(), bound?.stop()]))
 
-it("is transcribed to its end, as a job and for a request that waits", { timeout: 900_000 }, async () => {
+it("is transcribed to its end, as a job and for a request that waits", async () => {
   const target = targetOf(free)
   const query = { model: "ears", response_format: "verbose_json" }
   const { body, status } = await untilDone(target, await submit(target, file, query))
@@ -40,4 +40,4 @@ it("is refused above the operator's limit, with a text that names it", async () 
   expect(JSON.stringify(body)).toContain("The audio is longer than 3600 seconds")
   const waiting = await post(bound, file, { query: { model: "ears", sync: "true" } })
   expect([waiting.status, await waiting.json()]).toEqual([400, { detail }])
-}, 900_000)
+})

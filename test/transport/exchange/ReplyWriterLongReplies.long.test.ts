@@ -59,7 +59,7 @@ const answerTo = async (path: string, end: string): Promise<string> => {
   return answer()
 }
 
-describe.concurrent("a long reply to a body that ended during a pause", { timeout: 40_000 }, () => {
+describe.concurrent("a long reply to a body that ended during a pause", () => {
   it.each([1, 2])("is not cut while it trickles (%d)", async () => {
     const last = `<${seconds - 1} of ${bodyBytes}>`
     expect(await answerTo("/trickles", last)).toContain(last)

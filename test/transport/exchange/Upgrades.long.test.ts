@@ -53,4 +53,4 @@ it("a socket that opens while garbage is collected stays open", async () => {
     await server.stop()
   }
   if (server.listener.transport.name === "uws") expect(collected).toBe(600)
-}, 300_000)
+})

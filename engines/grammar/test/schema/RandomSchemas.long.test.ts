@@ -2,6 +2,6 @@
 import { it } from "vitest"
 import { expectValidSentences } from "./RandomSchemas.ts"
 
-it("every sentence of 4,000 random schemas' rules is valid", { timeout: 600_000 }, () => {
+it("every sentence of 4,000 random schemas' rules is valid", () => {
   expectValidSentences({ schemas: 4_000, sentences: 6, seed: 22 })
 })
