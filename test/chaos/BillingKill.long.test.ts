@@ -88,7 +88,7 @@ const isWritten = ({ receiptId }: Delivered): boolean =>
   readStore().rows.some(({ receipt_id }) => receipt_id === receiptId)
 
 describe(`kill -9, ${kills} times (seed ${seed})`, () => {
-  it("leaves a ledger of what was delivered", async () => {
+  it("leaves a ledger of what was delivered", { timeout: (kills + 1) * 60_000 }, async () => {
     const delivered: Array<Delivered> = []
     /** Answers in flight to the ledger or the client when their node was killed. */
     const inFlight: Array<Delivered> = []
