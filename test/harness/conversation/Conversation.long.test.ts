@@ -164,10 +164,17 @@ describe.concurrent("voice to voice", () => {
 })
 
 describe.concurrent("interruptions", () => {
+  // So far ahead that the old answer is being played when it is interrupted, also where this process stands still for seconds.
+  const aheadMs = 15_000
+
   it("stop the old answer", async () => {
     const answerMs = 30_000
     // The last one is not interrupted.
-    const server = await serve({ delayMs: () => 20, answerMs: (turn) => (turn === 4 ? 200 : answerMs) })
+    const server = await serve({
+      aheadMs,
+      delayMs: () => 20,
+      answerMs: (turn) => (turn === 4 ? 200 : answerMs),
+    })
     const figures = await figuresOf(server, { interrupt: 1 }, 4)
     // The first turn of a conversation interrupts nothing.
     expect(figures.interrupt_stop!.readings).toBe(3)
@@ -178,7 +185,12 @@ describe.concurrent("interruptions", () => {
 
   it("show audio that comes after them", async () => {
     const figures = await figuresOf(
-      await serve({ delayMs: () => 20, answerMs: (turn) => (turn === 3 ? 200 : 30_000), latePieces: 3 }),
+      await serve({
+        aheadMs,
+        delayMs: () => 20,
+        answerMs: (turn) => (turn === 3 ? 200 : 30_000),
+        latePieces: 3,
+      }),
       { interrupt: 1 },
       3,
     )

@@ -20,6 +20,8 @@ export interface Script {
   readonly leadMs?: number
   /** Sound of each answer, by the turn's number. */
   readonly answerMs?: (turn: number) => number
+  /** How far the audio of an answer is sent before it is played, 100 ms if absent. */
+  readonly aheadMs?: number
   /** Pieces of audio that still come after the user was heard. */
   readonly latePieces?: number
   /** Changes the events of an answer before they are sent. */
@@ -169,6 +171,7 @@ class Conversation {
 
   async #answer(): Promise<void> {
     const {
+      aheadMs = 100,
       answerMs: soundMs = () => 200,
       delayMs,
       edit = (events) => events,
@@ -209,10 +212,10 @@ class Conversation {
     this.#say(...edit(begin))
     const sound = new Int16Array((leadMs + answerMs) * 24)
     sound.set(tone(answerMs), leadMs * 24)
-    // At the pace at which it is played, 100 ms ahead.
+    // At the pace at which it is played.
     const startMs = performance.now()
     for (let at = 0; at < sound.length; at += pieceSamples) {
-      const waitMs = startMs + at / 24 - 100 - performance.now()
+      const waitMs = startMs + at / 24 - aheadMs - performance.now()
       if (waitMs > 0) await sleep(waitMs, undefined, { signal: answering.signal }).catch(() => {})
       if (answering.signal.aborted) break
       if (at === 0) times.sentMs = performance.now()
