@@ -97,7 +97,7 @@ const scripted = (plan: Plan) => {
 }
 
 describe("random outcomes", () => {
-  it("are charged as they were delivered, to the micro-dollar", { timeout: 120_000 }, async () => {
+  it("are charged as they were delivered, to the micro-dollar", async () => {
     const expected = { receipts: 0, microDollars: 0, inputTokens: 0, outputTokens: 0 }
     const result = await Effect.gen(function* () {
       const accounts = yield* Accounts

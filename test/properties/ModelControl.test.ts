@@ -223,7 +223,7 @@ const play = async (commands: ReadonlyArray<Command>): Promise<void> => {
   )
 }
 
-it("keeps its promises in every history", { timeout: 120_000 }, async () => {
+it("keeps its promises in every history", async () => {
   await fc.assert(fc.asyncProperty(fc.array(command, { minLength: 1, maxLength: 24 }), play), {
     numRuns: runs(300, 2_000),
     // Fixed: what is counted below must not depend on what is drawn.

@@ -49,7 +49,7 @@ const edits = 20
 
 it(
   `${edits} edits under load of 8 clients: nothing of models that stay fails, and they keep their processes`,
-  { ...inLong, timeout: 180_000 },
+  inLong,
   async () => {
     const edition = (n: number): ReadonlyArray<TestModel> => [
       model("stays-a"),
