@@ -203,6 +203,7 @@ socket.onmessage = ({ data }) => {
   console.log(event.type, caption)
   if (event.type === "transcript.text.done") process.exit()
 }
+socket.onerror = () => console.error("the node refused or ended the connection")
 socket.onopen = async () => {
   const samples = await readFile("speech.pcm")
   for (let at = 0; at < samples.length; at += 640) {

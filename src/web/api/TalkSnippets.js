@@ -60,6 +60,7 @@ socket.onmessage = async ({ data }) => {
   await writeFile("answer.pcm", Buffer.concat(answer))
   socket.close()
 }
+socket.onerror = () => console.error("the node refused or ended the connection")
 socket.onopen = async () => {
   socket.send(${JSON.stringify(update)})
   const speech = await readFile("speech.pcm")

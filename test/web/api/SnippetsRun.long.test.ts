@@ -112,8 +112,8 @@ const liveLanguages = [
   ["typescript", {}],
 ] as const
 
-// At the same time, because live audio is sent at its own pace.
-describe.concurrent.each(liveLanguages)("%s", (language, needed) => {
+// One after the other: a machine with one core has room for one live session at a time.
+describe.each(liveLanguages)("%s", (language, needed) => {
   it("captions live", needed, async () => {
     const code = liveSnippets(`${node.base}/`, "/v1/audio/transcriptions/ws?model=stt-large-v3-turbo")
     const { output } = await programs[language](code[language])
