@@ -61,39 +61,43 @@ export const requestCost = (stage: Stage, plan: CostPlan): Effect.Effect<Part, C
     yield* teachFloors(stage, 0)
     const { bareNode, gateway } = stage
     const subjects: ReadonlyArray<Subject> = [{ ...bareNode, engineCpuUs: Effect.succeed(0) }, gateway]
-    const round = (forMs: number) =>
-      Effect.forEach(subjects, (subject) => readCost(stage, subject, plan.connections, forMs))
-    yield* round(plan.warmUpMs)
-    const rounds = yield* repeatRounds(plan, () => round(plan.windowMs))
-    const of = (at: number, part: (reading: Reading) => number) =>
+    const round = (connections: number, forMs: number) =>
+      Effect.forEach(subjects, (subject) => readCost(stage, subject, connections, forMs))
+    yield* round(plan.connections, plan.warmUpMs)
+    const rounds = yield* repeatRounds(plan, () =>
+      Effect.all({ alone: round(1, plan.windowMs), loaded: round(plan.connections, plan.windowMs) }),
+    )
+    const of = (load: "alone" | "loaded", at: number, part: (reading: Reading) => number) =>
       rounds.map((readings) => {
-        const reading = readings[at]
+        const reading = readings[load][at]
         return reading === undefined ? Number.NaN : part(reading)
       })
     const server = ({ serverMs }: Reading) => serverMs
     const ofACore = ({ serverMs }: Reading) => 1_000 / serverMs
     const rate = ({ perSecond }: Reading) => perSecond
     return {
-      title: "Cost of a request: chat, not streamed, one token, fake engine, under load",
+      title: "Cost of a request: chat, not streamed, one token, fake engine, under load and one at a time",
       method:
-        `${plan.connections} connections, each sends its next request when the last one is answered; user and system ` +
+        `${plan.connections} connections, or one, each of which sends its next request when the last one is answered; user and system ` +
         "time of the server process over the answers; bare node:http and gateway alternately; requests a second of a core " +
         "are the inverse of that time, because the load client and the engine share the cores",
       figures: [
-        figure("bare node:http process", "ms/request", of(0, server)),
-        figure("gateway process", "ms/request", of(1, server), atMost(0.25)),
+        figure("bare node:http process", "ms/request", of("loaded", 0, server)),
+        figure("gateway process", "ms/request", of("loaded", 1, server), atMost(0.25)),
         figure(
           "engine process",
           "ms/request",
-          of(1, ({ engineMs }) => engineMs),
+          of("loaded", 1, ({ engineMs }) => engineMs),
         ),
         ...besideFloor(
-          readingsOf("bare node:http, requests a second of a core", "1/s", of(0, ofACore)),
-          readingsOf("gateway, requests a second of a core", "1/s", of(1, ofACore)),
+          readingsOf("bare node:http, requests a second of a core", "1/s", of("loaded", 0, ofACore)),
+          readingsOf("gateway, requests a second of a core", "1/s", of("loaded", 1, ofACore)),
           atLeast(0.1),
         ),
-        figure("bare node:http, answers a second to this client", "1/s", of(0, rate)),
-        figure("gateway, answers a second to this client", "1/s", of(1, rate)),
+        figure("bare node:http, answers a second to this client", "1/s", of("loaded", 0, rate)),
+        figure("gateway, answers a second to this client", "1/s", of("loaded", 1, rate)),
+        figure("bare node:http process, one request at a time", "ms/request", of("alone", 0, server)),
+        figure("gateway process, one request at a time", "ms/request", of("alone", 1, server), atMost(0.25)),
       ],
     }
   })
