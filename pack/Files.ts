@@ -25,6 +25,7 @@ export const modelPaths = [
   "models/kokoro-demo",
   "models/llama-demo",
   "models/turns-demo",
+  "models/whisper-demo",
   "models/whisper-demo-en",
   "models/vision-demo",
 ]

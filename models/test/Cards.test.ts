@@ -14,7 +14,7 @@ it("the kept results of the evaluation are those of the weights in the catalog",
     catalog.models.flatMap(({ files }) => Object.values(files).map(({ sha256, source }) => [source, sha256])),
   )
   const evaluations = [...keptResults()].filter(([, { suite }]) => suite === "models")
-  expect(evaluations.length).toBe(6)
+  expect(evaluations.length).toBe(7)
   for (const [
     name,
     {

@@ -22,11 +22,19 @@ const digest = (sentence: string): Buffer => createHash("sha256").update(normali
 const isEvaluation = (sentence: string): boolean => digest(sentence)[0]! < evaluationBytes
 
 /** Digest beginnings of every sentence of the training shards, as `python3 -m ears.data … --manifest` writes them. */
-const trained = (() => {
-  const bytes = read("train/manifest/ears.sha40")
+const manifestOf = (name: string): ReadonlyArray<Buffer> => {
+  const bytes = read(`train/manifest/${name}.sha40`)
   const starts = Array.from({ length: bytes.length / manifestBytes }, (_, i) => i * manifestBytes)
   return starts.map((start) => bytes.subarray(start, start + manifestBytes))
-})()
+}
+const trained = manifestOf("ears")
+const trainedInEightLanguages = manifestOf("ears-languages")
+
+/** Whether a sentence was trained, for the given beginnings. */
+const among = (starts: ReadonlyArray<Buffer>) => {
+  const known = new Set(starts.map((start) => start.toString("hex")))
+  return (sentence: string) => known.has(digest(sentence).subarray(0, manifestBytes).toString("hex"))
+}
 
 const spoken = evaluationSet.speech.flatMap(({ segments }) => segments.map(({ text }) => text))
 const linesOf = (name: string): ReadonlyArray<string> =>
@@ -98,39 +106,45 @@ describe("the evaluation set", () => {
 
 describe("the training text", () => {
   it("is on the training side: the generator let no evaluation sentence out", () => {
-    expect(trained.length).toBeGreaterThan(20_000)
-    expect(trained.filter((start) => start[0]! < evaluationBytes).length).toBe(0)
+    for (const starts of [trained, trainedInEightLanguages]) {
+      expect(starts.length).toBeGreaterThan(20_000)
+      expect(starts.filter((start) => start[0]! < evaluationBytes).length).toBe(0)
+    }
   })
 
-  it("is what this test believes it is: sentences of the first shard are found in it", () => {
-    const known = new Set(trained.map((start) => start.toString("hex")))
-    const has = (sentence: string) => known.has(digest(sentence).subarray(0, manifestBytes).toString("hex"))
-    // The first three sentences of shard 1, as `sentences-00001.txt` has them.
-    const first = [
+  it("is what this test believes it is: the first three sentences of the first shard are found in it", () => {
+    const english = [
       "Anywhere posts shouldn't activate although she only his Hill that backpack waits joked though we.",
       "Under crowded nineteen when all these nitrogen daisies Grace snows spend past that.",
       "I have fifty four boards and forty six surveys.",
     ]
-    expect(first.map(has)).toEqual([true, true, true])
+    const ofEightLanguages = [
+      "Bergen fünfundvierzig Möglichkeiten stritten besserer erkennen geschützt Oberschenkel Täter Notaufnahme nirgendwo Motorrad.",
+      "Alles wat een tandarts eet, is plat.",
+      "Zijn noodgeval gerust bestuurd spannendste Parijs onmiddellijk printte.",
+    ]
+    expect(english.map(among(trained))).toEqual([true, true, true])
+    expect(ofEightLanguages.map(among(trainedInEightLanguages))).toEqual([true, true, true])
   })
 
   it("has none of the sentences that the ears and the voices are judged by", () => {
-    const known = new Set(trained.map((start) => start.toString("hex")))
-    const met = [...spoken, ...freeSentences, ...references].filter((sentence) =>
-      known.has(digest(sentence).subarray(0, manifestBytes).toString("hex")),
-    )
-    expect(met).toEqual([])
+    const ofLanguages = Object.values(evaluationSet.languages).flat()
+    const judged = [
+      ...[...evaluationSet.speech, ...evaluationSet.unheard, ...ofLanguages].flatMap(({ segments }) =>
+        segments.map(({ text }) => text),
+      ),
+      ...freeSentences,
+      ...references,
+    ]
+    expect(judged.filter(among(trained))).toEqual([])
+    expect(judged.filter(among(trainedInEightLanguages))).toEqual([])
   })
 
   it("has frames without a slot only where their one sentence may be trained", () => {
     const frames = read("train/text/patterns.txt").toString("utf8").split("\n")
     const fixed = frames.filter((line) => line !== "" && !line.startsWith("#") && !line.includes("{"))
     expect(fixed.length).toBeGreaterThan(5)
-    const known = new Set(trained.map((start) => start.toString("hex")))
-    const leaked = fixed.filter(
-      (sentence) =>
-        isEvaluation(sentence) && known.has(digest(sentence).subarray(0, manifestBytes).toString("hex")),
-    )
-    expect(leaked).toEqual([])
+    const wasTrained = among(trained)
+    expect(fixed.filter((sentence) => isEvaluation(sentence) && wasTrained(sentence))).toEqual([])
   })
 })

@@ -7,7 +7,7 @@ import numpy as np
 
 from common.sound import narrow, noise, with_noise, with_reverberation
 from ears.features import LANGUAGES, RATE_HZ
-from ears.speakers import BUILT_IN, say_with_espeak, stretched, voices_of
+from ears.speakers import BUILT_IN, SPOKEN, say_with_espeak, stretched, voices_of
 
 LONGEST_SECONDS = 29.4
 LABEL_SAMPLES = 640   # of a phoneme label: 25 frames a second, the encoder's rate
@@ -51,13 +51,13 @@ class Studio:
 
     def _voice(self, language):
         r, voices = self.r, _VOICES[language]
-        if language == "en" and r.random() < self.share:
+        if language in SPOKEN and r.random() < self.share:
             return r.choice(list(BUILT_IN))
         return r.choice(voices.others) if r.random() < 0.35 else r.choices(voices.trained, voices.weights)[0]
 
-    def say(self, sentence, voice):
+    def say(self, sentence, voice, language):
         if voice in BUILT_IN:
-            return self.built_in.say(sentence, voice, self.r.uniform(0.85, 1.2))
+            return self.built_in.say(sentence, voice, language, self.r.uniform(0.85, 1.2))
         said = say_with_espeak(sentence, voice, self.r)
         return stretched(said, self.r.uniform(0.86, 1.16)) if said and self.r.random() < 0.3 else said
 
@@ -72,7 +72,7 @@ class Studio:
         for _ in range(sentences):
             sentence = self.texts[language].draw()
             voice = voices[0] if voices and one_voice else self._voice(language)
-            said = self.say(sentence, voice)
+            said = self.say(sentence, voice, language)
             if said is None or at + len(said.samples) > LONGEST_SECONDS * RATE_HZ:
                 break
             voices.append(voice)

@@ -1,7 +1,7 @@
 """Checkpoint -> the published Whisper folder: onnx/encoder_model.onnx, onnx/decoder_model_merged.onnx (one If on use_cache_branch with shared
 weights), tokenizer and configuration files. Weights are stored as float16; inputs, outputs and arithmetic stay float32.
 
-  python3 -m ears.export work/ears.pt ../whisper-demo-en
+  python3 -m ears.export work/ears.pt ../whisper-demo
 """
 import argparse
 import json
@@ -16,7 +16,7 @@ from onnx import TensorProto, helper
 
 from common.onnxfiles import OPSET, halved
 from ears.features import (
-    BYTE_CHARACTERS, END, FIRST_TIMESTAMP, LANGUAGE_TOKENS, NO_SPEECH, NO_TIMESTAMPS, SPECIALS, START, START_OF_LM, START_OF_PREVIOUS,
+    BYTE_CHARACTERS, END, FIRST_TIMESTAMP, LANGUAGE_TOKENS, LANGUAGES, NO_SPEECH, NO_TIMESTAMPS, SPECIALS, START, START_OF_LM, START_OF_PREVIOUS,
     TIMESTAMPS, TIMESTAMP_SECONDS, TRANSCRIBE, TRANSLATE, encode,
 )
 from ears.network import from_checkpoint
@@ -195,8 +195,8 @@ def _tokenizer(special, stamps, vocabulary):
     )
 
 
-def side_files(config):
-    """-> {name: content}, JSON but for merges.txt"""
+def side_files(config, languages):
+    """-> {name: content}, JSON but for merges.txt. `languages` are those that the model was trained on."""
     stamps = ["<|%.2f|>" % (i * TIMESTAMP_SECONDS) for i in range(TIMESTAMPS)]
     special = {t: 256 + i for i, t in enumerate(SPECIALS)}
     vocabulary = {t: i for i, t in enumerate(BYTE_CHARACTERS)}
@@ -227,8 +227,8 @@ def side_files(config):
         ),
         "generation_config.json": dict(
             **ids, begin_suppress_tokens=space, suppress_tokens=never, no_timestamps_token_id=NO_TIMESTAMPS,
-            prev_sot_token_id=START_OF_PREVIOUS, lang_to_id={f"<|{language}|>": token for language, token in LANGUAGE_TOKENS.items()},
-            task_to_id=dict(transcribe=TRANSCRIBE, translate=TRANSLATE), is_multilingual=True, max_length=config.positions,
+            prev_sot_token_id=START_OF_PREVIOUS, lang_to_id={f"<|{language}|>": LANGUAGE_TOKENS[language] for language in languages},
+            task_to_id=dict(transcribe=TRANSCRIBE), is_multilingual=True, max_length=config.positions,
             max_initial_timestamp_index=50, return_timestamps=False, alignment_heads=[[i, 0] for i in range(config.layers)],
         ),
         "preprocessor_config.json": dict(
@@ -243,12 +243,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkpoint")
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--languages", default=" ".join(LANGUAGES), help="those that the files name; the tokens of the others stay in the vocabulary")
     options = parser.parse_args()
     network = from_checkpoint(options.checkpoint).eval()
     network.settle()
     (options.folder / "onnx").mkdir(parents=True, exist_ok=True)
     write_graphs(network, options.folder / "onnx")
-    for name, content in side_files(network.config).items():
+    for name, content in side_files(network.config, options.languages.split()).items():
         text = content if isinstance(content, str) else json.dumps(content, indent=1 if "config" in name else None, ensure_ascii=False)
         (options.folder / name).write_text(text, encoding="utf8")
     for path in sorted((options.folder / "onnx").iterdir()):

@@ -10,6 +10,7 @@ from scipy.signal import resample_poly
 from common import espeak
 from common.sound import resample
 from ears.features import RATE_HZ
+from voices.languages import ACCENTS as SPOKEN, symbols_of
 
 # Of English: the voices that its figures are measured with. British ones are the hardest to hear: they speak twice as often.
 ENGLISH_TRAINED = [
@@ -93,7 +94,8 @@ def stretched(said, factor):
 
 
 class BuiltInVoices:
-    """The product's synthesiser in PyTorch, from its checkpoint and its voice files; espeak's times are carried over onto its durations."""
+    """The product's synthesiser in PyTorch, from its checkpoint and its voice files; espeak's times are carried over onto its durations. With the
+    checkpoint of several languages each voice speaks those of voices/languages.py."""
 
     def __init__(self, checkpoint, voices: Path):
         import torch
@@ -104,17 +106,26 @@ class BuiltInVoices:
         self.graph = graphs.SpeechGraph(self.network).eval()
         self.styles = {v: torch.from_numpy(np.fromfile(voices / f"{v}.bin", "<f4")[:256].copy())[None] for v in BUILT_IN}
 
-    def say(self, text, voice, speed=1.0):
+    def say(self, text, voice, language, speed=1.0):
         """-> Utterance, or None where the phonemes of the text do not line up with espeak's events."""
         from voices import graphs, symbols
 
-        torch, language = self.torch, BUILT_IN[voice]
-        speech = espeak.speak(text, language)
-        characters = symbols.known(symbols.ipa_of(text, language))
-        places = symbols.first_characters(characters, speech.phonemes[:-1])
+        torch, accent = self.torch, BUILT_IN[voice] if language == "en" else SPOKEN[language][0]
+        speech = espeak.speak(text, accent)
+        events = speech.phonemes[:-1]
+        if language == "en":
+            ipa = symbols.ipa_of(text, accent)
+        else:
+            ipa = symbols.ipa_of(text, accent, lambda clause, of: symbols_of(espeak.ipa(clause, of), language, symbols.IDS))
+            events = [(at, symbols_of(sound, language, symbols.IDS)) for at, sound in events]
+            if "(" in ipa:  # a word that is read in another language
+                return None
+        out = characters = symbols.known(ipa)
+        places = symbols.first_characters(characters, events)
         if places is None or len(characters) > 500:
             return None
-        out, _ = symbols.rewrite(characters, [0.0] * len(characters), language == "en")
+        if language == "en":
+            out, _ = symbols.rewrite(characters, [0.0] * len(characters), accent == "en")
         if len(out) != len(characters):  # an inserted space would shift the places
             return None
         ids, style = torch.tensor([symbols.ids_of(out)]), self.styles[voice]

@@ -17,13 +17,12 @@ import {
   untilNoUploads,
   whisper,
 } from "../../support/clients/TranscriptionClient.ts"
-import { inLong, runs } from "../../support/groups/Runs.ts"
-import { builtInModel } from "../../support/nodes/BuiltInModels.ts"
+import { inLong } from "../../support/groups/Runs.ts"
 import { startNode, type TestNode, untilIdle } from "../../support/nodes/TestNode.ts"
 
 let node: TestNode
 beforeAll(async () => {
-  node = await startNode({ models: [whisper, builtInModel("stt-multi-03-2026")] })
+  node = await startNode({ models: [whisper] })
   said = ((await (await sync()).json()) as { text: string }).text
 })
 afterAll(() => node.stop())
@@ -350,39 +349,4 @@ describe("where parameters stand", () => {
     const without = (await (await sync({ punctuation: "false" })).json()) as { text: string }
     expect(without.text).toBe(said.replaceAll(/[.,?]/g, ""))
   })
-
-  it.each(["true", "sync", "job"].slice(0, runs(1, 3)))(
-    "the other model transcribes and reports en without a language (%s)",
-    async (mode) => {
-      const query = { model: "stt-multi-03-2026", response_format: "verbose_json" }
-      if (mode === "job") {
-        const id = await submit(targetOf(node), clipBytes(clip) as Uint8Array<ArrayBuffer>, query)
-        expect((await untilDone(targetOf(node), id)).body).toMatchObject({ language: "en", text: said })
-      } else if (mode === "sync") {
-        expect(await (await sync(query)).json()).toMatchObject({ language: "en", text: said })
-      } else {
-        const response = await ask({ query: { ...query, stream: "true" } })
-        const events = parseEventStream(await response.text())
-        expect(JSON.parse(events.at(-2)!)).toMatchObject({ language: "en", text: said })
-      }
-    },
-  )
-
-  it.each([
-    ["de", true],
-    ["vi", true],
-    ["sv", false],
-  ])(
-    "the other model's refusal of %s names the command that brings weights: %s",
-    async (language, isNamed) => {
-      const response = await sync({ model: "stt-multi-03-2026", language })
-      const { detail } = (await response.json()) as { detail: string }
-      expect([response.status, detail.startsWith("language: ")]).toEqual([400, true])
-      expect(
-        detail.endsWith(
-          "; weights that know it: edgewise models add cohere-transcribe --as stt-multi-03-2026",
-        ),
-      ).toBe(isNamed)
-    },
-  )
 })

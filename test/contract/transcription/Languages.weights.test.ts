@@ -1,0 +1,147 @@
+// The built-in transcription model of several languages over HTTP: speech of each of its languages, requests that name another or none, and
+// what it refuses. How many words it gets wrong is measured by `npm run -s models:eval -- --section languages`.
+import { readFileSync } from "node:fs"
+import { afterAll, beforeAll, expect, it } from "vitest"
+import { evaluationSet } from "../../../models/eval/EvaluationSet.ts"
+import { wavOf } from "../../support/audio/WavFile.ts"
+import { wordErrorRate } from "../../support/audio/WordErrorRate.ts"
+import { parseEventStream } from "../../support/clients/EventStream.ts"
+import { post, submit, targetOf, untilDone } from "../../support/clients/TranscriptionClient.ts"
+import { runs } from "../../support/groups/Runs.ts"
+import { builtInModel } from "../../support/nodes/BuiltInModels.ts"
+import { startNode, type TestNode } from "../../support/nodes/TestNode.ts"
+
+const model = "stt-multi-03-2026"
+let node: TestNode
+beforeAll(async () => {
+  node = await startNode({ models: [builtInModel(model, { runtime: { load: "start" } })] })
+})
+afterAll(() => node.stop())
+
+const english = evaluationSet.speech.filter(({ group }) => group === "trained")
+const recordings = Object.entries({ en: english, ...evaluationSet.languages }).flatMap(
+  ([language, [first]]) => {
+    const { file, segments } = first!
+    return [{ language, file, text: segments.map(({ text }) => text).join(" ") }]
+  },
+)
+const audioOf = (file: string) =>
+  new Uint8Array(readFileSync(new URL(`../../../models/eval/${file}`, import.meta.url)))
+
+interface Heard {
+  readonly language: string
+  readonly text: string
+}
+
+const hear = async (audio: Uint8Array<ArrayBuffer>, query: Record<string, string>): Promise<Heard> => {
+  const response = await post(node, audio, {
+    query: { model, sync: "true", response_format: "verbose_json", ...query },
+  })
+  expect(response.status).toBe(200)
+  return (await response.json()) as Heard
+}
+
+it("knows eight of the languages that the protocol names", () => {
+  expect(recordings.map(({ language }) => language).sort()).toEqual([
+    "de",
+    "en",
+    "es",
+    "fr",
+    "it",
+    "nl",
+    "pl",
+    "pt",
+  ])
+})
+
+it("transcribes each of its languages, most words right, and reports it", async () => {
+  const pairs = await Promise.all(
+    recordings.map(async ({ file, language, text }) => {
+      const heard = await hear(audioOf(file), { language })
+      expect(heard.language).toBe(language)
+      return { reference: text, heard: heard.text }
+    }),
+  )
+  // All languages together, with a margin: the card has each of them alone.
+  expect(wordErrorRate(pairs)).toBeLessThan(0.5)
+})
+
+it("writes the letters of each language", async () => {
+  const marks: Readonly<Record<string, RegExp>> = {
+    de: /[äöüß]/,
+    pl: /[ąćęłńóśźż]/,
+    pt: /[ãõçáéíóêâ]/,
+  }
+  for (const { file, language } of recordings.filter((recording) => recording.language in marks)) {
+    expect([language, (await hear(audioOf(file), { language })).text]).toEqual([
+      language,
+      expect.stringMatching(marks[language]!),
+    ])
+  }
+})
+
+it("speech in another language than the request says gives some text, and not without end", async () => {
+  const next = (at: number) => recordings[(at + 1) % recordings.length]!.language
+  await Promise.all(
+    recordings.map(async ({ file, text }, at) => {
+      const heard = await hear(audioOf(file), { language: next(at) })
+      expect(heard.text).not.toBe("")
+      expect(heard.text.length).toBeLessThan(3 * text.length)
+    }),
+  )
+})
+
+it("silence is no text in any of its languages", async () => {
+  const silence = new Uint8Array(wavOf(Buffer.alloc(2 * 16_000 * 5), 16_000))
+  const texts = await Promise.all(
+    recordings.map(async ({ language }) => (await hear(silence, { language })).text),
+  )
+  expect(texts).toEqual(recordings.map(() => ""))
+})
+
+it.each(["sync", "stream", "job"].slice(0, runs(1, 3)))(
+  "takes and reports en without a language (%s)",
+  async (mode) => {
+    const audio = audioOf(recordings[0]!.file)
+    const said = (await hear(audio, { language: "en" })).text
+    const query = { model, response_format: "verbose_json" }
+    if (mode === "job") {
+      const id = await submit(targetOf(node), audio, query)
+      expect((await untilDone(targetOf(node), id)).body).toMatchObject({ language: "en", text: said })
+    } else if (mode === "sync") {
+      expect(await hear(audio, {})).toMatchObject({ language: "en", text: said })
+    } else {
+      const response = await post(node, audio, { query: { ...query, stream: "true" } })
+      const events = parseEventStream(await response.text())
+      expect(JSON.parse(events.at(-2)!)).toMatchObject({ language: "en", text: said })
+    }
+  },
+)
+
+it.each([
+  ["ja", true],
+  ["vi", true],
+  ["sv", false],
+])("the refusal of %s names the command that brings weights: %s", async (language, isNamed) => {
+  const response = await post(node, audioOf(recordings[0]!.file), {
+    query: { model, sync: "true", language },
+  })
+  const { detail } = (await response.json()) as { detail: string }
+  expect([response.status, detail.startsWith("language: ")]).toEqual([400, true])
+  expect(detail.endsWith(`; weights that know it: edgewise models add cohere-transcribe --as ${model}`)).toBe(
+    isNamed,
+  )
+})
+
+it("translates nothing: no such task was in its training", async () => {
+  const form = new FormData()
+  form.append("model", model)
+  form.append("file", new File([audioOf(recordings[1]!.file)], "speech.opus"))
+  const response = await fetch(`${node.base}/v1/audio/translations`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${node.keys.dev}` },
+    body: form,
+  })
+  expect(response.status).toBe(400)
+  expect(await response.text()).toContain("does not translate")
+})
