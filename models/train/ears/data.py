@@ -94,7 +94,7 @@ def main():
     parser.add_argument("--clips", type=int, default=600, help="clips a shard")
     parser.add_argument("--languages", default=" ".join(LANGUAGES), help="of the clips, each as often")
     parser.add_argument("--words", help="list of more English words, one a line; see common/wordlist.py")
-    parser.add_argument("--voices-checkpoint", help="of voices/train.py: the product's voices speak a share of the sentences")
+    parser.add_argument("--voices-checkpoint", help="of voices/train.py: the product's voices speak a share of the sentences, of all languages that voices/languages.py has")
     parser.add_argument("--built-in-share", type=float, default=0.25)
     parser.add_argument("--phonemes", action="store_true", help="write phonemes.json, and stop")
     parser.add_argument("--development", action="store_true", help="make the development shard instead")
