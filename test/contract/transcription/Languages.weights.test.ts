@@ -41,19 +41,6 @@ const hear = async (audio: Uint8Array<ArrayBuffer>, query: Record<string, string
   return (await response.json()) as Heard
 }
 
-it("knows eight of the languages that the protocol names", () => {
-  expect(recordings.map(({ language }) => language).sort()).toEqual([
-    "de",
-    "en",
-    "es",
-    "fr",
-    "it",
-    "nl",
-    "pl",
-    "pt",
-  ])
-})
-
 describe("each of its languages", () => {
   let heard: ReadonlyArray<Heard> = []
   beforeAll(async () => {
@@ -63,8 +50,8 @@ describe("each of its languages", () => {
   it("is transcribed, most words right, and reported", () => {
     expect(heard.map(({ language }) => language)).toEqual(recordings.map(({ language }) => language))
     const pairs = recordings.map(({ text }, at) => ({ reference: text, heard: heard[at]!.text }))
-    // All languages together, with a margin: the card has each of them alone.
-    expect(wordErrorRate(pairs)).toBeLessThan(0.5)
+    // All languages together, with a margin: 23 % of the words of these recordings are wrong. The card has each language alone.
+    expect(wordErrorRate(pairs)).toBeLessThan(0.3)
   })
 
   it("is written with its letters", () => {
@@ -117,16 +104,23 @@ it.each([
   ["ja", true],
   ["vi", true],
   ["sv", false],
-])("the refusal of %s names the command that brings weights: %s", async (language, isNamed) => {
-  const response = await post(node, audioOf(recordings[0]!.file), {
-    query: { model, sync: "true", language },
-  })
-  const { detail } = (await response.json()) as { detail: string }
-  expect([response.status, detail.startsWith("language: ")]).toEqual([400, true])
-  expect(detail.endsWith(`; weights that know it: edgewise models add cohere-transcribe --as ${model}`)).toBe(
-    isNamed,
-  )
-})
+])(
+  "the refusal of %s names the eight that it knows, and the command that brings weights: %s",
+  async (language, isNamed) => {
+    const response = await post(node, audioOf(recordings[0]!.file), {
+      query: { model, sync: "true", language },
+    })
+    const { detail } = (await response.json()) as { detail: string }
+    const [, known = ""] = /^language: .* does not know [a-z]+; it knows ([a-z, ]+)/.exec(detail) ?? []
+    expect([response.status, known.split(", ").sort()]).toEqual([
+      400,
+      recordings.map((recording) => recording.language).sort(),
+    ])
+    expect(
+      detail.endsWith(`; weights that know it: edgewise models add cohere-transcribe --as ${model}`),
+    ).toBe(isNamed)
+  },
+)
 
 it("translates nothing: no such task was in its training", async () => {
   const form = new FormData()
