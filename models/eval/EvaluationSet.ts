@@ -36,7 +36,7 @@ const EvaluationSet = Schema.Struct({
   speech: Schema.Array(Recording),
   /** Clips to clone, of speakers that the style encoder was not trained on. */
   references: Schema.Array(Reference),
-  /** Of each other language of the multilingual transcription model, by its code: sentences of trained voices. */
+  /** Of each other language of the multilingual transcription model, by its code. */
   languages: Schema.Record(Schema.String, Schema.Array(Recording)),
   /** Sentences with words that the English training never had, of trained voices. */
   unheard: Schema.Array(Recording),

@@ -19,7 +19,7 @@ from common.sentences import Sentences
 from common.sound import resample
 from common.split import is_evaluation
 from ears.features import LANGUAGES, RATE_HZ
-from ears.speakers import ENGLISH_TRAINED, UNSEEN, say_with_espeak, voices_of
+from ears.speakers import ACCENTS, ENGLISH_TRAINED, UNSEEN, UNSEEN_VARIANTS, say_with_espeak, voices_of
 from voices.speakers import UNSEEN as UNSEEN_SPEAKERS
 
 SEED = 20260122
@@ -34,6 +34,7 @@ CLONE_RATE_HZ = 24000
 UNHEARD_VOICES = 16
 SENTENCES_OF_A_LANGUAGE = 30
 VOICES_OF_A_LANGUAGE = 10
+SENTENCES_OF_AN_UNSEEN_VOICE = 3
 
 
 def sentences_in(path):
@@ -100,24 +101,42 @@ def unheard(folder):
     return rows
 
 
-def of_language(folder, language):
-    """A recording of three sentences for each voice; the hand-written sentences first, as many as there are."""
-    r, grammar = random.Random(SEED), Grammar(language, SEED, "evaluation")
+def texts_of(folder, language):
+    """[(text, kind)]: the hand-written sentences first, as many as there are."""
+    grammar = Grammar(language, SEED, "evaluation")
     texts = [(text, "free") for text in free_sentences(folder, language)][:SENTENCES_OF_A_LANGUAGE]
     while len(texts) < SENTENCES_OF_A_LANGUAGE:
         text = grammar.draw("frame")
         if len(text.split()) >= FEWEST_WORDS - 1 and text not in [t for t, _ in texts]:
             texts.append((text, "pattern"))
-    rows = []
-    for at, voice in enumerate(voices_of(language).trained[:VOICES_OF_A_LANGUAGE]):
-        said = texts[at::VOICES_OF_A_LANGUAGE]
+    return texts
+
+
+def of_language(folder, group, said_by):
+    """A recording of each voice: said_by has (voice, [(text, kind)])."""
+    r, rows = random.Random(SEED), []
+    for voice, said in said_by:
         x, segments = recording([text for text, _ in said], voice, r)
         for segment, (_, kind) in zip(segments, said):
             segment["kind"] = kind
         file = f"languages/{voice.replace('+', '-')}.opus"
         write_opus(folder / file, x, RATE_HZ, 24_000)
-        rows.append(dict(file=file, voice=voice, group="trained", segments=segments))
+        rows.append(dict(file=file, voice=voice, group=group, segments=segments))
     return rows
+
+
+def trained_of(folder, language):
+    texts, voices = texts_of(folder, language), voices_of(language).trained[:VOICES_OF_A_LANGUAGE]
+    return of_language(folder, "trained", [(voice, texts[at::VOICES_OF_A_LANGUAGE]) for at, voice in enumerate(voices)])
+
+
+def unseen_of(folder, language):
+    """The first sentences of the trained voices again."""
+    known = voices_of(language)
+    texts, voices, each = texts_of(folder, language), [f"{ACCENTS[language][0]}+{v}" for v in UNSEEN_VARIANTS], SENTENCES_OF_AN_UNSEEN_VOICE
+    if known_too := set(voices) & {*known.trained, *known.others}:
+        raise SystemExit(f"trained, so not unseen: {known_too}")
+    return of_language(folder, "unseen", [(voice, texts[at * each :][:each]) for at, voice in enumerate(voices)])
 
 
 def references(folder):
@@ -144,8 +163,11 @@ def main():
         (folder / name).mkdir(exist_ok=True)
     made = dict(
         roundTrip=free[:ROUND_TRIP], speech=speech(folder, free[ROUND_TRIP:]), references=references(folder),
-        languages={language: of_language(folder, language) for language in others}, unheard=unheard(folder),
+        languages={language: trained_of(folder, language) for language in others}, unheard=unheard(folder),
     )
+    # Last, because a few samples of what espeak says depend on what it said before.
+    for language in others:
+        made["languages"][language] += unseen_of(folder, language)
     (folder / "set.json").write_text(json.dumps(made, indent=1) + "\n", encoding="utf8")
     print(sum(s["end"] - s["start"] for row in made["speech"] for s in row["segments"]), "s of speech")
 

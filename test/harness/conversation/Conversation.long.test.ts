@@ -122,11 +122,16 @@ describe.concurrent("voice to voice", () => {
   })
 
   it("shows a stall of one turn", async () => {
-    // The first turn of the first conversation is the look at the server before the load.
-    const figures = await figuresOf(await serve({ delayMs: (turn) => (turn === 1 ? 1_200 : 50) }), {}, 3)
-    const { max, median } = figures.voice_to_voice!
-    expect(max).toBeGreaterThan(1_390)
-    expect(max / median).toBeGreaterThan(1.5)
+    const stallMs = 1_200
+    const server = await serve({ delayMs: (turn) => (turn === 1 ? stallMs : 50) })
+    const { max, median } = (await figuresOf(server, {}, 3)).voice_to_voice!
+    // What the server did: on a busy machine the other turns are late, too. The first turn of all was the look before the load.
+    const turnsMs = server.turns.slice(1).map(({ heardMs, sentMs }) => sentMs - heardMs)
+    const longestMs = Math.max(...turnsMs)
+    expect(longestMs).toBeGreaterThan(stallMs)
+    expect(max / longestMs).toBeGreaterThan(0.99)
+    expect(median / percentile(turnsMs, 0.5)).toBeGreaterThan(0.99)
+    expect(median).toBeLessThan(max)
   })
 
   it("from a commit, where the client ends the turns", async () => {
