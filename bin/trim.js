@@ -72,6 +72,12 @@ const rules = [
     needs: "dist/index.js",
     unneeded: (path) => /^dist\/(?:bench\/|hdrhistogram\.umd\.js$)|\.spec\.js$/.test(path),
   },
+  // Sources, and a file for each helper for programs that do not read `exports`.
+  {
+    name: "@swc/helpers",
+    needs: "esm/index.js",
+    unneeded: (path) => /^(?:_|scripts|src)\//.test(path),
+  },
   { name: "pako", needs: "lib/inflate.js", unneeded: (path) => path.startsWith("dist/") },
   // Peers that npm adds: edgewise uses neither Redis nor, when it runs, the compiler.
   ...["redis", "@redis/bloom", "@redis/client", "@redis/json", "@redis/search", "@redis/time-series"].map((name) => ({
