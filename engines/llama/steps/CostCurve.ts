@@ -137,7 +137,7 @@ export class CostCurve {
       this.#least[at] = { ...leastOf(busy ? gridMs / pace : gridMs, nowMs), guessed: busy }
       return
     }
-    if (gridMs < least.ms * muchLess) this.#guessOthers(at, gridMs / least.ms, nowMs)
+    if (gridMs < least.ms * muchLess) this.#guessOthers(at, gridMs, nowMs)
     if (nowMs - least.sinceMs > leastForMs) {
       least.ms = least.lately
       least.lately = gridMs
@@ -206,10 +206,16 @@ export class CostCurve {
     return gridSize === size ? elapsedMs : this.quietMs(gridSize) * (elapsedMs / this.quietMs(size))
   }
 
-  #guessOthers(at: number, factor: number, nowMs: number): void {
+  /**
+   * A larger call is never expected to take less than this one, and a smaller one not less than its share of it: otherwise guess upon guess, about
+   * a size that is not called, would come near 0.
+   */
+  #guessOthers(at: number, ms: number, nowMs: number): void {
+    const factor = ms / this.#least[at]!.ms
     for (const [index, least] of this.#least.entries()) {
       if (index === at || least === undefined || nowMs - least.calledMs < paceMs) continue
-      least.ms *= factor
+      const bound = ms * Math.min(1, this.#sizes[index]! / this.#sizes[at]!)
+      least.ms = Math.min(least.ms, Math.max(least.ms * factor, bound))
       least.guessed = true
     }
   }
@@ -231,14 +237,10 @@ export class CostCurve {
   }
 }
 
-const leastOf = (ms: number, nowMs: number): Least => ({
-  ms,
-  lately: ms,
-  sinceMs: nowMs,
-  calledMs: nowMs,
-  guessed: false,
-  trial: undefined,
-})
+const leastOf = (elapsedMs: number, nowMs: number): Least => {
+  const ms = Math.max(leastMs, elapsedMs)
+  return { ms, lately: ms, sinceMs: nowMs, calledMs: nowMs, guessed: false, trial: undefined }
+}
 
 /** Of an even number, the lower one of the two in the middle. */
 const median = (values: ReadonlyArray<number>): number =>

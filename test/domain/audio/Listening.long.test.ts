@@ -92,7 +92,7 @@ const mutations: ReadonlyArray<Mutation> = [
   ["previewMs: tookMs,", ""],
   ["this.#become({ previewed: until })", ""],
   ['this.#do({ do: "show", as: "preview", transcript })', ""],
-  ["paceSamples > windowSamples ? until + paceSamples :", ""],
+  ["paceSamples > windows.samples ? until + paceSamples :", ""],
   ["isDue: samples >= dueAt", "isDue: false"],
   ["if (end !== undefined) return total\n", ""],
   ["previewing?.pause === silence ? previewing?.until : undefined", "previewing?.until"],

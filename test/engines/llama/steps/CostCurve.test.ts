@@ -220,3 +220,29 @@ it("whatever is observed, expectations are positive and grow with the size", () 
     { numRuns: 50 },
   )
 })
+
+it("no history of calls brings what is expected near 0 or to infinity", () => {
+  const call = fc.record({
+    size: fc.integer({ min: 1, max: 64 }),
+    // A call that is a thousand times as fast as another one, of a machine that stands still now and then.
+    ms: fc.integer({ min: -4, max: 9 }).map((power) => 2 ** power),
+    passesMs: fc.constantFrom(0, 3_000, 11_000),
+  })
+  fc.assert(
+    fc.property(fc.array(call, { minLength: 200, maxLength: 400, size: "max" }), (calls) => {
+      const { nowMs, pass } = clock()
+      const curve = new CostCurve(64, nowMs)
+      for (const { ms, passesMs, size } of calls) {
+        curve.observe(size, ms)
+        pass(passesMs)
+      }
+      for (const size of [1, 3, 16, 64]) {
+        // The least that was observed over the tokens of the largest call is 0.001 ms; the longest call at the pace of the longest over the least
+        // is one of 2 ** 22 ms.
+        expect(curve.quietMs(size)).toBeGreaterThan(1e-5)
+        expect(curve.expectedMs(size)).toBeLessThan(1e9)
+      }
+    }),
+    { numRuns: 50 },
+  )
+})
