@@ -133,8 +133,13 @@ export class CostCurve {
     this.#recentOf[at] = [...this.#recentOf[at]!.slice(1 - paceCalls), call]
     const least = this.#least[at]
     if (least === undefined || least.guessed) {
-      const busy = pace > muchMore
-      this.#least[at] = { ...leastOf(busy ? gridMs / pace : gridMs, nowMs), guessed: busy }
+      // Beside guesses alone the pace says nothing.
+      const bound = this.#leastPossible(at)
+      const busy = pace > muchMore && bound > 0
+      this.#least[at] = {
+        ...leastOf(busy ? Math.min(gridMs, Math.max(gridMs / pace, bound)) : gridMs, nowMs),
+        guessed: busy,
+      }
       return
     }
     if (gridMs < least.ms * muchLess) this.#guessOthers(at, gridMs, nowMs)
@@ -200,24 +205,38 @@ export class CostCurve {
     return calls.filter(({ atMs }) => atMs >= fromMs)
   }
 
-  /** What a call of the kept size would have taken where one of a size near it took so long. */
+  /** What a call of the kept size would have taken where one of a size near it took so long: at least and at most in proportion. */
   #atGrid(at: number, size: number, elapsedMs: number): number {
     const gridSize = this.#sizes[at]!
-    return gridSize === size ? elapsedMs : this.quietMs(gridSize) * (elapsedMs / this.quietMs(size))
+    const ratio = this.quietMs(gridSize) / this.quietMs(size)
+    const inProportion = gridSize / size
+    return elapsedMs * Math.min(Math.max(ratio, Math.min(1, inProportion)), Math.max(1, inProportion))
   }
 
-  /**
-   * A larger call is never expected to take less than this one, and a smaller one not less than its share of it: otherwise guess upon guess, about
-   * a size that is not called, would come near 0.
-   */
   #guessOthers(at: number, ms: number, nowMs: number): void {
     const factor = ms / this.#least[at]!.ms
     for (const [index, least] of this.#least.entries()) {
       if (index === at || least === undefined || nowMs - least.calledMs < paceMs) continue
-      const bound = ms * Math.min(1, this.#sizes[index]! / this.#sizes[at]!)
-      least.ms = Math.min(least.ms, Math.max(least.ms * factor, bound))
+      least.ms = Math.min(least.ms, Math.max(least.ms * factor, this.#shareOf(ms, at, index)))
       least.guessed = true
     }
+  }
+
+  /**
+   * The least that a call of the size at `index` can take where one of the size at `of` takes so long: a larger call not less, a smaller one not
+   * less than its share. Without it guess upon guess, about sizes that are not called, would come near 0.
+   */
+  #shareOf(ms: number, of: number, index: number): number {
+    return ms * Math.min(1, this.#sizes[index]! / this.#sizes[of]!)
+  }
+
+  /** The same by all durations that are not guessed; 0 if there are none. */
+  #leastPossible(index: number): number {
+    return this.#least.reduce(
+      (most, least, at) =>
+        least === undefined || least.guessed ? most : Math.max(most, this.#shareOf(least.ms, at, index)),
+      0,
+    )
   }
 
   /** The duration at `index`, at most that of any larger size: a larger value was a disturbed measurement. */
