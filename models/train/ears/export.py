@@ -243,10 +243,17 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkpoint")
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--mix", help="a later checkpoint of the same training: the weights are the mean of both")
+    parser.add_argument("--share", type=float, default=0.5, help="of --mix in that mean")
     parser.add_argument("--languages", default=" ".join(LANGUAGES), help="those that the files name; the tokens of the others stay in the vocabulary")
     options = parser.parse_args()
     network = from_checkpoint(options.checkpoint).eval()
     network.settle()
+    if options.mix:
+        later = from_checkpoint(options.mix)
+        later.settle()
+        ours, theirs = network.state_dict(), later.state_dict()
+        network.load_state_dict({k: ours[k] * (1 - options.share) + theirs[k] * options.share for k in ours})
     (options.folder / "onnx").mkdir(parents=True, exist_ok=True)
     write_graphs(network, options.folder / "onnx")
     for name, content in side_files(network.config, options.languages.split()).items():
