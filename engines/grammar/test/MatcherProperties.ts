@@ -12,11 +12,11 @@ import { letters, recognises, rules, sentence } from "./RandomRules.ts"
 const utf8 = new TextEncoder()
 const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
-/** Undefined if the rules have no sentence. */
+/** Undefined if the rules have no sentence, or need more states than a grammar may have: repetitions within repetitions can. */
 export const compiledRules = (of: Rules): CompiledGrammar | undefined => {
   const made = compile({ stages: [], rules: of })
   if ("grammar" in made) return made.grammar
-  expect(made.problem).toBe("matches no finite text")
+  expect(made.problem).toMatch(/^matches no finite text$|^needs more than \d+ states$/)
   return undefined
 }
 
