@@ -35,3 +35,8 @@ def halved(state):
 
 def whole(state):
     return {k: v.float() if v.is_floating_point() else v for k, v in state.items()}
+
+
+def mean(ours, theirs, share):
+    """The weighted mean of two state dicts; `share` is that of `theirs`."""
+    return {k: ours[k] * (1 - share) + theirs[k] * share for k in ours}

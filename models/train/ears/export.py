@@ -14,6 +14,7 @@ import torch
 import torch.nn as nn
 from onnx import TensorProto, helper
 
+from common import checkpoint
 from common.onnxfiles import OPSET, halved
 from ears.features import (
     BYTE_CHARACTERS, END, FIRST_TIMESTAMP, LANGUAGE_TOKENS, LANGUAGES, NO_SPEECH, NO_TIMESTAMPS, SPECIALS, START, START_OF_LM, START_OF_PREVIOUS,
@@ -252,8 +253,7 @@ def main():
     if options.mix:
         later = from_checkpoint(options.mix)
         later.settle()
-        ours, theirs = network.state_dict(), later.state_dict()
-        network.load_state_dict({k: ours[k] * (1 - options.share) + theirs[k] * options.share for k in ours})
+        network.load_state_dict(checkpoint.mean(network.state_dict(), later.state_dict(), options.share))
     (options.folder / "onnx").mkdir(parents=True, exist_ok=True)
     write_graphs(network, options.folder / "onnx")
     for name, content in side_files(network.config, options.languages.split()).items():

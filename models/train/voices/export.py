@@ -7,7 +7,7 @@ import argparse
 import json
 from pathlib import Path
 
-from common import torchsetup  # noqa: F401
+from common import checkpoint, torchsetup  # noqa: F401
 import numpy as np
 import onnx
 import torch
@@ -55,8 +55,8 @@ def main():
     options = parser.parse_args()
     network = from_checkpoint(options.checkpoint)
     if options.mix:
-        ours, theirs = network.state_dict(), from_checkpoint(options.mix).state_dict()
-        network.load_state_dict({k: ours[k] * (1 - options.share) + theirs[k] * options.share for k in ours})
+        later = from_checkpoint(options.mix)
+        network.load_state_dict(checkpoint.mean(network.state_dict(), later.state_dict(), options.share))
     (options.folder / "voices").mkdir(parents=True, exist_ok=True)
     with torch.no_grad():
         if not options.keep_voices:

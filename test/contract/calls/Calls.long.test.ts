@@ -89,10 +89,10 @@ describe("a call", onlyWhere(canCall, noLibrary), () => {
     console.log(
       `received and not counted as heard, ms: least ${at(0)}, p5 ${at(0.05)}, p50 ${at(0.5)}, p95 ${at(0.95)}, most ${at(1)}`,
     )
-    // A word of this voice lasts 300 ms and more; the buffer is taken as 55 ms, and the way as 15 until it is measured. The median, because
-    // an answer is off by as long as one of the three processes stands still meanwhile, which on a busy machine happens to many.
+    // A word of this voice lasts 300 ms and more; the buffer is taken as 55 ms, and the way as 15 until it is measured. Below it is the median,
+    // because an answer is off by as long as the caller's process stands still, which on a busy machine happens to many.
     expect(at(0.5)).toBeGreaterThan(-40)
-    expect(at(0.5)).toBeLessThan(300)
+    expect(at(0.95)).toBeLessThan(300)
     caller.close()
   })
 })
