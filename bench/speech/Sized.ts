@@ -16,9 +16,11 @@ import {
 } from "#harness/report/Figure.ts"
 import { type KokoroSize, kokoroFiles } from "../sizes/kokoro/Kokoro.ts"
 import { asked, neverAborted, serverOf } from "../support/Ask.ts"
+import type { BareOnnxCommands } from "../support/bareOnnxMain.ts"
 import { type Child, type ChildFailed, startChild } from "../support/Child.ts"
 import { besideCounts } from "../support/DefaultThreads.ts"
 import { type Gateway, startGateway } from "../support/Gateway.ts"
+import { modelLoads } from "../support/ModelLoads.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { type Suite, suite } from "../support/Suite.ts"
 import { generated } from "../transcription/Sized.ts"
@@ -29,17 +31,20 @@ interface Plan {
   readonly first: RoundsPlan
   readonly speed: RoundsPlan
   readonly defaults: RoundsPlan
+  readonly load: RoundsPlan
 }
 
 const full: Plan = {
   first: { rounds: 11, withinMs: 40_000 },
   speed: { rounds: 7, withinMs: 60_000 },
   defaults: { rounds: 7, withinMs: 45_000 },
+  load: { rounds: 5, withinMs: 60_000 },
 }
 const quick: Plan = {
   first: { rounds: 3, withinMs: 6_000 },
   speed: { rounds: 1, withinMs: 0 },
   defaults: { rounds: 1, withinMs: 0 },
+  load: { rounds: 1, withinMs: 0 },
 }
 
 const text = textOf(300)
@@ -130,6 +135,29 @@ const defaults = (
     }
   })
 
+const loads = (
+  engine: Child<BareEngineCommands>,
+  files: Readonly<Record<"model", string>> & Readonly<Record<string, string>>,
+  threads: number,
+  plan: RoundsPlan,
+): Effect.Effect<Part, ChildFailed, Scope.Scope> =>
+  Effect.gen(function* () {
+    const input = yield* engine.ask("firstInput", sentence)
+    return yield* modelLoads(plan, {
+      title: "Load to the audio of a sentence",
+      method: `${sentence.length} characters, ${input.symbols.length} symbols`,
+      entry: kokoroEntry(files),
+      bare: Effect.gen(function* () {
+        const library = yield* startChild<BareOnnxCommands>({
+          name: "bare ONNX Runtime",
+          entry: new URL("../support/bareOnnxMain.ts", import.meta.url),
+        })
+        yield* library.ask("speak", { ...input, model: files.model, threads })
+      }),
+      use: (gateway) => timedReply(gateway, sentence, true),
+    })
+  })
+
 /** Without `--threads` the engine alone has all cores, and the node chooses. */
 export const sizedSpeechSuite = (size: KokoroSize): Suite =>
   suite({
@@ -154,5 +182,7 @@ export const sizedSpeechSuite = (size: KokoroSize): Suite =>
       speed: ({ bare, gateway }, plan) => speed(gateway, bare, plan.speed),
       defaults: ({ catalogThreads, files, gateway, threads }, plan) =>
         defaults(gateway, files, catalogThreads, threads, plan.defaults),
+      load: ({ bare, files, threads }, plan) => loads(bare, files, threads, plan.load),
     },
+    onlyNamed: ["load"],
   })

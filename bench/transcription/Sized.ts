@@ -15,18 +15,21 @@ import {
   speedOver,
 } from "#harness/report/Figure.ts"
 import { type WhisperSize, whisperFiles } from "../sizes/whisper/Whisper.ts"
-import { ChildFailed } from "../support/Child.ts"
+import type { BareOnnxCommands } from "../support/bareOnnxMain.ts"
+import { ChildFailed, startChild } from "../support/Child.ts"
 import { besideCounts, countsTo } from "../support/DefaultThreads.ts"
 import { startGateway } from "../support/Gateway.ts"
+import { modelLoads } from "../support/ModelLoads.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { type Suite, suite } from "../support/Suite.ts"
-import { entryOf, type Recogniser } from "./Models.ts"
+import { entryOf, model, type Recogniser } from "./Models.ts"
 import { type Stage, startStage } from "./Stage.ts"
 
 interface Plan {
   readonly file: RoundsPlan
   readonly window: RoundsPlan
   readonly defaults: RoundsPlan
+  readonly load: RoundsPlan
 }
 
 /** Two to five minutes on two cores; the largest weights need most of it to load. */
@@ -34,6 +37,7 @@ const full: Plan = {
   file: { rounds: 7, withinMs: 60_000 },
   window: { rounds: 9, withinMs: 40_000 },
   defaults: { rounds: 7, withinMs: 45_000 },
+  load: { rounds: 5, withinMs: 60_000 },
 }
 
 /** One round of each: a check that it works, with rough figures. */
@@ -41,6 +45,7 @@ const quick: Plan = {
   file: { rounds: 1, withinMs: 0 },
   window: { rounds: 2, withinMs: 4_000 },
   defaults: { rounds: 1, withinMs: 0 },
+  load: { rounds: 1, withinMs: 0 },
 }
 
 const fileSeconds = 60
@@ -121,6 +126,32 @@ const defaults = (
     }
   })
 
+/** Long enough for a sentence, shorter than a window. */
+const loadSeconds = 4
+
+const loads = (
+  { bare, speakers }: Stage,
+  { files, options, threads }: Recogniser,
+  plan: RoundsPlan,
+): Effect.Effect<Part, ChildFailed, Scope.Scope> =>
+  Effect.gen(function* () {
+    const calls = yield* bare.ask("prepare", loadSeconds)
+    return yield* modelLoads(plan, {
+      title: "Load to first transcript",
+      method: `a file of ${loadSeconds} s, ${calls} native calls`,
+      entry: { ...entryOf({ files, options, catalogThreads: undefined }), id: model },
+      bare: Effect.gen(function* () {
+        const library = yield* startChild<BareOnnxCommands>({
+          name: "bare ONNX Runtime",
+          entry: new URL("../support/bareOnnxMain.ts", import.meta.url),
+        })
+        const { decoder, encoder } = files
+        yield* library.ask("transcribe", { encoder, decoder, threads, decoderCalls: calls - 1 })
+      }),
+      use: (gateway) => transcribeMs({ gateway, speakers }, loadSeconds),
+    })
+  })
+
 export const generated = <A>(make: () => Promise<A>): Effect.Effect<A, ChildFailed> =>
   Effect.tryPromise({
     try: make,
@@ -157,5 +188,7 @@ export const sizedTranscriptionSuite = (size: WhisperSize): Suite =>
       window: (stage, plan) => compared(stage, stage.recogniser.threads, plan.window, windowComparison),
       file: (stage, plan) => compared(stage, stage.recogniser.threads, plan.file, fileComparison),
       defaults: (stage, plan) => defaults(stage, stage.recogniser, plan.defaults),
+      load: (stage, plan) => loads(stage, stage.recogniser, plan.load),
     },
+    onlyNamed: ["load"],
   })

@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import { DeadlineQueue } from "#domain/queues/DeadlineQueue.ts"
 import { englishPackage, loadEnglish } from "../kokoro/Espeak.ts"
 import { type EspeakLanguages, languagesPackage, loadEspeak } from "../kokoro/EspeakLanguages.ts"
-import { englishFragments, warmUp, warmUpText } from "../kokoro/KokoroOnnx.ts"
+import { englishFragments, warmUp } from "../kokoro/KokoroOnnx.ts"
 import { languageFragments } from "../kokoro/OtherLanguages.ts"
 import {
   type EngineDescriptor,
@@ -109,8 +109,7 @@ const acquire = (spec: EngineSpec) =>
     }
 
     const warm = yield* encoder.style(new Float32Array(2 * options.encoderHz))
-    yield* warmUp(speaker, warmUpReader(warmUpText), constantStyle(warm))
-    const realTimeFactor = yield* warmUp(speaker, warmUpReader(warmUpText), constantStyle(warm))
+    const realTimeFactor = yield* warmUp(speaker, [warmUpReader], constantStyle(warm))
 
     const engine: SpeechEngine = {
       kind: "speech",

@@ -55,23 +55,55 @@ export async function* englishFragments(
   }
 }
 
+/** The first is short because weights of published size take longer for a sentence than to open. */
+const warmUpTexts = [
+  "Yes.",
+  "Any voice that you can lend me, I will use.",
+  "The quick brown fox jumps over the lazy dog.",
+]
+
+/** Milliseconds of computing after which a load waits no longer: small weights take less for all the texts. A guess. */
+const warmUpMs = 100
+
 /**
- * Synthesises two sentences without output. At their first call eSpeak reads its dictionaries, the graph allocates, and
- * both are compiled (the first piece took 74 ms without this, 20 with it). The second sentence measures the real-time
- * factor.
+ * Synthesises a word and then sentences of each reader without output, and only reads them once that has taken long enough. At their first
+ * call eSpeak reads its dictionaries, the graph allocates, and both are compiled (the first piece took 74 ms without this, 20 with it).
+ * Returns the real-time factor of what was synthesised last; requests correct it later.
  */
 export const warmUp = (
   speaker: Speaker,
-  fragments: AsyncIterable<Fragment>,
+  readers: ReadonlyArray<Reader>,
   style: VoiceStyle,
 ): Effect.Effect<number, EngineError> =>
-  speak(speaker, { fragments, style: Effect.succeed(style), speed: 1, priority: "batch" }, discard).pipe(
-    Effect.mapError((error) => loadFailed("model", `first words: ${error.detail}`)),
-    Effect.map(({ computeMs, samples }) => computeMs / samplesToMs(samples, speaker.rateHz)),
-  )
+  Effect.gen(function* () {
+    let spentMs = 0
+    let factor = 0
+    for (const [at, text] of warmUpTexts.entries()) {
+      if (at > 0 && spentMs > warmUpMs) break
+      for (const read of readers) {
+        if (spentMs > warmUpMs) {
+          yield* phonemes(read(text))
+          continue
+        }
+        const utterance = {
+          fragments: read(text),
+          style: Effect.succeed(style),
+          speed: 1,
+          priority: "batch",
+        } as const
+        const { computeMs, samples } = yield* speak(speaker, utterance, discard)
+        spentMs += computeMs
+        factor = computeMs / samplesToMs(samples, speaker.rateHz)
+      }
+    }
+    return factor
+  }).pipe(Effect.mapError((error) => loadFailed("model", `first words: ${error.detail}`)))
 
-export const warmUpText =
-  "Any voice that you can lend me, I will use. The quick brown fox jumps over the lazy dog."
+/** Reads to the end of the text. */
+const phonemes = (fragments: AsyncIterable<Fragment>): Effect.Effect<void> =>
+  Effect.promise(async () => {
+    for await (const _ of fragments);
+  })
 
 const discard: Outlet<"speech"> = {
   started: () => {},
@@ -147,13 +179,14 @@ const acquire = (spec: EngineSpec) =>
       rateHz: options.rateHz,
       maxSymbols: options.maxSymbols,
     }
-    const warm = (id: string) =>
-      warmUp(speaker, frontEnds.fragmentsOf(id)!(warmUpText), constantStyle(new Float32Array(styleSize)))
     // In alphabetical order, so that American English is the first where it is there.
     const ids = [...voices.keys()]
     const [first] = ids as [string, ...Array<string>]
-    yield* warm(ids.find((id) => id.startsWith("b")) ?? first)
-    const realTimeFactor = yield* warm(first)
+    const british = ids.find((id) => id.startsWith("b"))
+    const readers = [...(british === undefined ? [] : [british]), first].map(
+      (id) => frontEnds.fragmentsOf(id)!,
+    )
+    const realTimeFactor = yield* warmUp(speaker, readers, constantStyle(new Float32Array(styleSize)))
     const styleOf = (preset: string): Effect.Effect<VoiceStyle, EngineError> => {
       const known = voices.get(preset)
       if (known !== undefined) return Effect.succeed(known)

@@ -12,6 +12,7 @@ import { loads } from "./Load.ts"
 import { type LongPromptPlan, longPrompt } from "./LongPrompt.ts"
 import { type NativePlan, nativeCalls } from "./NativeCalls.ts"
 import { type PromptRatePlan, promptRate } from "./PromptRate.ts"
+import { type RecoveryPlan, recovery } from "./Recovery.ts"
 import { type ReplyRatePlan, replyRates } from "./ReplyRate.ts"
 import { stageDied, startSizedStage } from "./Stage.ts"
 
@@ -25,6 +26,7 @@ interface Plan {
   readonly defaults: DefaultsPlan
   readonly constrained: ConstrainedPlan
   readonly load: RoundsPlan
+  readonly recovery: RecoveryPlan
 }
 
 /** Times of a window or a section grow with the size, because its steps do. */
@@ -38,6 +40,14 @@ const planOf = (rounds: number, scale: number): Plan => ({
   defaults: { promptTokens: 250, streams: 4, windowMs: 1_000 * scale, rounds, withinMs: 16_000 * scale },
   constrained: { streams: [1, 8], windowMs: 1_500 * scale, rounds, withinMs: 20_000 * scale },
   load: { rounds, withinMs: 60_000 * scale },
+  recovery: {
+    streams: [1, 8],
+    promptTokens: 100,
+    replyTokens: 64,
+    windowMs: 1_200 * scale,
+    rounds,
+    disturbedMs: 600_000,
+  },
 })
 
 /** About three, five and ten minutes on two cores. */
@@ -51,7 +61,10 @@ const full: Readonly<Record<TextSize, Plan>> = {
 }
 
 /** One round of each: a check that it works, with rough figures. */
-const quick: Plan = planOf(1, 0.5)
+const quick: Plan = {
+  ...planOf(1, 0.5),
+  recovery: { ...planOf(1, 0.5).recovery, disturbedMs: 10_000 },
+}
 
 export const sizedTextSuite = (size: TextSize): Suite =>
   suite({
@@ -73,6 +86,8 @@ export const sizedTextSuite = (size: TextSize): Suite =>
       defaults: (stage, plan) => defaults(stage, plan.defaults),
       constrained: (stage, plan) => constrained(stage, plan.constrained),
       load: (stage, plan) => loads(stage, plan.load),
+      recovery: (stage, plan) => recovery(stage, plan.recovery),
     },
-    onlyNamed: ["load"],
+    // They take a minute and eleven.
+    onlyNamed: ["load", "recovery"],
   })

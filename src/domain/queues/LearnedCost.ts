@@ -9,7 +9,7 @@ export const standsMs = 10_000
 export const halvesMs = 10_000
 
 export class LearnedCost {
-  readonly #usual: number
+  #usual: number
   #learned: number | undefined
   #learnedAtMs = 0
 
@@ -26,8 +26,9 @@ export class LearnedCost {
     return this.#usual + (this.#learned - this.#usual) * 2 ** (-forgettingMs / halvesMs)
   }
 
-  /** The cost is this now, by a measurement. */
+  /** The cost is this now, by a measurement. A lower one than the usual cost shows that a machine that is not busy needs less. */
   learn(cost: number, nowMs: number): void {
+    this.#usual = Math.min(this.#usual, cost)
     this.#learned = cost
     this.#learnedAtMs = nowMs
   }

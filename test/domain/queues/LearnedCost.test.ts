@@ -31,3 +31,10 @@ it("halves in each half-life, and what is learned then stands again", () => {
   known.learn(700, 60_000)
   expect(known.at(60_000 + standsMs)).toBe(700)
 })
+
+it("takes the lowest measurement for the usual cost: one at a load may be of a word, whose cost is high", () => {
+  const known = new LearnedCost(0.35, 0.35)
+  known.learn(0.2, 0)
+  known.learn(0.6, 1_000)
+  expect(known.at(1_000 + standsMs + 20 * halvesMs)).toBeCloseTo(0.2)
+})
