@@ -5,6 +5,7 @@ import { samplesToMs } from "#domain/audio/Audio.ts"
 import { isMixture, languageOfVoice, languagesOfVoices, mixtureOf } from "#domain/models/PresetVoices.ts"
 import { DeadlineQueue } from "#domain/queues/DeadlineQueue.ts"
 import {
+  callFailed,
   type EngineDescriptor,
   type EngineError,
   type EngineSpec,
@@ -68,7 +69,8 @@ const warmUpMs = 100
 /**
  * Synthesises a word and then sentences of each reader without output, and only reads them once that has taken long enough. At their first
  * call eSpeak reads its dictionaries, the graph allocates, and both are compiled (the first piece took 74 ms without this, 20 with it).
- * Returns the real-time factor of what was synthesised last; requests correct it later.
+ * Returns the real-time factor of what was synthesised last, with the silence around it, which is half of a word's audio; replies correct
+ * the factor later.
  */
 export const warmUp = (
   speaker: Speaker,
@@ -78,6 +80,20 @@ export const warmUp = (
   Effect.gen(function* () {
     let spentMs = 0
     let factor = 0
+    let waveSamples = 0
+    const { synthesize, wholeSpeed } = speaker.graph
+    const measured: Speaker = {
+      ...speaker,
+      graph: {
+        wholeSpeed,
+        synthesize: (...call) =>
+          Effect.tap(synthesize(...call), ({ wave }) =>
+            Effect.sync(() => {
+              waveSamples += wave.length
+            }),
+          ),
+      },
+    }
     for (const [at, text] of warmUpTexts.entries()) {
       if (at > 0 && spentMs > warmUpMs) break
       for (const read of readers) {
@@ -91,18 +107,22 @@ export const warmUp = (
           speed: 1,
           priority: "batch",
         } as const
-        const { computeMs, samples } = yield* speak(speaker, utterance, discard)
+        waveSamples = 0
+        const { computeMs } = yield* speak(measured, utterance, discard)
         spentMs += computeMs
-        factor = computeMs / samplesToMs(samples, speaker.rateHz)
+        factor = computeMs / samplesToMs(waveSamples, speaker.rateHz)
       }
     }
     return factor
   }).pipe(Effect.mapError((error) => loadFailed("model", `first words: ${error.detail}`)))
 
 /** Reads to the end of the text. */
-const phonemes = (fragments: AsyncIterable<Fragment>): Effect.Effect<void> =>
-  Effect.promise(async () => {
-    for await (const _ of fragments);
+const phonemes = (fragments: AsyncIterable<Fragment>): Effect.Effect<void, EngineError> =>
+  Effect.tryPromise({
+    try: async () => {
+      for await (const _ of fragments);
+    },
+    catch: (cause) => callFailed(String(cause)),
   })
 
 const discard: Outlet<"speech"> = {
