@@ -14,14 +14,12 @@ import type { Target } from "../../support/Connection.ts"
 import { startGateway } from "../../support/Gateway.ts"
 import { startLoadClient } from "../../support/LoadClient.ts"
 import { Serials, sizedEntry } from "../sized/Models.ts"
-import { runToEnd } from "../sized/Stage.ts"
+import { measuringMs, runToEnd } from "../sized/Stage.ts"
 import { readFlags } from "./Flags.ts"
 import { serverFlags, startLlamaServer, versionOf } from "./LlamaServer.ts"
 
 const promptTokens = 100
 const replyTokens = 64
-/** In the first moment without requests a node measures what calls take on this machine. A guess: it needs half of that. */
-const measuringMs = 5_000
 
 const { neighbours, pulseMs, rounds, server, size, streamCounts, threads } = readFlags({
   size: "0.2b",

@@ -6,7 +6,7 @@ import type { Part } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../../support/Child.ts"
 import { besideCounts, countsTo } from "../../support/DefaultThreads.ts"
 import { type RoundsPlan, repeatRounds } from "../../support/Rounds.ts"
-import { promptOnce, replyRate, type Served, type SizedStage, startServed } from "./Stage.ts"
+import { measuringMs, promptOnce, replyRate, type Served, type SizedStage, startServed } from "./Stage.ts"
 
 export interface DefaultsPlan extends RoundsPlan {
   readonly promptTokens: number
@@ -42,6 +42,8 @@ export const defaults = (
         count === threads ? stage : yield* startServed(client, serials, { weights, threads: count })
       others.push({ threads: count, served })
     }
+    // A node that measures in the middle of another's reading disturbs it, and its own choice would be that of a busy machine.
+    yield* Effect.sleep(measuringMs)
     const rounds = yield* repeatRounds(plan, () =>
       Effect.forEach([byDefault, ...others.map(({ served }) => served)], (served) =>
         read(stage, served, plan),
