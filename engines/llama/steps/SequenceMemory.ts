@@ -118,6 +118,31 @@ export class SequenceMemory {
     this.#checkpoints.dropAfter(slot, 0)
   }
 
+  /**
+   * So many idle sequences beside these neighbours, ascending, each of which can be given a token and lose it again; none if there are not as many.
+   * They are no longer than the longest of the neighbours: a pass computes attention for its longest sequence.
+   */
+  spare(ids: ReadonlyArray<number>, count: number): ReadonlyArray<Slot<SavedState>> {
+    if (count <= 0) return []
+    const longest = Math.max(...ids.map((id) => this.#slots[id]!.tokens.length))
+    const canSpare = ({ busy, jumps, tokens }: Slot<SavedState>): boolean =>
+      !busy &&
+      tokens.length <= longest &&
+      (tokens.length === 0 || (jumps.length === 0 && !this.#options.needsCheckpoints))
+    const row = (from: number, step: 1 | -1, most: number): Array<Slot<SavedState>> => {
+      const found: Array<Slot<SavedState>> = []
+      for (let id = from; found.length < most; id += step) {
+        const slot = this.#slots[id]
+        if (slot === undefined || !canSpare(slot)) break
+        found.push(slot)
+      }
+      return found
+    }
+    const above = row(ids.at(-1)! + 1, 1, count)
+    const below = row(ids[0]! - 1, -1, count - above.length)
+    return above.length + below.length < count ? [] : [...below.reverse(), ...above]
+  }
+
   /** Ids of the most neighbouring sequences that hold nothing, ascending. */
   unused(): ReadonlyArray<number> {
     let most: ReadonlyArray<number> = []

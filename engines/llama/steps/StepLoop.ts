@@ -6,18 +6,25 @@
 // new jobs take effect between steps.
 import * as Exit from "effect/Exit"
 import type { EngineError } from "../../protocol/Engine.ts"
-import { Interrupted, type NativeContext } from "../native/Native.ts"
+import { type BatchItem, Interrupted, type NativeContext, type SavedState } from "../native/Native.ts"
 import { type LaterDraw, LaterDraws } from "../sampling/LaterDraws.ts"
 import { openSampler, startFollowers } from "./Followers.ts"
 import { failed, itemOf, Job, type JobTerms, type Outcome } from "./Job.ts"
 import { readEnd, refusalOf, sharedBy } from "./Reading.ts"
 import { SequenceMemory, type SequenceMemoryOptions } from "./SequenceMemory.ts"
+import type { Slot } from "./Slots.ts"
+import type { SpareRows } from "./SpareRows.ts"
 import { isCommon, type Step, type StepCosts, StepPlan, type Work } from "./StepPlan.ts"
+
+/** Every vocabulary has it. */
+const anyToken = 0
 
 interface StepLoopOptions extends SequenceMemoryOptions {
   readonly costs: StepCosts
   /** Share of the time for prompts beside running replies, see PromptPace. */
   readonly promptShare: number
+  /** Learnt from the calls if absent. */
+  readonly spareRows?: SpareRows
 }
 
 export class StepLoop {
@@ -41,7 +48,8 @@ export class StepLoop {
   constructor(options: StepLoopOptions) {
     this.#native = options.native
     this.#memory = new SequenceMemory(options)
-    this.#plan = new StepPlan({ share: options.promptShare, costs: options.costs })
+    const { costs, promptShare: share, spareRows } = options
+    this.#plan = new StepPlan({ share, costs, spareRows })
   }
 
   /** While on, no checkpoints are kept. */
@@ -148,11 +156,13 @@ export class StepLoop {
     if (step.kind === "prompt" && (await this.#readRows(this.#jobOf(step.id), step))) return true
     const jobs = (step.kind === "replies" ? step.ids : [step.id]).map((id) => this.#jobOf(id))
     const items = jobs.map((job) => itemOf(job, step.take))
+    const spare =
+      step.kind === "replies" ? this.#memory.spare(step.ids, this.#plan.rowsOf(step) - jobs.length) : []
     const started = performance.now()
     let rows: ReadonlyArray<number>
     try {
       this.#evaluating = jobs
-      rows = await this.#native.decode(items)
+      rows = await this.#evaluate(items, spare)
     } catch (cause) {
       for (const [at, job] of jobs.entries()) {
         if (cause instanceof Interrupted) this.#memory.takeBack(job.slot!, items[at]!.tokens.length)
@@ -168,8 +178,30 @@ export class StepLoop {
     for (const [at, job] of jobs.entries()) await this.#evaluated(job, items[at]!.tokens)
     for (const [at, job] of jobs.entries()) this.#readLogits(job, items[at]!.rowsAt)
     await this.#draw(jobs, rows)
-    if (isCommon(step)) this.#plan.observe(step, performance.now() - started)
+    if (isCommon(step)) this.#plan.observe(step, performance.now() - started, jobs.length + spare.length)
     return true
+  }
+
+  /** The items in one call with a row of each spare sequence, which loses it again. Returns the rows of the items. */
+  async #evaluate(
+    items: ReadonlyArray<BatchItem>,
+    spare: ReadonlyArray<Slot<SavedState>>,
+  ): Promise<ReadonlyArray<number>> {
+    if (spare.length === 0) return this.#native.decode(items)
+    const below = spare.filter(({ id }) => id < items[0]!.sequenceId)
+    const rowOf = ({ id, tokens }: Slot<SavedState>): BatchItem => ({
+      sequenceId: id,
+      position: tokens.length,
+      tokens: [anyToken],
+      logits: true,
+    })
+    const all = [...below.map(rowOf), ...items, ...spare.slice(below.length).map(rowOf)]
+    try {
+      const rows = await this.#native.decode(all)
+      return rows.slice(below.length, below.length + items.length)
+    } finally {
+      for (const slot of spare) this.#memory.takeBack(slot, 1)
+    }
   }
 
   /** Gives a reading its rows of this call, and ends it behind the last one unless a reply follows. */

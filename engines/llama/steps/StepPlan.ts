@@ -20,6 +20,7 @@ import type { CostCurve } from "./CostCurve.ts"
 import { evenTake, PromptPace, type RoundPart } from "./PromptPace.ts"
 import { groupsMs, neighbours, replyGroups } from "./ReplyGroups.ts"
 import { groupsWithRuns, type RunGroup, runGroups } from "./RunGroups.ts"
+import { SpareRows } from "./SpareRows.ts"
 
 /** Every so many calls the oldest prompt goes first, so that short prompts cannot starve a long one. A guess. */
 const oldestFirstEvery = 4
@@ -85,10 +86,17 @@ interface BegunPart extends RoundPart {
 const isSpent = ({ budgetMs, spentMs, tokens }: BegunPart, take: number): boolean =>
   spentMs >= budgetMs / 2 && spentMs * (1 + take / tokens) > budgetMs
 
+interface StepPlanOptions {
+  readonly share: number
+  readonly costs: StepCosts
+  readonly spareRows?: SpareRows | undefined
+}
+
 export class StepPlan {
   readonly #costs: StepCosts
   readonly #pace: PromptPace
   readonly #picturePace: PromptPace
+  readonly #spareRows: SpareRows
   /** Runs of the present round that still wait for their call. */
   #runs: Array<RunGroup> = []
   /** The same for common calls; undefined until the runs are evaluated. */
@@ -101,10 +109,11 @@ export class StepPlan {
   #apartMs = 0
 
   /** `share`: see PromptPace. */
-  constructor({ costs, share }: { readonly share: number; readonly costs: StepCosts }) {
+  constructor({ costs, share, spareRows = new SpareRows(costs.replies) }: StepPlanOptions) {
     this.#costs = costs
     this.#pace = new PromptPace({ share, costs: costs.prompt })
     this.#picturePace = new PromptPace({ share: Math.min(share, mostForPictures), costs: costs.prompt })
+    this.#spareRows = spareRows
   }
 
   /** The next call; undefined if there is no work. */
@@ -169,9 +178,18 @@ export class StepPlan {
     return whole * prompt.expectedMs(prompt.largest) + (rest === 0 ? 0 : prompt.expectedMs(rest))
   }
 
-  /** Records a call's duration. For a common call it includes sampling and delivery, otherwise it does not. */
-  observe(step: Step, elapsedMs: number): void {
-    const replies = step.kind === "prompt" ? 1 : step.ids.length
+  /** Rows of the call: more than its replies where rows of idle sequences make it faster. */
+  rowsOf(step: Step): number {
+    if (step.kind === "prompt") return 1
+    return isCommon(step) ? this.#spareRows.rowsFor(step.ids.length) : step.ids.length
+  }
+
+  /**
+   * Records a call's duration. For a common call it includes sampling and delivery, otherwise it does not. `rows`: that it had, if there were
+   * spare ones.
+   */
+  observe(step: Step, elapsedMs: number, rows?: number): void {
+    const replies = step.kind === "prompt" ? 1 : (rows ?? step.ids.length)
     if (step.kind === "replies") {
       this.#rounds = [...this.#rounds.slice(0, -1), (this.#rounds.at(-1) ?? 0) + elapsedMs]
     } else if (this.#part !== undefined) {
@@ -181,6 +199,7 @@ export class StepPlan {
     if (isCommon(step)) {
       this.#apartMs += elapsedMs
       this.#costs.replies.observe(replies, elapsedMs)
+      this.#spareRows.observe(replies, elapsedMs)
     }
     // A call with the runs of several replies computes more logits than one with a prompt, and teaches nothing.
     else if (replies === 1) this.#costs.prompt.observe(step.take, elapsedMs)

@@ -7,6 +7,7 @@ import { DetailedReply, type DetailedTerms } from "#engines/llama/replies/Detail
 import { Guidance } from "#engines/llama/replies/Guidance.ts"
 import { CostCurve } from "#engines/llama/steps/CostCurve.ts"
 import type { Job, JobTerms, Outcome } from "#engines/llama/steps/Job.ts"
+import type { SpareRows } from "#engines/llama/steps/SpareRows.ts"
 import { StepLoop } from "#engines/llama/steps/StepLoop.ts"
 import type { StepCosts } from "#engines/llama/steps/StepPlan.ts"
 import { greedy, type TextOutlet, textOf, textOutlet } from "../../../support/engines/EngineHarness.ts"
@@ -86,6 +87,7 @@ export const open = (
   slots: number,
   costs = learntCosts(slots),
   checkpointBytes = 0,
+  spareRows?: SpareRows,
 ): StepLoop =>
   new StepLoop({
     native: native.native,
@@ -94,6 +96,7 @@ export const open = (
     checkpointBytes,
     costs,
     promptShare: 2 / 3,
+    ...(spareRows === undefined ? {} : { spareRows }),
   })
 
 export interface Asked {
