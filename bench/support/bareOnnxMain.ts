@@ -1,27 +1,14 @@
 // ONNX Runtime without an engine, in a process of its own: sessions with the library's settings on weights of a known layout, and
 // their first result. A transcriber is fed zeros in the shapes of real inputs. The floor of the loads of models.
-import { type InferenceSession, InferenceSession as Sessions, Tensor } from "onnxruntime-node"
+import { Tensor } from "onnxruntime-node"
 import { serveCommands } from "./CommandChannel.ts"
-
-type Feeds = Record<string, Tensor>
-
-const opened = (path: string, threads: number): Promise<InferenceSession> =>
-  Sessions.create(path, { intraOpNumThreads: threads, interOpNumThreads: 1, logSeverityLevel: 3 })
+import { emptyPast, type Feeds, openSession } from "./Onnx.ts"
 
 const zeros = (...dims: ReadonlyArray<number>): Tensor =>
   new Tensor("float32", new Float32Array(dims.reduce((product, each) => product * each, 1)), dims)
 
 /** Token ids; 1 is one in every vocabulary here. */
 const ids = (count: number): Tensor => new Tensor("int64", new BigInt64Array(count).fill(1n), [1, count])
-
-/** Inputs of a decoder without tokens before it: each of width 0 in the dimension of positions, and one sequence. */
-const emptyPast = ({ inputMetadata }: InferenceSession): Feeds =>
-  Object.fromEntries(
-    inputMetadata.flatMap((input) => {
-      if (!input.isTensor || !input.name.startsWith("past_key_values.")) return []
-      return [[input.name, zeros(1, Number(input.shape[1]), 0, Number(input.shape[3]))]]
-    }),
-  )
 
 /** What a synthesiser gets: the length of its audio depends on both. */
 export interface SpokenInput {
@@ -47,8 +34,8 @@ const melFrames = 3_000
 const commands = {
   /** A window of 30 s. */
   transcribe: async ({ decoder, decoderCalls, encoder, threads }: Transcriber): Promise<void> => {
-    const hearing = await opened(encoder, threads)
-    const writing = await opened(decoder, threads)
+    const hearing = await openSession(encoder, threads)
+    const writing = await openSession(decoder, threads)
     const features = hearing.inputMetadata[0]
     if (features?.isTensor !== true) throw new Error("no encoder")
     const { last_hidden_state } = (await hearing.run({
@@ -77,7 +64,7 @@ const commands = {
   },
   /** A piece of speech. */
   speak: async ({ model, style, symbols, threads }: Speaker): Promise<void> => {
-    const session = await opened(model, threads)
+    const session = await openSession(model, threads)
     await session.run({
       input_ids: new Tensor("int64", BigInt64Array.from(symbols, BigInt), [1, symbols.length]),
       style: new Tensor("float32", Float32Array.from(style), [1, style.length]),

@@ -3,13 +3,12 @@
 // recorded while the engine transcribes the audio that way, and their inputs are replayed on sessions with ONNX Runtime's
 // default settings, without features, rules or texts. Transcribing windows together is a gain of the engine.
 import { Effect, Scope } from "effect"
-import { InferenceSession, Tensor } from "onnxruntime-node"
+import type { InferenceSession, Tensor } from "onnxruntime-node"
 import type { Outlet, TranscriptionEngine } from "#engines/protocol/Engine.ts"
 import { whisperHfOnnx } from "#engines/whisper/WhisperEngine.ts"
 import { serveCommands } from "../support/CommandChannel.ts"
+import { emptyPast, type Feeds, openSession } from "../support/Onnx.ts"
 import { type Recogniser, spokenSamples } from "./Models.ts"
-
-type Feeds = Record<string, Tensor>
 
 /** One native call: of the encoder with its features, of the decoder with its tokens. */
 type Call =
@@ -35,9 +34,8 @@ const load = async ({ catalogThreads, files, options: engineOptions, threads }: 
   }
   const engine = await Effect.runPromise(whisperHfOnnx.acquire(spec).pipe(Scope.provide(Scope.makeUnsafe())))
   if (engine.kind !== "transcription") throw new Error("no transcription engine")
-  const options = { intraOpNumThreads: threads, interOpNumThreads: 1, logSeverityLevel: 3 } as const
-  const encoder = await InferenceSession.create(files.encoder, options)
-  const decoder = await InferenceSession.create(files.decoder, options)
+  const encoder = await openSession(files.encoder, threads)
+  const decoder = await openSession(files.decoder, threads)
   return { engine, encoder, decoder }
 }
 let loading: ReturnType<typeof load> = Promise.reject(new Error("no weights are open"))
@@ -104,15 +102,6 @@ const callsOf = async (engine: TranscriptionEngine, samples: Float32Array): Prom
   }
   return calls
 }
-
-const emptyPast = (decoder: InferenceSession): Feeds =>
-  Object.fromEntries(
-    decoder.inputMetadata.flatMap((input) => {
-      if (!input.isTensor || !input.name.startsWith("past_key_values.")) return []
-      const dims = input.shape.map((size, axis) => (axis === 0 ? 1 : axis === 2 ? 0 : Number(size)))
-      return [[input.name, new Tensor("float32", new Float32Array(0), dims)]]
-    }),
-  )
 
 const replay = async (calls: ReadonlyArray<Call>): Promise<void> => {
   const { decoder, encoder } = await loading
