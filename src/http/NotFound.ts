@@ -28,21 +28,24 @@ export const hangUpPath = "/v1/realtime/calls/:id/hangup"
 /** The only path that stands for all paths below it: the playground's files. */
 export const playgroundFiles = "/playground/*"
 
-/** The id in a path of that form; undefined for any other path. */
-export const idOfModelPath = (path: string): string | undefined => {
-  const [, text] = /^\/v1\/models\/([^/]+(?:\/[^/]+)?)$/.exec(path) ?? []
+/** The id that `form` finds in the path, decoded; undefined for any other path, and for an invalid percent encoding, which no id has. */
+const idIn = (path: string, form: RegExp): string | undefined => {
+  const text = form.exec(path)?.[1]
   if (text === undefined) return undefined
   try {
     return decodeURIComponent(text)
   } catch {
-    // An invalid percent encoding: no id has one.
     return undefined
   }
 }
 
+/** The id in a path of that form. */
+export const idOfModelPath = (path: string): string | undefined =>
+  idIn(path, /^\/v1\/models\/([^/]+(?:\/[^/]+)?)$/)
+
 /** The id in a path of the other form. */
 export const idOfHangUp = (path: string): string | undefined =>
-  /^\/v1\/realtime\/calls\/([^/]+)\/hangup$/.exec(path)?.[1]
+  idIn(path, /^\/v1\/realtime\/calls\/([^/]+)\/hangup$/)
 
 /** The entry of the table that a path belongs to. */
 export const knownPathOf = (paths: KnownPaths, path: string): string | undefined => {

@@ -99,8 +99,9 @@ export const constraintProperties = (numRuns: number): void => {
         if (grammar === undefined) return
         const random = seededRandom(seed)
         const bound = new BoundGrammar(grammar, trie)
-        const least = bound.spelling.shortest(bound.machine.start(), 10_000)!.length
-        if (least > mostTokens) return
+        // Undefined beyond so many tokens.
+        const least = bound.spelling.shortest(bound.machine.start(), 10_000)?.length
+        if (least === undefined || least > mostTokens) return
         const constraint = bound.reply()
         const read: Array<number> = []
         for (let left = least + more; left > 0 && !constraint.finished(); ) {

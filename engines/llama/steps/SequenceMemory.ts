@@ -13,6 +13,9 @@ import {
   type Wanted,
 } from "./Slots.ts"
 
+/** Positions. llama.cpp rounds the length of its attention up to a multiple of it. */
+const attentionStep = 256
+
 export interface SequenceMemoryOptions {
   readonly native: NativeContext
   readonly slots: number
@@ -120,14 +123,15 @@ export class SequenceMemory {
 
   /**
    * So many idle sequences beside these neighbours, ascending, each of which can be given a token and lose it again; none if there are not as many.
-   * They are no longer than the longest of the neighbours: a pass computes attention for its longest sequence.
+   * They make the call compute no more attention, which it does for its longest sequence, in steps of `attentionStep`.
    */
   spare(ids: ReadonlyArray<number>, count: number): ReadonlyArray<Slot<SavedState>> {
     if (count <= 0) return []
     const longest = Math.max(...ids.map((id) => this.#slots[id]!.tokens.length))
+    const attended = Math.ceil((longest + 1) / attentionStep) * attentionStep
     const canSpare = ({ busy, jumps, tokens }: Slot<SavedState>): boolean =>
       !busy &&
-      tokens.length <= longest &&
+      tokens.length < attended &&
       (tokens.length === 0 || (jumps.length === 0 && !this.#options.needsCheckpoints))
     const row = (from: number, step: 1 | -1, most: number): Array<Slot<SavedState>> => {
       const found: Array<Slot<SavedState>> = []

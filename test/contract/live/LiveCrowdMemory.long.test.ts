@@ -73,8 +73,9 @@ describe("a thousand sessions", () => {
     await cycles(1_000)
     const after = await inUse()
     console.log(`${Math.round(held)} bytes of a session, ${after.heap - before.heap} more after 1,000`)
-    // A leaked session holds a part of what an open one does: its fibers alone are 17 KB (measured).
-    expect(after.heap - before.heap).toBeLessThan((1_000 * held) / 10)
+    // A leaked session holds a part of what an open one does: its fibers alone are 17 KB (measured). Garbage of the sessions before that is
+    // collected only now makes the open ones look smaller, even below 0.
+    expect(after.heap - before.heap).toBeLessThan((1_000 * Math.max(held, 64 * 1_024)) / 10)
     expect(after.files).toBeLessThanOrEqual(before.files + 2)
     expect(after.handles).toBeLessThanOrEqual(before.handles + 2)
   })

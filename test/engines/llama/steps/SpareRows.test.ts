@@ -2,6 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import fc from "fast-check"
 import { CostCurve } from "#engines/llama/steps/CostCurve.ts"
+import { SequenceMemory } from "#engines/llama/steps/SequenceMemory.ts"
 import { SpareRows } from "#engines/llama/steps/SpareRows.ts"
 import { letters, native, open, type Part, say, sharingCosts } from "./ScriptedLoop.ts"
 
@@ -47,6 +48,36 @@ describe("spare rows", () => {
     pass(20_000)
     expect(rows.rowsFor(7)).toBe(7)
   })
+})
+
+it("idle sequences are spare if they are beside the replies, and not so long that the call computes more attention", () => {
+  const fill = (tokens: ReadonlyArray<number>, needsCheckpoints = false) => {
+    const memory = new SequenceMemory({
+      native: native().native,
+      slots: tokens.length,
+      needsCheckpoints,
+      checkpointBytes: 0,
+    })
+    const taken = tokens.map(() => memory.take({ prompt: [1], owner: 1, ready: 0 })!.slot)
+    for (const slot of taken) {
+      slot.tokens = Array(tokens[slot.id]!).fill(1)
+      slot.busy = slot.id === 2 || slot.id === 3
+    }
+    return (count: number) => memory.spare([2, 3], count).map(({ id }) => id)
+  }
+  const short = fill([1, 200, 10, 20, 250, 255, 0, 9])
+  expect([short(0), short(2), short(4), short(5), short(6), short(7)]).toEqual([
+    [],
+    [4, 5],
+    [4, 5, 6, 7],
+    [1, 4, 5, 6, 7],
+    [0, 1, 4, 5, 6, 7],
+    [],
+  ])
+  expect(fill([1, 256, 10, 20, 256, 1])(1)).toEqual([])
+  expect(fill([1, 256, 10, 300, 256, 1])(3)).toEqual([1, 4, 5])
+  // A memory that cannot be cut gives only empty ones.
+  expect(fill([1, 0, 10, 20, 5, 1], true)(1)).toEqual([1])
 })
 
 /** Calls get as many rows as there are sequences. */
