@@ -17,6 +17,20 @@ const statuses = (seen: Seen): string =>
 
 const isForOperators = ({ path }: Operation): boolean => /\/(models\/.+|gpu\/.*|node\/.*)$/.test(path)
 
+/** Operations of which no generated request succeeds; tests of their own do. */
+const refusedAlways = [
+  // No organization or user is there but that of the keys, whose id is not drawn.
+  "DELETE /v1/orgs",
+  "DELETE /v1/orgs/answers",
+  "DELETE /v1/orgs/jobs",
+  "DELETE /v1/orgs/users",
+  // The scripted recogniser does not translate.
+  "POST /v1/audio/translations",
+  // An offer is no text that could be drawn, and so there is no call to end.
+  "POST /v1/realtime/calls",
+  "POST /v1/realtime/calls/{id}/hangup",
+]
+
 it("5,000 requests get documented replies", { timeout: 1_800_000 }, async () => {
   const { target } = node
   const seen: Seen = new Map()
@@ -26,7 +40,7 @@ it("5,000 requests get documented replies", { timeout: 1_800_000 }, async () => 
   await expectDocumented(target, 500, seen)
   // Without successes only the refusals would have been tested.
   const succeeded = [...seen].filter(([, counts]) => [...counts.keys()].some((status) => status < 300))
-  expect(succeeded.map(([name]) => name).toSorted(), statuses(seen)).toEqual(
+  expect([...succeeded.map(([name]) => name), ...refusedAlways].toSorted(), statuses(seen)).toEqual(
     target.operations.map(({ name }) => name).toSorted(),
   )
 })
