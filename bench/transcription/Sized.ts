@@ -148,7 +148,12 @@ const loads = (
         const { decoder, encoder } = files
         yield* library.ask("transcribe", { encoder, decoder, threads, decoderCalls: calls - 1 })
       }),
-      use: (gateway) => transcribeMs({ gateway, speakers }, loadSeconds),
+      use: (gateway) =>
+        Effect.filterOrFail(
+          transcribeMs({ gateway, speakers }, loadSeconds),
+          (elapsedMs) => !Number.isNaN(elapsedMs),
+          () => new ChildFailed({ child: "edgewise serve", detail: "the file was not transcribed" }),
+        ),
     })
   })
 
