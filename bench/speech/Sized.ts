@@ -16,11 +16,10 @@ import {
 } from "#harness/report/Figure.ts"
 import { type KokoroSize, kokoroFiles } from "../sizes/kokoro/Kokoro.ts"
 import { asked, neverAborted, serverOf } from "../support/Ask.ts"
-import type { BareOnnxCommands } from "../support/bareOnnxMain.ts"
 import { type Child, type ChildFailed, startChild } from "../support/Child.ts"
 import { besideCounts } from "../support/DefaultThreads.ts"
 import { type Gateway, startGateway } from "../support/Gateway.ts"
-import { modelLoads } from "../support/ModelLoads.ts"
+import { modelLoads, startBareOnnx } from "../support/ModelLoads.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { type Suite, suite } from "../support/Suite.ts"
 import { generated } from "../transcription/Sized.ts"
@@ -148,10 +147,7 @@ const loads = (
       method: `${sentence.length} characters, ${input.symbols.length} symbols`,
       entry: kokoroEntry(files),
       bare: Effect.gen(function* () {
-        const library = yield* startChild<BareOnnxCommands>({
-          name: "bare ONNX Runtime",
-          entry: new URL("../support/bareOnnxMain.ts", import.meta.url),
-        })
+        const library = yield* startBareOnnx
         yield* library.ask("speak", { ...input, model: files.model, threads })
       }),
       use: (gateway) => timedReply(gateway, sentence, true),

@@ -1,11 +1,11 @@
 // The speech engine without a gateway, in a process of its own: the time of its first piece, and the cost of all
 // pieces. The floor of every first audio of the suite.
 import { Effect, Scope } from "effect"
-import { InferenceSession, type Tensor } from "onnxruntime-node"
 import { kokoroOnnx } from "#engines/kokoro/KokoroOnnx.ts"
 import type { Outlet, SpeechEngine } from "#engines/protocol/Engine.ts"
 import type { SpokenInput } from "../support/bareOnnxMain.ts"
 import { serveCommands } from "../support/CommandChannel.ts"
+import { recordingCalls } from "../support/Onnx.ts"
 import { demoFiles, voice } from "./Models.ts"
 
 interface Weights {
@@ -60,22 +60,16 @@ const once = async (text: string): Promise<BareReading> => {
 /** What the engine feeds to the model for the text's first piece. */
 const firstInput = async (text: string): Promise<SpokenInput> => {
   await loaded()
-  const sessions = InferenceSession as unknown as { prototype: Pick<InferenceSession, "run"> }
-  const original = sessions.prototype.run
   const inputs: Array<SpokenInput> = []
-  const recorder = function (this: InferenceSession, feeds: Record<string, Tensor>, fetches: never) {
-    inputs.push({
-      symbols: [...(feeds.input_ids?.data as BigInt64Array)].map(Number),
-      style: [...(feeds.style?.data as Float32Array)],
-    })
-    return original.call(this, feeds, fetches)
-  }
-  sessions.prototype.run = recorder as typeof original
-  try {
-    await once(text)
-  } finally {
-    sessions.prototype.run = original
-  }
+  await recordingCalls(
+    ({ input_ids, style }) => {
+      inputs.push({
+        symbols: [...(input_ids?.data as BigInt64Array)].map(Number),
+        style: [...(style?.data as Float32Array)],
+      })
+    },
+    () => once(text),
+  )
   const [first] = inputs
   if (first === undefined) throw new Error("no call of the model")
   return first

@@ -3,7 +3,8 @@
 import { Effect, type Scope } from "effect"
 import { atMost, besideFloor, ofEach, type Part } from "#harness/report/Figure.ts"
 import { operatorOf, superadminKey } from "../operations/Operator.ts"
-import type { ChildFailed } from "./Child.ts"
+import type { BareOnnxCommands } from "./bareOnnxMain.ts"
+import { type ChildFailed, startChild } from "./Child.ts"
 import { type Gateway, startGateway } from "./Gateway.ts"
 import { type RoundsPlan, repeatRounds } from "./Rounds.ts"
 
@@ -18,8 +19,14 @@ interface ModelLoads {
   readonly use: (gateway: Gateway) => Effect.Effect<unknown, ChildFailed>
 }
 
-/** Milliseconds in which a model measures what a load left undone, if the machine lets it. A guess. */
-const measuringMs = 4_000
+/** Milliseconds in which an idle model measures threads and durations, if nothing else computes. A guess: it needs half of it. */
+export const measuringMs = 5_000
+
+/** A new process in which ONNX Runtime opens weights alone. */
+export const startBareOnnx = startChild<BareOnnxCommands>({
+  name: "bare ONNX Runtime",
+  entry: new URL("./bareOnnxMain.ts", import.meta.url),
+})
 
 const elapsed = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<number, E, R> =>
   Effect.suspend(() => {

@@ -15,11 +15,10 @@ import {
   speedOver,
 } from "#harness/report/Figure.ts"
 import { type WhisperSize, whisperFiles } from "../sizes/whisper/Whisper.ts"
-import type { BareOnnxCommands } from "../support/bareOnnxMain.ts"
-import { ChildFailed, startChild } from "../support/Child.ts"
+import { ChildFailed } from "../support/Child.ts"
 import { besideCounts, countsTo } from "../support/DefaultThreads.ts"
 import { startGateway } from "../support/Gateway.ts"
-import { modelLoads } from "../support/ModelLoads.ts"
+import { modelLoads, startBareOnnx } from "../support/ModelLoads.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { type Suite, suite } from "../support/Suite.ts"
 import { entryOf, model, type Recogniser } from "./Models.ts"
@@ -141,10 +140,7 @@ const loads = (
       method: `a file of ${loadSeconds} s, ${calls} native calls`,
       entry: { ...entryOf({ files, options, catalogThreads: undefined }), id: model },
       bare: Effect.gen(function* () {
-        const library = yield* startChild<BareOnnxCommands>({
-          name: "bare ONNX Runtime",
-          entry: new URL("../support/bareOnnxMain.ts", import.meta.url),
-        })
+        const library = yield* startBareOnnx
         const { decoder, encoder } = files
         yield* library.ask("transcribe", { encoder, decoder, threads, decoderCalls: calls - 1 })
       }),

@@ -3,11 +3,11 @@
 // recorded while the engine transcribes the audio that way, and their inputs are replayed on sessions with ONNX Runtime's
 // default settings, without features, rules or texts. Transcribing windows together is a gain of the engine.
 import { Effect, Scope } from "effect"
-import type { InferenceSession, Tensor } from "onnxruntime-node"
+import type { Tensor } from "onnxruntime-node"
 import type { Outlet, TranscriptionEngine } from "#engines/protocol/Engine.ts"
 import { whisperHfOnnx } from "#engines/whisper/WhisperEngine.ts"
 import { serveCommands } from "../support/CommandChannel.ts"
-import { emptyPast, type Feeds, openSession } from "../support/Onnx.ts"
+import { emptyPast, type Feeds, openSession, recordingCalls } from "../support/Onnx.ts"
 import { type Recogniser, spokenSamples } from "./Models.ts"
 
 /** One native call: of the encoder with its features, of the decoder with its tokens. */
@@ -83,23 +83,15 @@ const samplesOf = (seconds: number): Float32Array =>
 /** Records the engine's native calls. */
 const callsOf = async (engine: TranscriptionEngine, samples: Float32Array): Promise<ReadonlyArray<Call>> => {
   const calls: Array<Call> = []
-  // `run` is a method of the session's class, which the package does not export.
-  const sessions = Object.getPrototypeOf((await loading).encoder) as { run: InferenceSession["run"] }
-  const original = sessions.run
-  const recorder = function (this: InferenceSession, feeds: Feeds, fetches: ReadonlyArray<string>) {
-    const { input_features, input_ids, use_cache_branch } = feeds
-    if (input_features !== undefined) calls.push({ on: "encoder", features: input_features })
-    else if (input_ids !== undefined && use_cache_branch !== undefined) {
-      calls.push({ on: "decoder", ids: input_ids, cached: use_cache_branch, fetches })
-    }
-    return original.call(this, feeds, [...fetches])
-  }
-  sessions.run = recorder as typeof original
-  try {
-    await hear(engine, samples, false)
-  } finally {
-    sessions.run = original
-  }
+  await recordingCalls(
+    ({ input_features, input_ids, use_cache_branch }, fetches) => {
+      if (input_features !== undefined) calls.push({ on: "encoder", features: input_features })
+      else if (input_ids !== undefined && use_cache_branch !== undefined) {
+        calls.push({ on: "decoder", ids: input_ids, cached: use_cache_branch, fetches })
+      }
+    },
+    () => hear(engine, samples, false),
+  )
   return calls
 }
 

@@ -5,8 +5,9 @@ import { Effect, type Scope } from "effect"
 import type { Part } from "#harness/report/Figure.ts"
 import type { ChildFailed } from "../../support/Child.ts"
 import { besideCounts, countsTo } from "../../support/DefaultThreads.ts"
+import { measuringMs } from "../../support/ModelLoads.ts"
 import { type RoundsPlan, repeatRounds } from "../../support/Rounds.ts"
-import { measuringMs, promptOnce, replyRate, type Served, type SizedStage, startServed } from "./Stage.ts"
+import { promptOnce, replyRate, type Served, type SizedStage, startServed } from "./Stage.ts"
 
 export interface DefaultsPlan extends RoundsPlan {
   readonly promptTokens: number

@@ -72,9 +72,6 @@ export const runToEnd = (
     return window
   })
 
-/** Milliseconds in which an idle node measures threads and durations after its first requests, if nothing else computes. A guess: it needs half of it. */
-export const measuringMs = 5_000
-
 /** Milliseconds in which the engine processes the cancels of streams. A guess. */
 const cancelMs = 150
 

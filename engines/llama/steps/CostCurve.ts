@@ -13,13 +13,13 @@
 import type { CallDurations } from "#domain/threads/CallCosts.ts"
 
 /** Calls that make up the pace; their median counts, so a few disturbed calls change nothing. A guess. */
-const paceCalls = 7
+export const paceCalls = 7
 
 /** Milliseconds after which a call says nothing about the pace any more. A guess. */
-const paceMs = 10_000
+export const paceMs = 10_000
 
 /** So many recent calls of a size say more about it than the pace of other sizes. A guess. */
-const callsOfSize = 3
+export const callsOfSize = 3
 
 /**
  * Milliseconds after which a least duration that was not reached again is forgotten, or twice as many: the machine has changed, or

@@ -3,14 +3,7 @@
 // llama.cpp's kernels work on groups of rows and are slow for what is left (0.2 B, Q8_0, two threads, AVX-512: 5, 6 and 7 rows take 40, 45 and
 // 49 ms and 8 take 35; 13, 14 and 15 take 52, 57 and 60 and 16 take 40). Which numbers are fast depends on the processor and on the format of
 // the weights, so both are measured with the calls themselves.
-import type { CostCurve } from "./CostCurve.ts"
-
-/** Calls of a number of rows that are compared, and after how many milliseconds they say nothing any more. Guesses, as in CostCurve. */
-const recentCalls = 7
-const recentMs = 10_000
-
-/** So many calls of a number of rows are made before it is compared. A guess. */
-const comparedCalls = 3
+import { type CostCurve, callsOfSize, paceCalls, paceMs } from "./CostCurve.ts"
 
 /** Spare rows are worth it if a call without them takes this many times as long. A guess: beyond measurement error. */
 const worth = 1.1
@@ -35,7 +28,7 @@ export class SpareRows {
   /** One call with this many rows took `ms`. */
   observe(rows: number, ms: number): void {
     const calls = this.#recent.get(rows) ?? []
-    this.#recent.set(rows, [...calls.slice(1 - recentCalls), { ms, atMs: this.#nowMs() }])
+    this.#recent.set(rows, [...calls.slice(1 - paceCalls), { ms, atMs: this.#nowMs() }])
   }
 
   /** Rows of a call for so many replies: as many, or the next number whose duration is kept. */
@@ -50,8 +43,8 @@ export class SpareRows {
 
   /** The least duration of recent calls: other programs only lengthen calls. Undefined if there were few. */
   #leastMs(rows: number): number | undefined {
-    const fromMs = this.#nowMs() - recentMs
+    const fromMs = this.#nowMs() - paceMs
     const calls = (this.#recent.get(rows) ?? []).filter(({ atMs }) => atMs >= fromMs)
-    return calls.length < comparedCalls ? undefined : Math.min(...calls.map(({ ms }) => ms))
+    return calls.length < callsOfSize ? undefined : Math.min(...calls.map(({ ms }) => ms))
   }
 }
