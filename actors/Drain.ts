@@ -30,11 +30,11 @@ export class Drain extends Context.Service<
       settle()
     })
     return Drain.of({
-      admit: (work) =>
-        Effect.gen(function* () {
-          if (closed) return yield* new Draining()
+      admit: <A, E, R>(work: Effect.Effect<A, E, R>) =>
+        Effect.suspend((): Effect.Effect<A, E | Draining, R> => {
+          if (closed) return Effect.fail(new Draining())
           inFlight++
-          return yield* Effect.ensuring(work, leave)
+          return Effect.ensuring(work, leave)
         }),
       isClosed: () => closed,
       closing: Deferred.await(closing),

@@ -1,8 +1,8 @@
 // One request for embeddings of a caller: admission, payment, run, end.
-import { Effect, Exit, Option, type Scope } from "effect"
+import { Effect, Exit, Option } from "effect"
 import type { ModelHandle } from "#actors/model/ModelHandle.ts"
 import { embeddingUsage } from "#domain/models/Usage.ts"
-import { type EdgeError, isNodeFault } from "#domain/wire/Failures.ts"
+import { isNodeFault } from "#domain/wire/Failures.ts"
 import {
   type EmbedEnd,
   type EmbedInput,
@@ -12,7 +12,7 @@ import {
 } from "#engines/protocol/Embedding.ts"
 import type { Reader } from "#engines/protocol/Reader.ts"
 import type { Principal } from "#store/accounts/Accounts.ts"
-import { beginRun, type ModelRunServices } from "./ModelRun.ts"
+import { beginRun } from "./ModelRun.ts"
 
 /** Special tokens around an input. A generous guess. */
 const specialTokens = 16
@@ -51,26 +51,26 @@ export interface Embedded {
 }
 
 /** Charged for the inputs that were computed, also if the caller leaves before all are; not if the node fails. */
-export const embed = (
+export const embed = Effect.fnUntraced(function* (
   principal: Principal,
   model: ModelHandle<"embedding">,
   request: EmbedRequest,
-): Effect.Effect<Embedded, EdgeError, Scope.Scope | ModelRunServices> =>
-  Effect.gen(function* () {
-    const progress = new Progress()
-    const run = yield* beginRun<"embedding">({
-      principal,
-      model,
-      request,
-      atMost: embeddingUsage(
-        tokensAtMost(request.inputs, model.facts()?.contextTokens ?? assumedContextTokens),
-      ),
-      used: (exit) => {
-        const failed = exit !== undefined && Option.exists(Exit.findErrorOption(exit), isNodeFault)
-        return failed || progress.tokens === 0 ? undefined : embeddingUsage(progress.tokens)
-      },
-      reader: progress,
-    })
-    const { promptTokens } = yield* run.end
-    return { vectors: progress.vectors, promptTokens }
+) {
+  const progress = new Progress()
+  const run = yield* beginRun<"embedding">({
+    principal,
+    model,
+    request,
+    atMost: embeddingUsage(
+      tokensAtMost(request.inputs, model.facts()?.contextTokens ?? assumedContextTokens),
+    ),
+    used: (exit) => {
+      const failed = exit !== undefined && Option.exists(Exit.findErrorOption(exit), isNodeFault)
+      return failed || progress.tokens === 0 ? undefined : embeddingUsage(progress.tokens)
+    },
+    reader: progress,
   })
+  const { promptTokens } = yield* run.end
+  const embedded: Embedded = { vectors: progress.vectors, promptTokens }
+  return embedded
+})

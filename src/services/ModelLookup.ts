@@ -28,14 +28,17 @@ export const findModel = <K extends EngineKind>(
   name: string,
   kind: K,
 ): Effect.Effect<ModelHandle<K>, InvalidRequest | ModelNotLoaded, ModelRegistry> =>
-  Effect.gen(function* () {
-    const registry = yield* ModelRegistry
-    if (registry.model(name) !== undefined) return yield* registry.get(name, kind, name)
-    const id = yield* modelId(name)
-    const isConversation =
-      registry.model(id) === undefined && conversationNamed((yield* Conversations).all, name) !== undefined
-    return yield* isConversation ? Effect.fail(wrongKind(name, kind)) : registry.get(id, kind, name)
-  })
+  Effect.flatMap(ModelRegistry, (registry) =>
+    registry.model(name) === undefined ? findByOtherName(name, kind) : registry.get(name, kind, name),
+  )
+
+const findByOtherName = Effect.fnUntraced(function* <K extends EngineKind>(name: string, kind: K) {
+  const registry = yield* ModelRegistry
+  const id = yield* modelId(name)
+  const isConversation =
+    registry.model(id) === undefined && conversationNamed((yield* Conversations).all, name) !== undefined
+  return yield* isConversation ? Effect.fail(wrongKind(name, kind)) : registry.get(id, kind, name)
+})
 
 /** A model's voices: those of the engine once it has loaded, before that those of the catalog. */
 export const voicesOf = (model: ModelHandle<"speech">): ReadonlyArray<string> =>

@@ -107,86 +107,87 @@ export const reserveFor = (
   entry: ModelEntry,
   atMost: Usage,
 ): Effect.Effect<Reservation, PaymentRequired, Scope.Scope | UsageLedger> =>
-  Effect.gen(function* () {
-    const notes = yield* CurrentRequest
-    const reservation = yield* (yield* UsageLedger).reserve(principal, costOf(entry.price, atMost))
-    notes.reserved(reservation)
-    return reservation
-  })
+  Effect.flatMap(CurrentRequest, (notes) =>
+    Effect.flatMap(UsageLedger, (ledger) =>
+      Effect.map(ledger.reserve(principal, costOf(entry.price, atMost)), (reservation) => {
+        notes.reserved(reservation)
+        return reservation
+      }),
+    ),
+  )
 
 /** Makes a draining node wait until the scope closes. */
 const holdDrain = (drain: Drain["Service"]): Effect.Effect<void, Draining, Scope.Scope> =>
-  Effect.gen(function* () {
-    if (drain.isClosed()) return yield* new Draining()
-    yield* Effect.forkScoped(drain.admit(Effect.never), { startImmediately: true })
-  })
+  Effect.suspend(() =>
+    drain.isClosed()
+      ? Effect.fail(new Draining())
+      : Effect.asVoid(Effect.forkScoped(drain.admit(Effect.never), { startImmediately: true })),
+  )
 
 /**
  * Starts a run and waits until the engine has accepted it, so that every refusal comes before anything
  * is answered. Closing the scope ends the run; what it has used by then is charged.
  */
-export const beginRun = <K extends EngineKind>(
-  spec: RunSpec<K>,
-): Effect.Effect<ModelRun<K>, ModelRunError, Scope.Scope | ModelRunServices> =>
-  Effect.gen(function* () {
-    const { model, principal } = spec
-    const { entry } = model
-    // One step for all services: every request runs this.
-    const services = yield* Effect.context<ModelRunServices>()
-    const accounts = Context.get(services, Accounts)
-    const drain = Context.get(services, Drain)
-    const ledger = Context.get(services, UsageLedger)
-    const notes = Context.get(services, CurrentRequest)
+export const beginRun = Effect.fnUntraced(function* <K extends EngineKind>(spec: RunSpec<K>) {
+  const { model, principal } = spec
+  const { entry } = model
+  // One step for all services: every request runs this.
+  const services = yield* Effect.context<ModelRunServices>()
+  const accounts = Context.get(services, Accounts)
+  const drain = Context.get(services, Drain)
+  const ledger = Context.get(services, UsageLedger)
+  const notes = Context.get(services, CurrentRequest)
 
-    const limit = Context.get(services, CurrentSpendingLimit)
-    const leaveLimit = limit?.watch(() => {
-      const usage = spec.used()
-      return usage === undefined ? 0 : costOf(entry.price, usage)
-    })
-    if (leaveLimit !== undefined) yield* Effect.addFinalizer(() => Effect.sync(leaveLimit))
-    const reservation = spec.reservation ?? (yield* reserveFor(principal, entry, spec.atMost))
-    const settle = (exit?: Exit.Exit<End<K>, ModelRunError>) =>
-      Effect.suspend(() => {
-        leaveLimit?.()
-        const usage = spec.used(exit)
-        if (usage === undefined) return ledger.cancel(reservation)
-        const microDollars = costOf(entry.price, usage)
-        return Effect.asVoid(ledger.settle(reservation, { model: entry.id, usage, microDollars }))
-      })
-
-    const accepted = Deferred.makeUnsafe<Accepted<K>, ModelRunError>()
-    const metered = new MeteredReader(spec, notes, accepted)
-    const run = model
-      .run(spec.request, metered, { user: principal.userId, organization: principal.orgId })
-      .pipe(Effect.tap((end) => Effect.sync(() => spec.reader.ended?.(end))))
-    if (spec.untilReplied === true) {
-      yield* holdDrain(drain)
-      yield* Effect.addFinalizer(() => settle())
-    }
-    const whole = spec.untilReplied === true ? run : drain.admit(Effect.onExit(run, settle))
-    const fiber = yield* Effect.forkScoped(whole, { startImmediately: true })
-    // Callbacks and not races: every request runs this, and a race costs two fibers.
-    let revoked = false
-    const leave = accounts.onRevoked(principal, () => {
-      revoked = true
-      fiber.interruptUnsafe()
-    })
-    fiber.addObserver((exit) => {
-      leave()
-      if (Deferred.isDoneUnsafe(accepted)) return
-      const detail = "ended before it started"
-      const reply = Exit.isSuccess(exit)
-        ? Effect.fail(new EngineFailed({ model: entry.id, reason: "protocol", detail }))
-        : revoked
-          ? refused
-          : Effect.failCause(exit.cause)
-      Deferred.doneUnsafe(accepted, reply)
-    })
-    const { flow, started } = yield* Deferred.await(accepted)
-    const end: Effect.Effect<End<K>, ModelRunError> = Effect.flatMap(
-      Fiber.await(fiber),
-      (exit): Effect.Effect<End<K>, ModelRunError> =>
-        revoked && Exit.isFailure(exit) && Exit.hasInterrupts(exit) ? refused : exit,
-    )
-    return { started, flow, end }
+  const limit = Context.get(services, CurrentSpendingLimit)
+  const leaveLimit = limit?.watch(() => {
+    const usage = spec.used()
+    return usage === undefined ? 0 : costOf(entry.price, usage)
   })
+  if (leaveLimit !== undefined) yield* Effect.addFinalizer(() => Effect.sync(leaveLimit))
+  const reservation = spec.reservation ?? (yield* reserveFor(principal, entry, spec.atMost))
+  const settle = (exit?: Exit.Exit<End<K>, ModelRunError>) =>
+    Effect.suspend(() => {
+      leaveLimit?.()
+      const usage = spec.used(exit)
+      if (usage === undefined) return ledger.cancel(reservation)
+      const microDollars = costOf(entry.price, usage)
+      return Effect.asVoid(ledger.settle(reservation, { model: entry.id, usage, microDollars }))
+    })
+
+  const accepted = Deferred.makeUnsafe<Accepted<K>, ModelRunError>()
+  const metered = new MeteredReader(spec, notes, accepted)
+  const run = model
+    .run(spec.request, metered, { user: principal.userId, organization: principal.orgId })
+    .pipe(Effect.tap((end) => Effect.sync(() => spec.reader.ended?.(end))))
+  if (spec.untilReplied === true) {
+    yield* holdDrain(drain)
+    yield* Effect.addFinalizer(() => settle())
+  }
+  const whole = spec.untilReplied === true ? run : drain.admit(Effect.onExit(run, settle))
+  const fiber = yield* Effect.forkScoped(whole, { startImmediately: true })
+  // Callbacks and not races: every request runs this, and a race costs two fibers.
+  let revoked = false
+  const leave = accounts.onRevoked(principal, () => {
+    revoked = true
+    fiber.interruptUnsafe()
+  })
+  fiber.addObserver((exit) => {
+    leave()
+    if (Deferred.isDoneUnsafe(accepted)) return
+    const detail = "ended before it started"
+    const reply = Exit.isSuccess(exit)
+      ? Effect.fail(new EngineFailed({ model: entry.id, reason: "protocol", detail }))
+      : revoked
+        ? refused
+        : Effect.failCause(exit.cause)
+    Deferred.doneUnsafe(accepted, reply)
+  })
+  const { flow, started } = yield* Deferred.await(accepted)
+  const end: Effect.Effect<End<K>, ModelRunError> = Effect.flatMap(
+    Fiber.await(fiber),
+    (exit): Effect.Effect<End<K>, ModelRunError> =>
+      revoked && Exit.isFailure(exit) && Exit.hasInterrupts(exit) ? refused : exit,
+  )
+  const begun: ModelRun<K> = { started, flow, end }
+  return begun
+})

@@ -222,6 +222,7 @@ def check_gradients(network):
 
 def main():
     options = options_of()
+    torch.backends.mkldnn.set_flags(True)   # for a quicker GELU; its convolutions are wrong, but none is computed here (see network.Convolution)
     if options.check:
         torchsetup.seed_everything(options.seed)
         print(f"largest relative gradient error {check_gradients(Ears(Config())):.1e}")

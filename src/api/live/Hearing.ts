@@ -51,25 +51,24 @@ const partOf = (audio: AudioText, from: number, to: number): string =>
     : Buffer.from(audio.buffer, audio.byteOffset, audio.byteLength).toString("latin1", from, to)
 
 /** Whether an event's audio is whole samples in base64; a long one is checked in slices. */
-const checkAudio = (audio: AudioText, form: AudioForm): Effect.Effect<void, InvalidRequest> =>
-  Effect.gen(function* () {
-    const { length } = audio
-    const last = Math.max(0, length - checkedChars)
-    let at = 0
-    const check = (isOver: () => boolean): boolean | undefined => {
-      for (; at < last; at += checkedChars) {
-        if (!base64.test(partOf(audio, at, Math.min(last, at + checkedChars)))) return false
-        if (isOver()) return undefined
-      }
-      return base64End.test(partOf(audio, last, length))
+const checkAudio = Effect.fnUntraced(function* (audio: AudioText, form: AudioForm) {
+  const { length } = audio
+  const last = Math.max(0, length - checkedChars)
+  let at = 0
+  const check = (isOver: () => boolean): boolean | undefined => {
+    for (; at < last; at += checkedChars) {
+      if (!base64.test(partOf(audio, at, Math.min(last, at + checkedChars)))) return false
+      if (isOver()) return undefined
     }
-    const isBase64 = length % 4 === 0 && (last === 0 ? check(() => false) : yield* inSlices(check))
-    const end = partOf(audio, Math.max(0, length - 2), length)
-    const sizeBytes = (length / 4) * 3 - (end === "==" ? 2 : end.endsWith("=") ? 1 : 0)
-    if (isBase64 && (form !== "pcm" || sizeBytes % 2 === 0)) return
-    const what = form === "pcm" ? "16-bit PCM" : "G.711"
-    return yield* new InvalidRequest({ field: "audio", problem: `must be ${what} in base64` })
-  })
+    return base64End.test(partOf(audio, last, length))
+  }
+  const isBase64 = length % 4 === 0 && (last === 0 ? check(() => false) : yield* inSlices(check))
+  const end = partOf(audio, Math.max(0, length - 2), length)
+  const sizeBytes = (length / 4) * 3 - (end === "==" ? 2 : end.endsWith("=") ? 1 : 0)
+  if (isBase64 && (form !== "pcm" || sizeBytes % 2 === 0)) return
+  const what = form === "pcm" ? "16-bit PCM" : "G.711"
+  return yield* new InvalidRequest({ field: "audio", problem: `must be ${what} in base64` })
+})
 
 /** Samples of a part of an event's audio that begins and ends with whole samples. */
 const samplesOf = (audio: string, form: AudioForm): Int16Array => {

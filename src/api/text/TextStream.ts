@@ -179,26 +179,27 @@ class TextEvents implements Reader<TextDelta> {
   }
 }
 
+const writeReply = Effect.fnUntraced(function* (generation: Generation, frames: StreamFrames, sink: Sink) {
+  const events = new TextEvents(sink, frames, generation.flow)
+  sink.onDrain(() => events.drained())
+  if (frames.opening !== undefined) yield* events.writeAll(frames.opening)
+  generation.read(events)
+  const end = yield* generation.end.pipe(
+    Effect.tapError((error: EdgeError) =>
+      Effect.sync(() => {
+        sink.write(frames.failed?.(error) ?? event({ error: streamError(error) }))
+      }),
+    ),
+  )
+  yield* events.writeAll(frames.last(end) + (frames.closing ?? doneEvent))
+})
+
 /** The streaming reply of an accepted generation. */
 export const streamReply = (
   generation: Generation,
   frames: StreamFrames,
 ): HttpServerResponse.HttpServerResponse =>
-  sinkResponse(
-    (sink) =>
-      Effect.gen(function* () {
-        const events = new TextEvents(sink, frames, generation.flow)
-        sink.onDrain(() => events.drained())
-        if (frames.opening !== undefined) yield* events.writeAll(frames.opening)
-        generation.read(events)
-        const end = yield* generation.end.pipe(
-          Effect.tapError((error: EdgeError) =>
-            Effect.sync(() => {
-              sink.write(frames.failed?.(error) ?? event({ error: streamError(error) }))
-            }),
-          ),
-        )
-        yield* events.writeAll(frames.last(end) + (frames.closing ?? doneEvent))
-      }),
-    { contentType: "text/event-stream; charset=utf-8", headers: eventStreamHeaders },
-  )
+  sinkResponse((sink) => writeReply(generation, frames, sink), {
+    contentType: "text/event-stream; charset=utf-8",
+    headers: eventStreamHeaders,
+  })

@@ -8,7 +8,7 @@ import { randomBytes } from "node:crypto"
 import { Array as Arr, Clock, Context, Duration, Effect, Exit, Latch, Layer, Scope, Semaphore } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql/SqlError"
-import { freshIds } from "#domain/access/FreshIds.ts"
+import { timedIds } from "#domain/access/FreshIds.ts"
 import type { ModelUsage, Usage, UsageReceipt } from "#domain/models/Usage.ts"
 import type { PaymentRequired } from "#domain/wire/Errors.ts"
 import type { Principal } from "../accounts/AccountRows.ts"
@@ -24,7 +24,7 @@ import { spooledMs } from "./ReceiptDays.ts"
 import { openSpool, type ReceiptSpool, SpoolOptions } from "./ReceiptSpool.ts"
 import { wholeBalances } from "./WholeBalances.ts"
 
-const newId = freshIds(randomBytes)
+const newId = timedIds(randomBytes, Date.now)
 
 /** Longest time that a settled request waits for others to share its transaction. */
 const flushEvery = Duration.millis(20)

@@ -347,7 +347,7 @@ describe("while a node runs on the store", () => {
       readonly receipts: ReadonlyArray<Readonly<Record<string, unknown>>>
     }
     const about = { user: "default", key_id: key.key_id, at: expect.stringMatching(/^20\d\d-.*Z$/) }
-    const receipt_id = expect.stringMatching(/^rcpt_[0-9a-f]{24}$/)
+    const receipt_id = expect.stringMatching(/^rcpt_[0-9a-f]{28}$/)
     // Two keys made in the same millisecond are ordered by their ids.
     const receipts = listed.receipts.toSorted((a, b) => (String(a.kind) < String(b.kind) ? 1 : -1))
     expect({ ...listed, receipts }).toEqual({

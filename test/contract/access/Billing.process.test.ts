@@ -21,7 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => node.stop())
 
-const receiptId = /^rcpt_[0-9a-f]{24}$/
+const receiptId = /^rcpt_[0-9a-f]{28}$/
 const chat = (extra: object = {}) => ({
   model: "fake",
   messages: [{ role: "user", content: script({ tokens: 5 }) }],
