@@ -39,8 +39,9 @@ def sections(path):
 class Grammar:
     """An endless source of sentences of one side of the split."""
 
-    def __init__(self, language, seed, side="training"):
-        self.parts, self.random = sections(TEXT / f"{language}.txt"), random.Random(seed)
+    def __init__(self, language, seed, side="training", framed=SHARE_OF_FRAMES):
+        """framed: share of the sentences that follow a frame."""
+        self.parts, self.random, self.framed = sections(TEXT / f"{language}.txt"), random.Random(seed), framed
         self.evaluation = {"training": False, "evaluation": True}[side]
         whole = [a for name, alternatives in self.parts.items() if not name.startswith("-") for a in alternatives]
         self.opens = any("¿" in a for a in whole)
@@ -64,7 +65,7 @@ class Grammar:
     def draw(self, kind=None):
         """One sentence. kind: frame, mixed, or None for the mixture of the training text."""
         while True:
-            framed = self.random.random() < SHARE_OF_FRAMES if kind is None else kind == "frame"
+            framed = self.random.random() < self.framed if kind is None else kind == "frame"
             made = re.sub(r"\s+", " ", self._expand(self.random.choice(self.parts["S"]))).strip() if framed else self._mixed()
             first = 1 if made[0] in "¿¡" else 0
             made = made[:first] + made[first].upper() + made[first + 1 :]

@@ -16,7 +16,7 @@ from pathlib import Path
 from common import torchsetup  # noqa: F401  (threads, before numpy computes)
 import numpy as np
 
-from common.grammar import Grammar
+from common.grammar import SHARE_OF_FRAMES, Grammar
 from common.sentences import Sentences
 from common.split import manifest
 from common.wordlist import words_of
@@ -29,13 +29,13 @@ WITHOUT_SPEECH = 0.07
 DEVELOPMENT_SEED = 900001
 
 
-def source_of(language, seed, side, listed=()):
-    return Sentences(seed, side, listed) if language == "en" else Grammar(language, seed, side)
+def source_of(language, seed, side, listed=(), framed=SHARE_OF_FRAMES):
+    return Sentences(seed, side, listed) if language == "en" else Grammar(language, seed, side, framed)
 
 
-def shard(seed, clips, side, languages, listed, built_in, share):
+def shard(seed, clips, side, languages, listed, framed, built_in, share):
     r, z = random.Random(seed), np.random.RandomState(seed)
-    studio = Studio(r, z, {language: source_of(language, seed, side, listed) for language in languages}, built_in, share)
+    studio = Studio(r, z, {language: source_of(language, seed, side, listed, framed) for language in languages}, built_in, share)
     while clips > 0:
         if r.random() < WITHOUT_SPEECH:
             x = without_speech(r, z)
@@ -50,9 +50,9 @@ def shard(seed, clips, side, languages, listed, built_in, share):
         yield np.clip(np.round((mel - pad) * 127.5), 0, 255).astype(np.uint8), dict(clip, pad=pad, seconds=len(x) / RATE_HZ)
 
 
-def write_shard(folder, name, seed, clips, side, languages, listed, built_in, share):
+def write_shard(folder, name, seed, clips, side, languages, listed, framed, built_in, share):
     began, mels, meta = time.process_time(), [], []
-    for mel, clip in shard(seed, clips, side, languages, listed, built_in, share):
+    for mel, clip in shard(seed, clips, side, languages, listed, framed, built_in, share):
         mels.append(mel)
         meta.append(clip)
     np.save(folder / f"mel-{name}.npy", np.concatenate(mels))
@@ -94,6 +94,7 @@ def main():
     parser.add_argument("--clips", type=int, default=600, help="clips a shard")
     parser.add_argument("--languages", default=" ".join(LANGUAGES), help="of the clips, each as often")
     parser.add_argument("--words", help="list of more English words, one a line; see common/wordlist.py")
+    parser.add_argument("--framed", type=float, default=SHARE_OF_FRAMES, help="share of the sentences that follow a frame, of languages other than English")
     parser.add_argument("--voices-checkpoint", help="of voices/train.py: the product's voices speak a share of the sentences, of all languages that voices/languages.py has")
     parser.add_argument("--built-in-share", type=float, default=0.25)
     parser.add_argument("--phonemes", action="store_true", help="write phonemes.json, and stop")
@@ -112,7 +113,7 @@ def main():
     ]
     for name, seed, side in make:
         if not (options.folder / f"meta-{name}.pkl").exists():
-            write_shard(options.folder, name, seed, options.clips, side, options.languages.split(), listed, built_in, options.built_in_share)
+            write_shard(options.folder, name, seed, options.clips, side, options.languages.split(), listed, options.framed, built_in, options.built_in_share)
 
 
 if __name__ == "__main__":

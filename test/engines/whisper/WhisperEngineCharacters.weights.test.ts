@@ -10,10 +10,10 @@ import { collector, demoSpec, request } from "./support/demoModel.ts"
 import { type Script, scripted, toyWhisper } from "./support/toyWhisper.ts"
 
 const silence = new Float32Array(80_000)
-const start = [257, 258, 260]
+const start = [257, 258, 267]
 /** `<|startofprev|>`: in front of earlier text. */
-const previous = 262
-const timeOf = (step: number) => 265 + step
+const previous = 269
+const timeOf = (step: number) => 272 + step
 
 type Parts = ReadonlyArray<Script>
 
@@ -81,13 +81,16 @@ it.effect("bytes that are no character, and a written U+FFFD, are dropped", () =
 it.effect("a window that ends inside a character goes on in the next one, or drops it", () =>
   Effect.gen(function* () {
     const ids = yield* bytesOf
-    const spoken = ids(0x41, 0xe4)
+    const spoken = ids(0x42, 0xe4)
     const say = yield* load((step) => [
       { prompt: start, script: [timeOf(0), ...spoken, timeOf(100 + step)] },
-      { prompt: [previous, ...spoken, ...start], script: [timeOf(0), ...ids(0xbd, 0xa0), timeOf(50 + step)] },
+      {
+        prompt: [previous, ...spoken, ...start],
+        script: [timeOf(step % 7), ...ids(0xbd, 0xa0), timeOf(50 + step)],
+      },
     ])
     const first = yield* say({ last: false })
-    expect(first.texts).toEqual([" A"])
+    expect(first.texts).toEqual([" B"])
     expect(first.previousTokens).toEqual(spoken)
     expect((yield* say({ previousTokens: first.previousTokens })).texts).toEqual(["你"])
   }),

@@ -13,7 +13,7 @@ import { expected, rowAfter, scripted, type ToyOptions, toyWhisper } from "./sup
 const silence = new Float32Array(80_000)
 /** 24 tokens a second of audio and 30 more. */
 const limit = 150
-const start = [257, 258, 260]
+const start = [257, 258, 267]
 
 const load = Effect.fnUntraced(function* (options: ToyOptions) {
   const toy = yield* Effect.acquireRelease(
@@ -43,7 +43,7 @@ describe("decoder loop", () => {
       for (const seed of seeds) {
         const { toy, say } = yield* load({ seed })
         for (const timestamps of [true, false]) {
-          const prompt = timestamps ? start : [...start, 264]
+          const prompt = timestamps ? start : [...start, 271]
           const heard = yield* say({ timestamps })
           expect(temperaturesOf(heard)).toEqual([0])
           expect(heard.tokens).toEqual(expected(toy, prompt, { timestamps, limit: limit }))
@@ -56,7 +56,7 @@ describe("decoder loop", () => {
 
   it.effect("stops at the end of text", () =>
     Effect.gen(function* () {
-      const { toy, say } = yield* load({ seed: 2, endBias: 12 })
+      const { toy, say } = yield* load({ seed: 3, endBias: 12 })
       const heard = yield* say()
       expect(heard.tokens).toEqual(expected(toy, start, { timestamps: true, limit: limit }))
       expect(heard.tokens!.length).toBeLessThan(60)
@@ -81,7 +81,7 @@ describe("decoder loop", () => {
       const { toy, say } = yield* load({ seed: 4 })
       const previousTokens = [70, 71, 72]
       const heard = yield* say({ previousTokens, prompt: "ignored, there is earlier text" })
-      const prompt = [262, ...previousTokens, ...start]
+      const prompt = [269, ...previousTokens, ...start]
       expect(heard.tokens).toEqual(expected(toy, prompt, { timestamps: true, limit: limit }))
       const spoken = heard.segments.flatMap((segment) => segment.tokens)
       expect(heard.previousTokens).toEqual([...previousTokens, ...spoken].slice(-200))
@@ -94,7 +94,7 @@ describe("decoder loop", () => {
       const heard = yield* say({ prompt: "<|startoftranscript|> A<|0.00|>B " })
       const bytes = [...Buffer.from(" AB")].map((byte) => (byte === 32 ? 220 : byte - 33))
       // The space in front and the one behind the removed token are both text.
-      const prompt = [262, 220, ...bytes, ...start]
+      const prompt = [269, 220, ...bytes, ...start]
       expect(heard.tokens).toEqual(expected(toy, prompt, { timestamps: true, limit: limit }))
     }),
   )
@@ -146,23 +146,27 @@ describe("languages", () => {
       const heard = yield* say({ language: undefined })
       expect(heard.begun).toEqual([{ language: "de" }])
       expect(heard.language).toBe("de")
-      expect(heard.tokens).toEqual(expected(toy, [257, 259, 260], { timestamps: true, limit: limit }))
+      expect(heard.tokens).toEqual(expected(toy, [257, 259, 267], { timestamps: true, limit: limit }))
     }),
   )
 
   it.effect("are translated by another task token, in models of several", () =>
     Effect.gen(function* () {
       const two = { "<|en|>": 258, "<|fr|>": 261 }
-      const { toy, engine, say } = yield* load({ seed: 7, languages: two })
+      const { toy, engine, say } = yield* load({
+        seed: 7,
+        languages: two,
+        tasks: { transcribe: 267, translate: 266 },
+      })
       expect(engine.facts.translates).toBe(true)
       const heard = yield* say({ language: "fr", translate: true })
-      expect(heard.tokens).toEqual(expected(toy, [257, 261, 259], { timestamps: true, limit: limit }))
+      expect(heard.tokens).toEqual(expected(toy, [257, 261, 266], { timestamps: true, limit: limit }))
       // The language that is spoken, which the next window needs.
       expect(heard.language).toBe("fr")
       const alone = yield* load({ seed: 7 })
       expect(alone.engine.facts.translates).toBeUndefined()
       // The token is in the vocabulary of these files, too, but the task is not in their list.
-      const untaught = yield* load({ seed: 7, languages: two, tasks: { transcribe: 260 } })
+      const untaught = yield* load({ seed: 7, languages: two, tasks: { transcribe: 267 } })
       expect(untaught.engine.facts.translates).toBeUndefined()
     }),
   )
@@ -309,7 +313,7 @@ describe("turns", () => {
 const bytes = (text: string) => [...Buffer.from(text)].map((byte) => (byte === 0x20 ? 220 : byte - 0x21))
 
 describe("keywords", () => {
-  const at = (seconds: number) => 265 + Math.round(seconds / 0.02)
+  const at = (seconds: number) => 272 + Math.round(seconds / 0.02)
   /** The model writes `said`; where the texts differ first, `other` is so far below it, and follows if it is taken. */
   const twoTexts =
     (said: ReadonlyArray<number>, other: ReadonlyArray<number>, gap: number) =>
@@ -333,7 +337,7 @@ describe("keywords", () => {
       const script = (text: string) => [at(0), ...bytes(text), at(end)]
       const patch = twoTexts(script(said), script(other), gap)
       try {
-        patch(Array.from({ length: 61 }, () => new Float32Array(1766)))
+        patch(Array.from({ length: 61 }, () => new Float32Array(1773)))
         return { seed: 1, patch }
       } catch {}
     }
@@ -391,7 +395,7 @@ describe("keywords", () => {
 })
 
 describe("times of words", () => {
-  const at = (seconds: number) => 265 + Math.round(seconds / 0.02)
+  const at = (seconds: number) => 272 + Math.round(seconds / 0.02)
   const script = [at(0.3), ...bytes("help big world"), at(2)]
   const patch = scripted({ prompt: start, script })
 

@@ -15,13 +15,13 @@ import {
 import { type ElementType, ToyGraph } from "../../../support/engines/ToyOnnxGraph.ts"
 import { demoFile } from "./demoModel.ts"
 
-const vocabulary = 1766
+const vocabulary = 1773
 const rowCount = 61
 const layers = 2
 const headCount = 2
 const modelWidth = 3
 const generation = JSON.parse(readFileSync(demoFile("generation_config.json"), "utf8"))
-const layout = { endOfText: 256, timestampBegin: 265, maxInitialTimestamp: 50 }
+const layout = { endOfText: 256, timestampBegin: 272, maxInitialTimestamp: 50 }
 
 interface Toy {
   /** The toy's own folder; the maker of the toy removes it. */
@@ -179,7 +179,7 @@ export const toyWhisper = (options: ToyOptions): Toy => {
     // A handful of likely letters and timestamps in each row; the rest far behind.
     const row = new Float32Array(vocabulary).fill(-12)
     for (let i = 0; i < 6; i++) row[64 + Math.floor(26 * random())] = 20 * random()
-    for (let i = 0; i < 8; i++) row[265 + Math.floor(1501 * random())] = 7 * random()
+    for (let i = 0; i < 8; i++) row[272 + Math.floor(1501 * random())] = 7 * random()
     row[256] = 5 * random() + (options.endBias ?? 0)
     return row.map((logit) => logit / (options.flatness ?? 1))
   })
