@@ -1,10 +1,12 @@
 // What a disturbance leaves behind: replies before it, while other processes come and go beside them for minutes, and right after
-// it. The bare loop, which remembers nothing, is measured beside the node before and after, because a machine's own speed changes too.
+// it. The node chooses its threads itself, as most do, and so also by what it measured while it was disturbed. The bare loop, which remembers
+// nothing, is measured beside the node before and after, because a machine's own speed changes too.
 import { Effect, type Scope } from "effect"
 import { atLeast, atMost, figureOf, ofEach, type Part, ratioTo, single } from "#harness/report/Figure.ts"
 import { startNeighbours } from "../../run/Beside.ts"
 import type { ChildFailed } from "../../support/Child.ts"
-import { replyRate, runToEnd, type SizedStage } from "./Stage.ts"
+import { measuringMs } from "../../support/ModelLoads.ts"
+import { replyRate, runToEnd, type SizedStage, startServed } from "./Stage.ts"
 
 export interface RecoveryPlan {
   readonly streams: ReadonlyArray<number>
@@ -28,6 +30,15 @@ interface Reading {
   /** Of prompts that arrive together. */
   readonly firstLastMs: number
 }
+
+/** The node that is measured in place of the suite's, whose threads the catalog gives. */
+const byDefault = (stage: SizedStage) =>
+  Effect.gen(function* () {
+    const { client, serials, weights } = stage
+    const served = yield* startServed(client, serials, { weights })
+    yield* Effect.sleep(measuringMs)
+    return { ...stage, ...served }
+  })
 
 /** The same number of rounds of each number of streams, in turn. */
 const readings = (stage: SizedStage, plan: RecoveryPlan) =>
@@ -86,10 +97,11 @@ const figuresOf = (streams: number, before: ReadonlyArray<Reading>, after: Reado
 }
 
 export const recovery = (
-  stage: SizedStage,
+  suite: SizedStage,
   plan: RecoveryPlan,
 ): Effect.Effect<Part, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
+    const stage = yield* byDefault(suite)
     const before = yield* readings(stage, plan)
     const { latestMs, replies } = yield* disturbed(stage, plan)
     yield* Effect.sleep(quietMs)
@@ -97,7 +109,7 @@ export const recovery = (
     return {
       title: `After ${plan.disturbedMs / 1_000} disturbed seconds`,
       method:
-        `${plan.rounds} rounds before and after ${neighbours.processes} processes that compute for ` +
+        `a node that chooses its threads; ${plan.rounds} rounds before and after ${neighbours.processes} processes that compute for ` +
         `${neighbours.pulseMs / 1_000} s in turn with as long a rest, while replies of ${plan.replyTokens} tokens to prompts of ` +
         `${plan.promptTokens} run; the first round begins ${quietMs / 1_000} s after their end; tokens of ${plan.windowMs} ms once ` +
         "each reply has begun, over those of the bare loop",
