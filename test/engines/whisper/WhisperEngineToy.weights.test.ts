@@ -56,6 +56,7 @@ describe("decoder loop", () => {
 
   it.effect("stops at the end of text", () =>
     Effect.gen(function* () {
+      // A table whose greedy text is probable: of an improbable one the engine reads the window again at a higher temperature.
       const { toy, say } = yield* load({ seed: 3, endBias: 12 })
       const heard = yield* say()
       expect(heard.tokens).toEqual(expected(toy, start, { timestamps: true, limit: limit }))
