@@ -61,6 +61,7 @@ const samples: ReadonlyArray<string> = [
   "models/eval/free.txt",
   "models/eval/set.json",
   "models/train/text/patterns.txt",
+  "models/train/text/phrases.txt",
   "models/train/text/turns.txt",
   "models/train/text/vocabulary.txt",
   "models/train/words/everyday.txt",

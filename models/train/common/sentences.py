@@ -6,6 +6,7 @@ by heart:
   mixed    random words of every class with function words in between, up to 20 words
   plain    words drawn uniformly from the whole vocabulary, so that every form is equally frequent
   listed   where a list of more words is given: words of it, with some of the vocabulary between
+  phrase   where asked for: frames of phrases that people say, of text/phrases.txt (its layout is that of grammar.py, its frames are [lines P])
 
 A source is deterministic from its seed and keeps to one side of the split: "training" or "evaluation" (see split.py).
 """
@@ -14,6 +15,7 @@ import random
 import re
 from pathlib import Path
 
+from common.grammar import expanded, sections, with_capital
 from common.split import is_evaluation
 
 TEXT = Path(__file__).resolve().parent.parent / "text"
@@ -103,11 +105,20 @@ def _with_article(phrase):
     return ("an " if vowel else "a ") + phrase
 
 
-class Sentences:
-    """An endless source. Words of the section "never trained" stay out of everything but `unknown`. listed: more words (wordlist.py)."""
+def phrases_without(words):
+    """The sections of text/phrases.txt without the alternatives that have one of the words."""
+    def lacks(alternative):
+        return words.isdisjoint(re.findall("[a-z']+", re.sub(r"\{\w+\}", " ", alternative).lower()))
 
-    def __init__(self, seed, side="training", listed=()):
-        self.random, self.listed = random.Random(seed), listed
+    return {name: [a for a in alternatives if lacks(a)] for name, alternatives in sections(TEXT / "phrases.txt").items()}
+
+
+class Sentences:
+    """An endless source. Words of the section "never trained" stay out of everything but `unknown`. listed: more words (wordlist.py). phrased:
+    share of the sentences that are phrases; those with one of the words `kept_out` of the vocabulary are left out."""
+
+    def __init__(self, seed, side="training", listed=(), phrased=0.0, kept_out=frozenset()):
+        self.random, self.listed, self.phrased = random.Random(seed), listed, phrased
         self.evaluation = {"training": False, "evaluation": True}[side]
 
         def trained(name):
@@ -122,6 +133,8 @@ class Sentences:
             + V["names"] + V["places"] + V["extra"] + V["ones"] + V["tens"] + V["days"] + V["months"]
         )
         self.function = _unique(V["function words"] + V["contractions"])
+        never = (NEVER_TRAINED | kept_out) - {word.lower() for word in self.content + self.function}
+        self.phrases = phrases_without(never) if phrased else {}
 
     def _one(self, choices):
         return self.random.choice(choices)
@@ -226,6 +239,9 @@ class Sentences:
 
         return self._ended([word() for _ in range(self.random.randint(1, 12))])
 
+    def _phrase(self):
+        return expanded(self._one(self.phrases["P"]), self.phrases, self.random)
+
     def _ended(self, words):
         """Some commas, which are heard as pauses, and an end mark."""
         r, last = self.random, len(words)
@@ -239,10 +255,13 @@ class Sentences:
             chosen = kind or ("pattern" if q < 0.42 else "chain" if q < 0.70 else "mixed" if q < 0.85 else "plain")
             if kind is None and self.listed and self.random.random() < SHARE_OF_LISTED:
                 chosen = "listed"
-            makers = {"pattern": self._pattern, "chain": self._chain, "mixed": self._mixed, "plain": self._plain, "listed": self._listed}
+            if kind is None and self.phrased and self.random.random() < self.phrased:
+                chosen = "phrase"
+            makers = {
+                "pattern": self._pattern, "chain": self._chain, "mixed": self._mixed, "plain": self._plain, "listed": self._listed, "phrase": self._phrase,
+            }
             made = makers[chosen]()
-            made = " ".join("I" if w == "i" else w for w in made.split())
-            made = made[0].upper() + made[1:]
+            made = with_capital(" ".join("I" if w == "i" else w for w in made.split()))
             if is_evaluation(made) == self.evaluation:
                 return made
 

@@ -53,6 +53,7 @@ def read(folder):
     settings = json.loads((folder / "config.json").read_text(encoding="utf8"))
     return Config(
         d=settings["d_model"], heads=settings["encoder_attention_heads"], blocks=settings["encoder_layers"], layers=settings["decoder_layers"],
+        wide=settings["decoder_ffn_dim"] // settings["d_model"],
         mels=settings["num_mel_bins"], vocabulary=settings["vocab_size"], positions=settings["max_target_positions"],
     )
 
@@ -79,6 +80,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--out", required=True)
+    parser.add_argument("--widen", type=int, help="give the decoder's feed-forward parts so many hidden units for each channel, the new ones without effect")
     options = parser.parse_args()
     theirs = read(options.folder)
     state = state_of(options.folder, theirs)
@@ -89,6 +91,8 @@ def main():
     if missing:
         raise ValueError(f"{options.folder} lacks {', '.join(missing)}")
     network.load_state_dict({**network.state_dict(), **state})
+    if options.widen:
+        network.widen(options.widen)
     checkpoint.save(options.out, **network.saved())
 
 

@@ -11,6 +11,7 @@ import os
 import pickle
 import random
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from common import torchsetup  # noqa: F401  (threads, before numpy computes)
@@ -19,7 +20,7 @@ import numpy as np
 from common.grammar import SHARE_OF_FRAMES, Grammar
 from common.sentences import Sentences
 from common.split import manifest
-from common.wordlist import words_of
+from common.wordlist import unheard, words_of
 from ears.clips import Studio, bare, without_speech
 from ears.features import LANGUAGES, RATE_HZ, log_mel
 from ears.speakers import BuiltInVoices, say_with_espeak, voices_of
@@ -29,13 +30,25 @@ WITHOUT_SPEECH = 0.07
 DEVELOPMENT_SEED = 900001
 
 
-def source_of(language, seed, side, listed=(), framed=SHARE_OF_FRAMES):
-    return Sentences(seed, side, listed) if language == "en" else Grammar(language, seed, side, framed)
+@dataclass(frozen=True)
+class Texts:
+    """What is spoken. listed: more English words. framed and phrased: shares of the sentences, see grammar.py."""
+
+    languages: tuple = LANGUAGES
+    listed: tuple = ()
+    framed: float = SHARE_OF_FRAMES
+    phrased: float = 0.0
+
+    def source(self, language, seed, side):
+        if language == "en":
+            return Sentences(seed, side, self.listed, self.phrased, unheard())
+        return Grammar(language, seed, side, self.framed, self.phrased)
 
 
-def shard(seed, clips, side, languages, listed, framed, built_in, share):
+def shard(seed, clips, side, texts, built_in, share):
     r, z = random.Random(seed), np.random.RandomState(seed)
-    studio = Studio(r, z, {language: source_of(language, seed, side, listed, framed) for language in languages}, built_in, share)
+    languages = texts.languages
+    studio = Studio(r, z, {language: texts.source(language, seed, side) for language in languages}, built_in, share)
     while clips > 0:
         if r.random() < WITHOUT_SPEECH:
             x = without_speech(r, z)
@@ -50,9 +63,9 @@ def shard(seed, clips, side, languages, listed, framed, built_in, share):
         yield np.clip(np.round((mel - pad) * 127.5), 0, 255).astype(np.uint8), dict(clip, pad=pad, seconds=len(x) / RATE_HZ)
 
 
-def write_shard(folder, name, seed, clips, side, languages, listed, framed, built_in, share):
+def write_shard(folder, name, seed, clips, side, texts, built_in, share):
     began, mels, meta = time.process_time(), [], []
-    for mel, clip in shard(seed, clips, side, languages, listed, framed, built_in, share):
+    for mel, clip in shard(seed, clips, side, texts, built_in, share):
         mels.append(mel)
         meta.append(clip)
     np.save(folder / f"mel-{name}.npy", np.concatenate(mels))
@@ -77,7 +90,7 @@ def write_phonemes():
     path = Path(__file__).parent / "phonemes.json"
     table, r = json.loads(path.read_text(encoding="utf8")), random.Random(1)
     for language in LANGUAGES:
-        source, voices = source_of(language, 1, "training"), voices_of(language)
+        source, voices = Texts().source(language, 1, "training"), voices_of(language)
         for _ in range(1_000):
             said = say_with_espeak(source.draw(), r.choice(voices.trained + voices.others), r)
             for _, ipa in said.phonemes if said else ():
@@ -95,6 +108,7 @@ def main():
     parser.add_argument("--languages", default=" ".join(LANGUAGES), help="of the clips, each as often")
     parser.add_argument("--words", help="list of more English words, one a line; see common/wordlist.py")
     parser.add_argument("--framed", type=float, default=SHARE_OF_FRAMES, help="share of the sentences that follow a frame, of languages other than English")
+    parser.add_argument("--phrased", type=float, default=0.0, help="share of the sentences that are phrases people say, of the languages that have some")
     parser.add_argument("--voices-checkpoint", help="of voices/train.py: the product's voices speak a share of the sentences, of all languages that voices/languages.py has")
     parser.add_argument("--built-in-share", type=float, default=0.25)
     parser.add_argument("--phonemes", action="store_true", help="write phonemes.json, and stop")
@@ -107,13 +121,14 @@ def main():
     if options.manifest:
         return write_manifest(options.folder)
     built_in = BuiltInVoices(options.voices_checkpoint, VOICES) if options.voices_checkpoint else None
-    listed = words_of(options.words) if options.words else ()
+    listed = tuple(words_of(options.words)) if options.words else ()
+    texts = Texts(tuple(options.languages.split()), listed, options.framed, options.phrased)
     make = [("development", DEVELOPMENT_SEED, "evaluation")] if options.development else [
         (f"{seed:05d}", seed, "training") for seed in range(options.first, options.first + options.shards)
     ]
     for name, seed, side in make:
         if not (options.folder / f"meta-{name}.pkl").exists():
-            write_shard(options.folder, name, seed, options.clips, side, options.languages.split(), listed, options.framed, built_in, options.built_in_share)
+            write_shard(options.folder, name, seed, options.clips, side, texts, built_in, options.built_in_share)
 
 
 if __name__ == "__main__":

@@ -222,7 +222,7 @@ def side_files(config, languages):
             model_type="whisper", architectures=["WhisperForConditionalGeneration"], vocab_size=config.vocabulary,
             num_mel_bins=config.mels, d_model=config.d, encoder_layers=config.blocks, decoder_layers=config.layers,
             encoder_attention_heads=config.heads, decoder_attention_heads=config.heads, encoder_ffn_dim=4 * config.d,
-            decoder_ffn_dim=4 * config.d, max_source_positions=1500, max_target_positions=config.positions,
+            decoder_ffn_dim=config.wide * config.d, max_source_positions=1500, max_target_positions=config.positions,
             activation_function="gelu", is_encoder_decoder=True, use_cache=True, scale_embedding=False,
             begin_suppress_tokens=space, suppress_tokens=never, **ids,
         ),

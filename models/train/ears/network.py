@@ -31,6 +31,7 @@ class Config:
     heads: int = 4
     blocks: int = 6
     layers: int = 3
+    wide: int = 4             # hidden units of a decoder layer's feed-forward part, for each of the d channels
     mels: int = 80
     vocabulary: int = VOCABULARY
     positions: int = 896      # bytes of 30 s of fast speech, timestamps and a prompt
@@ -136,11 +137,11 @@ class Attention(nn.Module):
 
 
 class Layer(nn.Module):
-    def __init__(self, d, heads):
+    def __init__(self, d, heads, wide):
         super().__init__()
         self.self_attn, self.self_attn_layer_norm = Attention(d, heads), nn.LayerNorm(d)
         self.encoder_attn, self.encoder_attn_layer_norm = Attention(d, heads), nn.LayerNorm(d)
-        self.fc1, self.fc2, self.final_layer_norm = nn.Linear(d, 4 * d), nn.Linear(4 * d, d), nn.LayerNorm(d)
+        self.fc1, self.fc2, self.final_layer_norm = nn.Linear(d, wide * d), nn.Linear(wide * d, d), nn.LayerNorm(d)
         with torch.no_grad():  # head 0 starts by comparing the decoder's position with the encoder's count
             shared = torch.zeros(d // heads, d)
             shared[:, : d // 2].normal_(std=0.16)
@@ -158,7 +159,7 @@ class Decoder(nn.Module):
         with torch.no_grad():
             self.embed_positions.weight.zero_()
             self.embed_positions.weight[:, : d // 2] = sinusoid(torch.arange(c.positions).float(), d // 2) * 0.15
-        self.layers, self.layer_norm = nn.ModuleList(Layer(d, c.heads) for _ in range(c.layers)), nn.LayerNorm(d)
+        self.layers, self.layer_norm = nn.ModuleList(Layer(d, c.heads, c.wide) for _ in range(c.layers)), nn.LayerNorm(d)
         mark = torch.zeros(c.heads, 1, d // c.heads)
         mark[0, 0, 0] = 1
         self.register_buffer("mark", mark, persistent=False)
@@ -189,6 +190,22 @@ class Decoder(nn.Module):
             with torch.no_grad():
                 self.embed_tokens.weight[FIRST_TIMESTAMP:] = self.stamps(self.stamp_features)
             self.stamps = None
+
+    def widen(self, wide):
+        """More hidden units, whose output counts nothing until they are trained: the network computes what it did."""
+        for layer in self.layers:
+            for name, dimension in (("fc1", 0), ("fc2", 1)):
+                old = getattr(layer, name)
+                d = layer.final_layer_norm.weight.shape[0]
+                new = nn.Linear(d, wide * d) if name == "fc1" else nn.Linear(wide * d, d)
+                with torch.no_grad():
+                    if name == "fc2":
+                        new.weight.zero_()
+                        new.bias.copy_(old.bias)
+                    else:
+                        new.bias[: len(old.bias)].copy_(old.bias)
+                    new.weight.narrow(dimension, 0, old.weight.shape[dimension]).copy_(old.weight)
+                setattr(layer, name, new)
 
     def table(self):
         if self.stamps is None:
@@ -247,6 +264,10 @@ class Ears(nn.Module):
     def settle(self):
         self.decoder.settle()
         self.config.smooth_stamps = False
+
+    def widen(self, wide):
+        self.decoder.widen(wide)
+        self.config.wide = wide
 
     @torch.no_grad()
     def greedy(self, features, limit, languages):
