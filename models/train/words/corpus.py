@@ -555,8 +555,9 @@ def document(r, turns=None):
     return out + [(END, 1.0)]
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def show(document, about):
+    """The command line of a file whose `document` it is: prints some."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
@@ -566,4 +567,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    show(document, __doc__)

@@ -3,10 +3,7 @@ carry from some ten thousand examples.
 
   python3 -m words.drills --count 5 --seed 3
 """
-import argparse
-import random
-
-from words.corpus import ASKED_WEIGHT, END, NUMBERS, START, STOP, unseen
+from words.corpus import ASKED_WEIGHT, END, NUMBERS, START, STOP, show, unseen
 from words.sums import calculation, question
 
 CHAT_SHARE = 0.4
@@ -38,15 +35,5 @@ def document(r, turns=None):
     return out + [(END, 1.0)]
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=5)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
-    r = random.Random(options.seed)
-    for _ in range(options.count):
-        print("".join(text for text, _ in document(r)), "\n-----")
-
-
 if __name__ == "__main__":
-    main()
+    show(document, __doc__)

@@ -5,9 +5,7 @@ invented, so that it has to copy them. Some requests fit none of the tools, and 
 
   python3 -m words.tools --count 5 --seed 3
 """
-import argparse
 import json
-import random
 import re
 from pathlib import Path
 
@@ -318,15 +316,5 @@ def document(r, turns=None):
     return out + [(END, 1.0)]
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=5)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
-    r = random.Random(options.seed)
-    for _ in range(options.count):
-        print("".join(text for text, _ in document(r)), "\n-----")
-
-
 if __name__ == "__main__":
-    main()
+    corpus.show(document, __doc__)

@@ -3,39 +3,20 @@
 import { networkInterfaces } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import {
+  exchange,
+  type Headers,
+  invalidKey,
+  list,
+  throughProxy,
+} from "../../support/clients/CredentialRequests.ts"
 import { listener } from "../../support/clients/LiveClient.ts"
 import { SocketClient } from "../../support/clients/SocketClient.ts"
 import { fakeModel } from "../../support/nodes/TestCatalog.ts"
 import { eventually, temporaryDir } from "../../support/nodes/TestNode.ts"
 import { startRoles, type TestRoles } from "../../support/nodes/TestRoles.ts"
 
-type Headers = Readonly<Record<string, string>>
-
-const throughProxy: Headers = { "x-forwarded-for": "203.0.113.7", "x-forwarded-proto": "https" }
-const invalidKey = [401, '{"detail":"Invalid API key"}'] as const
-
 const models = [fakeModel, listener()]
-
-/** The answer of the edge to a credential in a header, at an address of the test's choice. */
-const list = async (base: string, credential: string, headers: Headers = {}) => {
-  const response = await fetch(`${base}/v1/models`, {
-    headers: { ...headers, authorization: `Bearer ${credential}` },
-  })
-  return [response.status, response.ok ? "" : await response.text()] as const
-}
-
-const exchange = async (base: string, credential: string, headers: Headers = {}) => {
-  const response = await fetch(`${base}/v1/auth/session`, {
-    method: "POST",
-    headers: { ...headers, authorization: `Bearer ${credential}` },
-  })
-  const text = await response.text()
-  return {
-    status: response.status,
-    text,
-    token: (JSON.parse(text) as { session_token?: string }).session_token ?? "",
-  }
-}
 
 const sockets = ["/v1/completions/ws", "/v1/audio/transcriptions/ws", "/v1/realtime?intent=transcription"]
 
