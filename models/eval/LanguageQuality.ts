@@ -14,6 +14,8 @@ interface Sentence {
   readonly language: string
   /** Whether the training used its voice. */
   readonly trained: boolean
+  /** `free`: written by hand for the evaluation; `pattern`: made from a frame of the training text. */
+  readonly kind: string
   readonly text: string
   /** f32 mono 16 kHz. */
   readonly samples: Float32Array
@@ -27,9 +29,10 @@ const sentences = Effect.gen(function* () {
     Effect.map(recordingSamples(recording), (samples) => {
       const all = s16ToF32(samples)
       return recording.segments.map(
-        ({ end, start, text }): Sentence => ({
+        ({ end, kind, start, text }): Sentence => ({
           language,
           trained: recording.group === "trained",
+          kind,
           text,
           samples: sentenceOf(all, start, end),
         }),
@@ -78,6 +81,11 @@ const wordErrors = Effect.fnUntraced(function* (engine: TranscriptionEngine, all
         ),
       ),
       figure("all languages", "%", [wordErrorPercent(clean)]),
+      ...(["framed", "free"] as const).map((kind) =>
+        figure(`all languages, ${kind} sentences`, "%", [
+          wordErrorPercent(clean.filter((sentence) => (sentence.kind === "free") === (kind === "free"))),
+        ]),
+      ),
       ...degraded,
     ],
   } satisfies Part
