@@ -105,19 +105,11 @@ def _with_article(phrase):
     return ("an " if vowel else "a ") + phrase
 
 
-def phrases_without(words):
-    """The sections of text/phrases.txt without the alternatives that have one of the words."""
-    def lacks(alternative):
-        return words.isdisjoint(re.findall("[a-z']+", re.sub(r"\{\w+\}", " ", alternative).lower()))
-
-    return {name: [a for a in alternatives if lacks(a)] for name, alternatives in sections(TEXT / "phrases.txt").items()}
-
-
 class Sentences:
     """An endless source. Words of the section "never trained" stay out of everything but `unknown`. listed: more words (wordlist.py). phrased:
-    share of the sentences that are phrases; those with one of the words `kept_out` of the vocabulary are left out."""
+    share of the sentences that are phrases."""
 
-    def __init__(self, seed, side="training", listed=(), phrased=0.0, kept_out=frozenset()):
+    def __init__(self, seed, side="training", listed=(), phrased=0.0):
         self.random, self.listed, self.phrased = random.Random(seed), listed, phrased
         self.evaluation = {"training": False, "evaluation": True}[side]
 
@@ -133,8 +125,7 @@ class Sentences:
             + V["names"] + V["places"] + V["extra"] + V["ones"] + V["tens"] + V["days"] + V["months"]
         )
         self.function = _unique(V["function words"] + V["contractions"])
-        never = (NEVER_TRAINED | kept_out) - {word.lower() for word in self.content + self.function}
-        self.phrases = phrases_without(never) if phrased else {}
+        self.phrases = sections(TEXT / "phrases.txt") if phrased else {}
 
     def _one(self, choices):
         return self.random.choice(choices)

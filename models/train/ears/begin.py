@@ -1,12 +1,11 @@
 """The published files -> a checkpoint, which `ears.train --init` goes on from: the weights up to the rounding to float16, without the head for
-phonemes (training needs it alone) and the state of the optimiser. Languages that the files do not know begin as their first one.
+phonemes (training needs it alone) and the state of the optimiser.
 
   python3 -m ears.begin ../whisper-demo-en --out work/ears.pt
 """
 import argparse
 import json
 import tempfile
-from dataclasses import asdict
 from pathlib import Path
 
 from common import torchsetup  # noqa: F401
@@ -17,11 +16,7 @@ from onnx import numpy_helper
 
 from common import checkpoint
 from ears.export import write_graphs
-from ears.features import FIRST_TIMESTAMP, SPECIALS, TIMESTAMPS
 from ears.network import Config, Ears
-
-TABLE = "decoder.embed_tokens.weight"
-
 
 def initialisers(path):
     tensors = onnx.load(str(path)).graph.initializer
@@ -67,25 +62,14 @@ def state_of(folder, config):
     return found
 
 
-def of_these_tokens(rows, folder):
-    """The table with a row for each token of these scripts."""
-    theirs = json.loads((folder / "added_tokens.json").read_text(encoding="utf8"))
-    first = min(token for name, token in theirs.items() if name not in SPECIALS and not name.startswith("<|end"))
-    languages = [token for name, token in theirs.items() if name in SPECIALS and len(name) == len("<|en|>")]
-    specials = [theirs.get(name, min(languages)) for name in SPECIALS]
-    return torch.cat([rows[:256], rows[specials], rows[first : first + TIMESTAMPS]])
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--out", required=True)
     parser.add_argument("--widen", type=int, help="give the decoder's feed-forward parts so many hidden units for each channel, the new ones without effect")
     options = parser.parse_args()
-    theirs = read(options.folder)
-    state = state_of(options.folder, theirs)
-    state[TABLE] = of_these_tokens(state[TABLE], options.folder)
-    config = Config(**{**asdict(theirs), "vocabulary": FIRST_TIMESTAMP + TIMESTAMPS})
+    config = read(options.folder)
+    state = state_of(options.folder, config)
     network = Ears(config)
     missing = [name for name, _ in network.named_parameters() if name not in state and not name.startswith("phoneme.")]
     if missing:

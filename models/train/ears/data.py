@@ -20,7 +20,7 @@ import numpy as np
 from common.grammar import SHARE_OF_FRAMES, Grammar
 from common.sentences import Sentences
 from common.split import manifest
-from common.wordlist import unheard, words_of
+from common.wordlist import words_of
 from ears.clips import Studio, bare, without_speech
 from ears.features import LANGUAGES, RATE_HZ, log_mel
 from ears.speakers import BuiltInVoices, say_with_espeak, voices_of
@@ -41,7 +41,7 @@ class Texts:
 
     def source(self, language, seed, side):
         if language == "en":
-            return Sentences(seed, side, self.listed, self.phrased, unheard())
+            return Sentences(seed, side, self.listed, self.phrased)
         return Grammar(language, seed, side, self.framed, self.phrased)
 
 
